@@ -1,8 +1,8 @@
 """The stage, simulated tuple by tuple: against SimPy and against plain Python events, and how its time grows.
 
-Claims: on 4 workers at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple counts
-within 0.5 %; on 32 workers at least 4 million tuples a second, and 1.5 million with a controller while a worker is loaded,
-of processor time, so that other work on the machine is not counted.
+Claims: on 4 workers at least 100 times as fast as SimPy and 20 times as fast as the leanest plain form, with tuple
+counts within 0.5 %; on 32 workers at least 4 million tuples a second, and 1.5 million with a controller while a worker
+is loaded, of processor time, so that other work on the machine is not counted.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Claim: the stage simulates ten times the tuples in at most 1.2 times the memory, and 1.2 times the time, of each.
 
-10 and 100 million tuples on 32 workers, drawn and as rows of a stream that arrive at times, a million a chunk, which are
-made as they are asked for; with `--huge` also 1000 million. Each run has a process of its own, whose peak is what the
-system saw. What is kept of each simulated second, the series, is in it, and said by itself.
+10 and 100 million tuples on 32 workers, drawn and as rows of a stream that arrive at times, a million a chunk, which
+are made as they are asked for; with `--huge` also 1000 million. Each run has a process of its own, whose peak is what
+the system saw. What is kept of each simulated second, the series, is in it, and said by itself.
 """
 
 import json

@@ -183,7 +183,7 @@ workers | count neither | flux=summary. | of the stage
 partitions | count neither | flux=summary. | of the stage
 capacity | number higher rows/s | flux=summary. | of all workers undisturbed
 busiest_worker | share lower | flux=summary. | of all work, at the start
-heaviest_partition | share lower | flux=summary. | of all work
+hottest_partition | share lower | flux=summary. | of all work, in the hottest partition
 static_full_at | number higher | flux=summary. | speed-up that fills the busiest worker
 best_full_at | number higher | flux=summary. | the same, of the best placement of whole partitions
 # scaling

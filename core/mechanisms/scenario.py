@@ -281,7 +281,7 @@ def _state(terms: Terms, placed: MiniPartitions, demand: Demand, stream: Stream)
 
 
 def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
-    """So much for each worker that all state would fit with some to spare, and no less than the largest partition has."""
+    """Memory per worker, as a multiple of the mean state, at least the largest partition."""
     if scenario.memory is None:
         return None
     sizes = settings.state_sizes() * settings.costs.tuple_bytes

@@ -67,8 +67,9 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     """Assemble a stage; arguments as in `simulate`.
 
     Raises:
-        UsageError: Router river with moves, spilling, crashes or standby; standby with a memory limit or shedding; a join
-            with a memory limit, crashes, standby or a random source; or scaling with any other actor or a random source.
+        UsageError: Router river with moves, spilling, crashes or standby; standby with a memory limit or shedding; a
+            join with a memory limit, crashes, standby or a random source; or scaling with any other actor or a random
+            source.
         BadInput: A disturbance, a fault, the group weights or a row of the stream is invalid.
     """
     actors = actors or Actors()

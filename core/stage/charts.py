@@ -113,8 +113,8 @@ def trade_off_of_tau1(trade_off: Table) -> Chart:
     upwards["axis"] |= {"title": "false_share, idle_share"}
     encoding = {"x": horizontal, "y": upwards}
     sentence = (
-        "Share of rows shed although the pool had room (false shedding), and dashed the idle share of the workers' time,"
-        " by tau1"
+        "Share of rows shed although the pool had room (false shedding), and dashed the idle share of the workers'"
+        " time, by tau1"
     )
     return chart("Trade-off of tau1", {"encoding": encoding, "layer": layers}, points, f"{sentence}.", trade_off)
 

@@ -1,8 +1,8 @@
 """The stages of the Flux paper and what disturbs them, each by a function of its seed.
 
-32 workers, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external process
-takes 57 % of a worker's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed worker is left with
-512 MB.
+32 workers, or fewer for a rehearsal. In the experiments on load each has 64 partitions of 800 KB, and an external
+process takes 57 % of a worker's CPU; in those on memory each has 128 partitions of 6 MB in 1 GB, and a pressed worker
+is left with 512 MB.
 
 Source: Flux, sections 4 to 6.
 """

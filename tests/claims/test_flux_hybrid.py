@@ -4,9 +4,9 @@ The paper says that the hybrid outperforms the others, and leaves the experiment
 it does at the end of every run, with nothing on disk; but with 32 workers only by some 2 % where one of them is loaded
 and one pressed, and in between the policy for load alone is ahead for a while, since it evens out load from the first.
 
-The paper leaves open what becomes of a pair whose receiver has no room. If that pair is given up, workers that gave state
-away and are idle therefore take the place of those that could help, and the hybrid does little more than the policy for
-memory alone; here it passes over them.
+The paper leaves open what becomes of a pair whose receiver has no room. If that pair is given up, workers that gave
+state away and are idle therefore take the place of those that could help, and the hybrid does little more than the
+policy for memory alone; here it passes over them.
 """
 
 import os

@@ -167,7 +167,7 @@ def elastic_summary(
         Column("pool", Kind.COUNT, "workers"),
         Column("partitions", Kind.COUNT),
         Column("capacity", Kind.NUMBER, "rows/s", "of a worker that does nothing else"),
-        Column("heaviest_partition", Kind.SHARE, about="of all work"),
+        Column("hottest_partition", Kind.SHARE, about="of all work"),
         Column("starts_at", Kind.NUMBER, about="load over what workers can hold, from which on more are asked for"),
     )
     known = None if starts is None or starts == float("inf") else starts

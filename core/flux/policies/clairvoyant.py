@@ -1,4 +1,7 @@
-"""What a policy could do that knows the run ahead: a bound for the others. Not in the paper."""
+"""Optimum policy: knows the future, as a bound for the others.
+
+Not in the paper.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +18,24 @@ from adapt.core.stage.movement.controller import Move, Observation, Round
 from adapt.core.stage.movement.spilling import Memory
 
 HORIZON_S = 1.0
-"""How far it looks ahead at a time."""
+"""Lookahead."""
 
 WORTHWHILE = 0.02
-"""By what share the bottleneck must improve for anything to move."""
+"""Relative improvement of the bottleneck that triggers moves."""
 
 LEAST_SPEED = 1e-3
-"""Of a worker that stands still; nothing is assigned by a division by zero."""
+"""Speed of a paused worker, to avoid division by zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """What is known of a run before it is made.
+    """Knowledge of a run in advance.
 
     Attributes:
-        settings: The stage and what disturbs it.
-        work_s: CPU of the tuples of each partition in each period, over all tuples of the period, shape (periods,
-            partitions).
-        period_s: How long a period is; infinite if there is one.
-        memory: Limits the state, if given.
+        settings: The stage and its disturbances.
+        work_s: CPU seconds of each partition per tuple of the period, shape (periods, partitions).
+        period_s: Length of a period; infinite for a single one.
+        memory: Memory limits, if any.
     """
 
     settings: StageSettings
@@ -42,7 +44,7 @@ class Ahead:
     memory: Memory | None = None
 
     def demand(self, from_s: float, to_s: float) -> Demand:
-        """The mean of work and speeds between two times, and the least memory."""
+        """Mean work and speeds between two times, and the smallest memory."""
         last = len(self.work_s) - 1
         first, end = (min(last, int(at / self.period_s)) for at in (from_s, to_s))
         return Demand(
@@ -54,9 +56,9 @@ class Ahead:
         )
 
     def bound_rate(self, from_s: float, to_s: float) -> float:
-        """Tuples a second that no assignment exceeds between two times, if it is not changed within steps of a horizon.
+        """Upper bound of the throughput between two times, for assignments fixed within each lookahead step.
 
-        What producers and connections hold at the start may come on top.
+        Tuples buffered at the start may come on top.
         """
         starts = np.arange(from_s, to_s, HORIZON_S)
         ends = np.minimum(starts + HORIZON_S, to_s)
@@ -82,16 +84,16 @@ class Ahead:
 
 
 def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = None, period_s: float = 1.0) -> Ahead:
-    """All that a run will be made of, from what makes it.
+    """Knowledge of a run from its settings and source.
 
     Args:
-        source: Its tuples. Those of a stream are read once and counted.
-        memory: Limits the state, if given.
-        period_s: How finely the shares of partitions in a stream are known. Rows that are not due at a time are thought
-            to be taken at the full rate of the stage.
+        source: The tuples; a stream is read once and counted.
+        memory: Memory limits, if any.
+        period_s: Resolution of the load over time. Rows without arrival times count as processed at the full rate of
+            the stage.
     """
     if not period_s > 0:
-        raise UsageError(f"a period of {period_s:g} s is none; give one above 0")
+        raise UsageError(f"the period must be above 0 (got {period_s:g} s)")
     costs, groups = settings.costs, len(settings.partition_of)
     if not isinstance(source, Rows):
         shares = np.ones(groups) if source.shares is None else source.shares
@@ -117,38 +119,38 @@ def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = No
 
 
 class OptimumController:
-    """Knows what will be, and assigns partitions for it as well as it can; bound by moves taking their time.
+    """Optimum controller: assigns partitions by the known future load.
 
-    Every round looks at the mean of the time that follows. Moves are made if the bottleneck improves by some share, or
-    if state does not fit where it is.
+    Every round considers the mean load over the lookahead. Partitions move if the bottleneck improves enough, or if
+    state does not fit.
 
     Attributes:
-        found: The assignments that it has made, with their gaps.
+        found: Assignments made, with their gaps.
     """
 
     def __init__(self, ahead: Ahead, collection_s: float, horizon_s: float = HORIZON_S) -> None:
-        """A controller of one run.
+        """Start a controller for one run.
 
         Args:
-            collection_s: Time between moves and the next look.
-            horizon_s: How far it looks ahead at a time.
+            collection_s: Time between moves and the next round.
+            horizon_s: Lookahead.
 
         Raises:
-            UsageError: a time is not above 0.
+            UsageError: A time is not above 0.
         """
         if not (collection_s > 0 and horizon_s > 0):
             raise UsageError(
-                f"rounds of {collection_s:g} s that look {horizon_s:g} s ahead are none; give times above 0"
+                f"collection time and lookahead must be above 0 (got {collection_s:g} and {horizon_s:g} s)"
             )
         self._ahead, self._round_s, self._horizon_s = ahead, collection_s, horizon_s
         self.found: list[Assignment] = []
 
     def collection_s(self, previous: Round | None) -> float:  # noqa: ARG002
-        """Always the same."""
+        """A constant collection time."""
         return self._round_s
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves from where partitions are to where they should be."""
+        """Moves from the current owners to the assignment."""
         if observed.workers != self._ahead.settings.workers:
             return ()
         demand = self._ahead.demand(observed.at_s, observed.at_s + self._horizon_s)

@@ -1,4 +1,7 @@
-"""The guarded load policy with as many moves in a round as are wanted. Not in the paper."""
+"""Guarded load policy with several moves per round.
+
+Not in the paper.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,15 +15,15 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class SeveralMoves:
-    """The busiest worker gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
+    """Several moves per round: busiest to least busy worker, by predicted utilization.
 
-    The faithful policy moves one partition of a loaded worker a round, so that its recovery takes a round for each.
+    The paper's policy moves one partition of a loaded worker per round, so recovery takes one round per partition.
 
     Attributes:
-        guard: Its estimator and thresholds.
-        least_donor: The utilization below which a worker gives nothing.
-        within_memory: Whether workers take only what they have room for; the mean is then of those that give or take,
-            since one that is full and idle tells nothing of what the others could come to.
+        guard: Estimator and thresholds.
+        least_donor: Utilization below which a worker gives nothing.
+        within_memory: Whether receivers need room for the state; the mean then excludes workers that are full and idle,
+            since they say nothing about what the others could reach.
     """
 
     guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
@@ -28,11 +31,11 @@ class SeveralMoves:
     within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: a worker gives, or takes, or neither. Equal workers rank by their number."""
+        """Moves of this round: a worker gives, or takes, or neither. Ties rank by number."""
         return self.foreseen(observed)[0]
 
     def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
-        """The moves, and the utilization that each worker should then have, shape (workers,)."""
+        """The moves, and the predicted utilization of each worker, shape (workers,)."""
         pairs = self.guard.pairs
         predicted = observed.utilization.copy()
         room = excess_bytes(observed) if self.within_memory else np.full(observed.workers, np.inf)
@@ -67,10 +70,10 @@ class SeveralMoves:
     def _first_that_helps(
         self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
     ) -> int | None:
-        """Where the first partition stands that brings the higher of two workers down enough."""
+        """Position of the first partition that lowers the higher utilization enough."""
         for at, (_, load) in enumerate(offers):
             after = takes + load * ratio
             gain = gives - max(gives - load, after)
-            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver:
+            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver_utilization:
                 return at
         return None

@@ -70,7 +70,8 @@ def segments_of(workers: int, disturbances: Sequence[ExternalLoad | SlowDown]) -
         The segments of all workers, worker by worker, and the n + 1 offsets of each worker's segments.
 
     Raises:
-        BadInput: A disturbance names an unknown worker, ends before it starts, overlaps another, or never ends at speed 0.
+        BadInput: A disturbance names an unknown worker, ends before it starts, overlaps another, or never ends at speed
+            0.
     """
     segments: list[tuple[float, float, float, float]] = []
     firsts = [0]
@@ -97,8 +98,8 @@ def _check(workers: int, one: ExternalLoad | SlowDown) -> None:
         raise BadInput(f"the worker of a disturbance must be from 0 to {workers - 1} (got {one.worker})")
     if not 0 <= one.start_s < one.end_s:
         raise BadInput(
-            f"a disturbance must start at 0 s or later and end after its start (got {one.start_s:g} to {one.end_s:g} s for"
-            f" worker {one.worker})"
+            f"a disturbance must start at 0 s or later and end after its start (got {one.start_s:g} to {one.end_s:g} s"
+            f" for worker {one.worker})"
         )
     if isinstance(one, SlowDown):
         if not 0 <= one.speed < np.inf or (one.speed == 0 and one.end_s == np.inf):
@@ -108,6 +109,6 @@ def _check(workers: int, one: ExternalLoad | SlowDown) -> None:
             )
     elif not (one.burst_s > 0 and one.sleep_s + one.wait_s > 0 and min(one.sleep_s, one.wait_s) >= 0):
         raise BadInput(
-            f"external load needs a burst above 0 s, and a sleep or wait above 0 s (got {one.burst_s:g}, {one.sleep_s:g} and"
-            f" {one.wait_s:g} s for worker {one.worker})"
+            f"external load needs a burst above 0 s, and a sleep or wait above 0 s (got {one.burst_s:g},"
+            f" {one.sleep_s:g} and {one.wait_s:g} s for worker {one.worker})"
         )

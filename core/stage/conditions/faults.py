@@ -6,8 +6,8 @@
       {"kind": "slow", "worker": 1, "start_s": 6, "end_s": 8, "speed": 0.5},
       {"kind": "pause", "worker": 0, "start_s": 7, "end_s": 7.5}]}
 
-Faults are sorted by time, and those of one worker must not overlap. A load also takes `burst_s`, `sleep_s` and `wait_s`.
-A load or slowdown without `end_s`, and a crash without `back_s`, lasts to the end.
+Faults are sorted by time, and those of one worker must not overlap. A load also takes `burst_s`, `sleep_s` and
+`wait_s`. A load or slowdown without `end_s`, and a crash without `back_s`, lasts to the end.
 """
 
 import json
@@ -82,14 +82,14 @@ class FaultSchedule:
                 dead = {one.worker for one in self.crashes if one.at_s <= fault.at_s < one.back_s}
                 if len(dead) == workers:
                     raise BadInput(
-                        f"faults[{index}] crashes the last of {workers} workers at {fault.at_s:g} s; restart one earlier"
-                        " with back_s"
+                        f"faults[{index}] crashes the last of {workers} workers at {fault.at_s:g} s; restart one"
+                        f" earlier with back_s"
                     )
                 for other in disturbances:
                     if other.worker == fault.worker and other.start_s < fault.back_s and fault.at_s < other.end_s:
                         raise BadInput(
-                            f"faults[{index}] crashes worker {fault.worker} at {fault.at_s:g} s, during its disturbance from "
-                            f"{other.start_s:g} to {other.end_s:g} s; they must not overlap"
+                            f"faults[{index}] crashes worker {fault.worker} at {fault.at_s:g} s, during its disturbance"
+                            f" from {other.start_s:g} to {other.end_s:g} s; they must not overlap"
                         )
 
 
@@ -196,7 +196,8 @@ def _check_times(faults: Sequence[Fault]) -> None:
     for index, (before, after) in enumerate(pairwise(starts), start=1):
         if after < before:
             raise BadInput(
-                f"faults[{index}] starts at {after:g} s, before faults[{index - 1}] at {before:g} s; sort faults by time"
+                f"faults[{index}] starts at {after:g} s, before faults[{index - 1}] at {before:g} s; sort faults by"
+                f" time"
             )
     latest: dict[int, int] = {}
     for index, fault in enumerate(faults):

@@ -129,8 +129,8 @@ class StageSettings:
             )
         if np.min(self.state_tuples) < 0 or np.shape(self.state_tuples) not in ((), self.owners.shape):
             raise BadInput(
-                f"state_tuples takes one size of at least 0, or one per partition (got {np.size(self.state_tuples)} from"
-                f" {np.min(self.state_tuples)} for {len(self.owners)} partitions)"
+                f"state_tuples takes one size of at least 0, or one per partition (got {np.size(self.state_tuples)}"
+                f" from {np.min(self.state_tuples)} for {len(self.owners)} partitions)"
             )
 
     @property

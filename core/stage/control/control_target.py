@@ -101,8 +101,8 @@ class OneStage:
 class BothStages:
     """Two stages in a row under a joint controller: partitions of the first, then of the second.
 
-    A worker is idle while its CPU is. A tuple weighs the mean service time in its stage, so partitions of both stages are
-    comparable.
+    A worker is idle while its CPU is. A tuple weighs the mean service time in its stage, so partitions of both stages
+    are comparable.
     """
 
     def __init__(self, tandem: Tandem, movements: Sequence[Movement]) -> None:

@@ -1,8 +1,8 @@
 """Elastic workers: observe, decide, place, migrate.
 
 All workers of the stage form the pool, of which the first m are active. The others own no partitions and read no input;
-the active ones read the producers' input in turn. A rescale starts the workers it needs, builds a plan from the counts so
-far, moves partitions by the movement protocol, batch by batch, and releases the workers it does not need. No other
+the active ones read the producers' input in turn. A rescale starts the workers it needs, builds a plan from the counts
+so far, moves partitions by the movement protocol, batch by batch, and releases the workers it does not need. No other
 decision is made meanwhile.
 
 The partition is the unit of counting, placement and migration, so routing changes for all its keys at once. A key to be

@@ -17,8 +17,8 @@ from adapt.core.stage.movement.spilling import Spilling
 class Rounds:
     """Runs a controller on its target, round after round.
 
-    The controller asks all consumers to collect statistics. Each reports after the collection time, when it next reads its
-    messages; the controller decides when it has all reports.
+    The controller asks all consumers to collect statistics. Each reports after the collection time, when it next reads
+    its messages; the controller decides when it has all reports.
     """
 
     def __init__(

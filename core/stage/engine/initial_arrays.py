@@ -1,4 +1,4 @@
-"""A stage at time 0, as arrays."""
+"""Initial arrays of a stage."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,16 @@ from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLE
 from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
 
 SERVICE_TIMES = 2**16
-"""How many are drawn; each worker uses them in turn, from a place of its own."""
+"""Number of drawn service times; each worker cycles through them from its own offset."""
 
 LEAST_SERVICE_S = 1e-9
 
 
 def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
-    """All arrays at time 0, when every consumer is about to look for input; the arguments are those of `Stage`.
+    """All arrays at time 0; arguments as in `Stage`.
 
     Raises:
-        BadInput: a disturbance or the shares of the groups cannot be.
+        BadInput: A disturbance or the group weights are invalid.
     """
     workers, partitions, groups = settings.workers, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
@@ -105,14 +105,14 @@ def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
 
 
 def _chain(places: int) -> NDArray[np.int32]:
-    """Each place links to the next, the last to none."""
+    """Links from each place to the next; the last is `NONE`."""
     links = np.arange(1, places + 1, dtype=np.int32)
     links[-1:] = NONE
     return links
 
 
 def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The tournament: entry i is the better of entries 2 i and 2 i + 1, from the slots in pairs at the end."""
+    """The tournament: entry i is the earlier of entries 2 i and 2 i + 1, down to pairs of slots."""
     winners = np.zeros(len(due), np.int32)
     level = np.arange(len(due), dtype=np.int32)
     while len(level) > 1:

@@ -1,4 +1,4 @@
-"""Jobs of consumers beside their tuples, and the messages that wait until a job is done."""
+"""Jobs of consumers besides tuples, and messages that wait for them."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from adapt.core.stage.records.arrays import Arrays
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work of a consumer beside its tuples: seconds on its disk, then seconds of CPU, and what follows."""
+    """Work besides tuples: disk seconds, then CPU seconds, then an action."""
 
     io_s: float
     cpu_s: float
@@ -18,29 +18,29 @@ class Job:
 
 
 class Jobs:
-    """The jobs of each consumer in order, of which it does the first, and what follows from messages not yet read."""
+    """Job queue of each consumer, and actions of messages not yet read."""
 
     def __init__(self, arrays: Arrays, workers: int) -> None:
-        """No consumer has a job."""
+        """Start with empty queues."""
         self._arrays = arrays
         self._jobs: list[deque[Job]] = [deque() for _ in range(workers)]
         self._unread: list[deque[Action]] = [deque() for _ in range(workers)]
 
     def add(self, worker: int, job: Job) -> None:
-        """Give a consumer a job, behind those that it has."""
+        """Queue a job at a consumer."""
         self._jobs[worker].append(job)
         if len(self._jobs[worker]) == 1:
             self._post(worker)
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Do something when a consumer reads its messages: now, or when the job that it does is done."""
+        """Run an action when a consumer reads its messages: now, or after its current job."""
         if self._jobs[worker]:
             self._unread[worker].append(action)
         else:
             action()
 
     def finish(self, worker: int) -> None:
-        """A consumer has done its first job: it reads its messages, then turns to the next."""
+        """Finish the current job: read messages, then start the next job."""
         job = self._jobs[worker].popleft()
         while self._unread[worker]:
             self._unread[worker].popleft()()
@@ -49,12 +49,12 @@ class Jobs:
             self._post(worker)
 
     def forget(self, worker: int) -> None:
-        """A consumer dies with its jobs and messages."""
+        """Drop jobs and messages of a crashed consumer."""
         self._jobs[worker].clear()
         self._unread[worker].clear()
 
     def _post(self, worker: int) -> None:
-        """Put a consumer's next job before it."""
+        """Hand a consumer its next job."""
         record = self._arrays["worker"][worker]
         job = self._jobs[worker][0]
         record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s

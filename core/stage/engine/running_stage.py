@@ -1,4 +1,4 @@
-"""A stage that runs: the compiled part, and what is done to it at set times or when it asks."""
+"""A running stage: the compiled engine and its scheduled actions."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from adapt.core.stage.records.arrays import Arrays
 
 
 class Stage:
-    """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
+    """A running stage, and the interface through which controllers change it."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class Stage:
         standby: bool = False,
         agenda: Agenda | None = None,
     ) -> None:
-        """A stage at time 0; settings, source and journal are those of `simulate`.
+        """A stage at time 0; settings, source and journal as in `simulate`.
 
         Args:
-            standby: Whether partitions can have twins.
-            agenda: What is to be done at which time, where others do it too; one of its own if not given.
+            standby: Whether partitions can have standby replicas.
+            agenda: Shared event queue; None, its own.
 
         Raises:
-            BadInput: a disturbance, the shares of groups or the first rows cannot be.
+            BadInput: A disturbance, the group weights or the first rows are invalid.
         """
         self.settings = settings
         self.agenda = Agenda() if agenda is None else agenda
@@ -45,20 +45,20 @@ class Stage:
         self.standby = standby
         self.dead: set[int] = set()
         self.interrupted: set[int] = set()
-        """Dead workers with a tuple at hand that its producer still keeps."""
+        """Dead workers whose tuple in service is still kept by its producer."""
         self.lost = 0
-        """Tuples that died with a worker."""
+        """Tuples lost in crashes."""
         self._lives = [0] * settings.workers
         self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
-        """The rows that may still match, where tuples are joined."""
+        """Rows that may still match, for a join."""
         self.feed = Feed(source, settings.workers, len(settings.partition_of)) if isinstance(source, Rows) else None
         self._jobs = Jobs(self.arrays, settings.workers)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None]
-        """Set by `Spilling`; told the worker when the spilled input of a partition is processed."""
+        """Set by `Spilling`; called with the worker when the spilled input of a partition is processed."""
         self.on_rows_wanted: Action = lambda: None
-        """Told before more rows are read, which takes the place of those that were pulled."""
+        """Called before more rows are read, which overwrites those already pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
             codes.ROWS_WANTED: self._read_rows,
             codes.QUIESCED: lambda worker: self._quiesced.pop(worker)(),
@@ -70,15 +70,15 @@ class Stage:
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return float(self.arrays.world["now"])
 
     def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
+        """Run an action after a delay."""
         self.agenda.at(self.now_s + delay_s, action)
 
     def run(self, until_s: float) -> None:
-        """Let everything happen until a time; what is on the agenda for that time is done."""
+        """Simulate until a time, including the actions scheduled for it."""
         while True:
             until = min(self.agenda.next_s, until_s)
             why, which = advance(self.arrays.worlds, until)
@@ -90,28 +90,28 @@ class Stage:
                 return
 
     def answer(self, why: int, worker: int) -> None:
-        """Do what the compiled part returned for, other than that its time is reached."""
+        """Handle a return of the compiled engine other than the end of its time."""
         self._answers[why](worker)
 
     def do(self, worker: int, job: Job) -> None:
-        """Give a consumer a job, behind those that it has, before any more tuples."""
+        """Queue a job at a consumer, ahead of further tuples."""
         self._jobs.add(worker, job)
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
+        """Run an action when a consumer reads its messages: now, or after its current job.
 
-        What is left of a tuple is not waited for. A dead consumer reads nothing.
+        It does not wait for the tuple in service. A dead consumer reads nothing.
         """
         if worker not in self.dead:
             self._jobs.when_read(worker, action)
 
     def pause(self, worker: int, partitions: list[int], quiesced: Action) -> None:
-        """Hold back the tuples of a worker's partitions at all producers, which acknowledge behind what they have sent.
+        """Pause partitions of a worker: producers buffer their tuples and send an acknowledgement.
 
         Args:
-            worker: Their owner. Its last pause must have been acknowledged.
-            partitions: What to pause.
-            quiesced: Done when the worker has read all acknowledgements, and processed what was ahead of them.
+            worker: The owner. Its previous pause must have been acknowledged.
+            partitions: Partitions to pause.
+            quiesced: Called when the worker has read all acknowledgements and processed the tuples ahead of them.
         """
         for partition in partitions:
             pause(self.arrays.worlds, partition)
@@ -142,24 +142,24 @@ class Stage:
             self._quiesced[worker] = lambda: self.agenda.at(max(earliest, self.now_s), settle)
 
     def announce_pause(self, worker: int) -> None:
-        """A worker is about to ask for a pause."""
+        """Announce that a worker is about to request a pause."""
         self._pausing[worker] = []
 
     def settled(self, worker: int) -> bool:
-        """Whether a worker neither waits for acknowledgements nor is about to ask for them."""
+        """Whether a worker neither waits for acknowledgements nor is about to request them."""
         return worker not in self._pausing
 
     def when_settled(self, worker: int, action: Action) -> None:
-        """Do something after a worker, which is not settled, has its acknowledgements."""
+        """Run an action after an unsettled worker has its acknowledgements."""
         self._pausing[worker].append(action)
 
     def process_backlog(self, worker: int, partition: int) -> None:
-        """Let a consumer process the spilled input of a partition, which is in memory, before any other input."""
+        """Let a consumer process the spilled input of an in-memory partition before any other input."""
         self.arrays["worker"]["backlog"][worker] = partition
         wake(self.arrays.worlds, worker)
 
     def groups_on_their_way(self, worker: int) -> list[int]:
-        """The group of each tuple in the connections to a worker."""
+        """Group of each tuple in the connections to a worker."""
         n, credits = self.settings.workers, self.settings.network.connection_tuples
         connections = self.arrays["connection"][worker * n : (worker + 1) * n]
         places = self.arrays["queued"][worker * n * credits : (worker + 1) * n * credits].reshape(n, credits)
@@ -168,7 +168,7 @@ class Stage:
         return found
 
     def clear_connections(self, worker: int) -> None:
-        """Nothing is on its way to a worker, or waits to be sent there."""
+        """Clear the connections to a worker, and the queues for them."""
         n = self.settings.workers
         connections = self.arrays["connection"][worker * n : (worker + 1) * n]
         connections["first"] = connections["count"] = connections["ack"] = 0
@@ -179,9 +179,9 @@ class Stage:
         restart(self.arrays.worlds, partition, owner)
 
     def crash(self, worker: int) -> None:
-        """A worker dies. What it was to do is forgotten; inputs that it read are read nowhere.
+        """Crash a worker: drop its jobs and halt the inputs that it reads.
 
-        The tuple at hand is lost, unless its producer keeps it.
+        The tuple in service is lost, unless its producer keeps it.
         """
         record = self.arrays["worker"][worker]
         lasted = self.now_s - record["since"]
@@ -208,7 +208,7 @@ class Stage:
             halt(self.arrays.worlds, producer)
 
     def revive(self, worker: int) -> None:
-        """A dead worker looks for input again."""
+        """Restart a dead worker."""
         record = self.arrays["worker"][worker]
         record["idle"] += self.now_s - record["since"]
         record["doing"] = codes.FREE
@@ -216,12 +216,12 @@ class Stage:
         schedule(self.arrays.worlds, worker, self.now_s)
 
     def hosted(self, worker: int) -> list[int]:
-        """The producers whose input a worker reads; for `NONE`, those whose input is read nowhere."""
+        """Producers whose input a worker reads; for `NONE`, halted producers."""
         found: list[int] = np.flatnonzero(self.arrays["producer"]["host"] == worker).tolist()
         return found
 
     def read_at(self, producer: int, worker: int) -> None:
-        """Let a worker read the input of a producer, whoever reads it now."""
+        """Assign the input of a producer to a worker."""
         record = self.arrays["producer"][producer]
         if record["host"] == codes.NONE:
             resume(self.arrays.worlds, producer, worker)
@@ -229,29 +229,29 @@ class Stage:
             record["host"] = worker
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each consumer has waited, for input or for room for what it made, or was dead; shape (workers,)."""
+        """Seconds in which each consumer was idle, blocked or dead, shape (workers,)."""
         workers = self.arrays["worker"]
         waiting = np.isin(workers["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
         return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
     def arrived(self) -> int:
-        """Rows that are due by now, of a stream."""
+        """Number of rows of the stream that have arrived."""
         assert self.feed is not None
         return self.feed.arrived(self.now_s, self.arrays["row"], self.arrays["producer"])
 
     @property
     def shed(self) -> int:
-        """Tuples that workers would not take."""
+        """Tuples dropped by load shedding."""
         return int(self.arrays["worker"]["shed"].sum())
 
     @property
     def answers(self) -> int | None:
-        """Matches of the tuples that were processed; None where nothing is joined."""
+        """Matches of the processed tuples; None without a join."""
         return None if self.joined is None else int(self.arrays.world["answers"])
 
     @property
     def drained(self) -> bool:
-        """Whether a stream has ended and all its rows are processed, lost or shed."""
+        """Whether all rows of a finite stream are processed, lost or shed."""
         if self.feed is None or not self.feed.ended:
             return False
         producers = self.arrays["producer"]
@@ -260,7 +260,7 @@ class Stage:
         return pulled and int(producers["generated"].sum()) == done
 
     def census(self) -> Census:
-        """Where all tuples are."""
+        """Number of tuples in each place."""
         workers = self.arrays["worker"]
         return Census(
             generated=int(self.arrays["producer"]["generated"].sum()),

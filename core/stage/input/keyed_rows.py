@@ -1,4 +1,4 @@
-"""Rows of a trace as the tuples of a stage: to which partition, by which producer, when, and at what cost."""
+"""Rows of a trace as tuples of a stage: partition, producer, arrival and cost."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Reading:
     """How rows become tuples.
 
     Attributes:
-        partitions: Of keys.
-        speedup: Trace seconds in a second of the stage; None, rows are taken as fast as they can be.
-        by_cost: Whether a row takes the CPU that the trace says; else service times are drawn.
-        by_stream: Whether the rows of a stream have one producer, and not each row its own.
-        until_s: Rows that are due later are left out.
-        split: How keys are split over the workers; None, each is whole, in the partition that has it.
-        sides: The two streams that are joined, whose keys are the groups; None, partitions are the groups.
+        partitions: The partition of each key.
+        speedup: Trace seconds per simulated second; None, as fast as producers accept rows.
+        by_cost: Whether rows take the CPU time of the trace's cost column; else service times are drawn.
+        by_stream: Whether rows are assigned to producers by stream, not by row.
+        until_s: Rows that arrive later are omitted.
+        split: How keys are split over workers; None, keys stay whole.
+        sides: The two sides of a join, whose keys are the groups; None, partitions are the groups.
     """
 
     partitions: MiniPartitions
@@ -51,7 +51,7 @@ class Reading:
         return [name for name, is_wanted in wanted.items() if is_wanted]
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
-        """The tuples of a trace whose rows come in time order, from the start at every call."""
+        """Tuples of a trace in time order, from the start at every call."""
         return Rows(lambda: self._chunks(batches()))
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -89,7 +89,7 @@ class Reading:
 
 
 def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:
-    """The sizes of all rows of each partition together, shape (partitions,); a missing size is nothing."""
+    """Total bytes of each partition, shape (partitions,); a missing size counts as 0."""
     sums: NDArray[np.int64] = np.zeros(partitions.workers * partitions.per_worker, np.int64)
     for batch in batches:
         sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
@@ -98,7 +98,7 @@ def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartit
 
 
 def spread(first: int, rows: int, workers: int) -> NDArray[np.int32]:
-    """A producer for each row by the hash of its number, by SplitMix64; shape (rows,)."""
+    """Producer of each row by the SplitMix64 hash of its number, shape (rows,)."""
     producers = np.empty(rows, np.int32)
     _spread(np.uint64(first), np.uint64(workers), producers)
     return producers
@@ -112,20 +112,20 @@ def _spread(first: np.uint64, workers: np.uint64, producers: NDArray[np.int32]) 
 
 
 def _by_stream(streams: pa.Array, workers: int) -> NDArray[np.int32]:
-    """A producer for each row by the hash of its stream."""
+    """Producer of each row by the hash of its stream."""
     return MiniPartitions(workers, 1, HashName.MURMUR3).partitions_of(streams)
 
 
 def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
-    """When rows come, in microseconds; `before` says how many rows were read before them, for the message."""
+    """Timestamps in microseconds; `before` is the number of earlier rows, for the error."""
     column = batch.column(TIME)
     if column.null_count:
-        raise BadInput(f"a row after row {before:,} has no time; rows without one cannot arrive")
+        raise BadInput(f"a row after row {before:,} has no timestamp; a replay needs one for every row")
     times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
     return times
 
 
 def _amounts(column: pa.Array) -> NDArray[np.float64]:
-    """Numbers; a missing one is nothing."""
+    """Numbers; a missing one counts as 0."""
     amounts: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return amounts

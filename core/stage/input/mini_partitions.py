@@ -1,4 +1,4 @@
-"""Keys to the mini-partitions of a stage: so many for each worker, which move as a whole."""
+"""Mini-partitions: the mapping of keys to partitions of a stage."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,27 +15,26 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.stage.conditions.settings import even_owners
 
 MOST = 2**22
-"""No stage has more partitions; such a number is a slip."""
+"""Upper limit of the number of partitions."""
 
 OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR3}
-"""Spreads the keys that a hash brought together."""
+"""The other hash, which spreads the keys of one channel over its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class MiniPartitions:
-    """Partitions 0 .. k-1 begin at worker 0, the next k at worker 1, and so on.
+    """Mapping of keys to partitions: the first k start on worker 0, the next k on worker 1, and so on.
 
-    Without a partitioner the hash of a key decides both. With one, its channel is the worker where the key begins, and
-    another hash spreads the keys of a channel over its partitions: the partitioner's own would leave most of them
-    empty, since it is what brought these keys together. Keys that are to be routed by themselves have the first
-    partitions, one each, and the hash of any other key decides among the rest.
+    Without a partitioner, the hash of a key decides the partition. With one, its channel is the initial worker, and a
+    second hash spreads the keys of a channel over its partitions; the partitioner's own hash would leave most of them
+    empty. Keys with their own partition have the first ones, and other keys are hashed over the rest.
 
     Attributes:
-        workers: n.
-        per_worker: k.
-        hash: Of keys; that of the partitioner, if there is one.
-        partitioner: From keys to workers; none if not given.
-        own: Keys with a partition each, which is what they are mapped to: 0 and up; without a partitioner alone.
+        workers: Number of workers, n.
+        per_worker: Partitions per worker, k.
+        hash: Hash of keys; that of the partitioner, if given.
+        partitioner: Initial worker of each key; None, by hash.
+        own: Keys with their own partition, mapped to 0 and up; not with a partitioner.
     """
 
     workers: int
@@ -46,20 +45,19 @@ class MiniPartitions:
 
     def __post_init__(self) -> None:
         if self.per_worker < 1:
-            raise UsageError(f"a worker cannot have {self.per_worker} partitions; give it 1 or more")
+            raise UsageError(f"a worker needs at least 1 partition (got {self.per_worker})")
         if self.workers * self.per_worker > MOST:
             raise UsageError(
-                f"{self.workers:,} workers with {self.per_worker:,} partitions each are more than the {MOST:,} partitions"
-                " there may be; give fewer"
+                f"a stage has at most {MOST:,} partitions (got {self.workers:,} workers with {self.per_worker:,} each)"
             )
 
     @property
     def owners(self) -> NDArray[np.int32]:
-        """The worker of each partition at the start, shape (partitions,)."""
+        """Initial worker of each partition, shape (partitions,)."""
         return even_owners(self.workers, self.per_worker)
 
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
+        """Partition of each key of a plain or dictionary-encoded column; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
@@ -74,7 +72,7 @@ class MiniPartitions:
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:
-    """The values of a column, those of a dictionary once, and which of them each row has."""
+    """The values of a column, or its dictionary, and the position of each row's value."""
     if not isinstance(column, pa.DictionaryArray):
         return column, slice(None)
     words, codes = column.dictionary, column.indices

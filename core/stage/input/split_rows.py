@@ -1,8 +1,7 @@
-"""Rows of split keys as the tuples of a stage: each goes to the least loaded of its key's workers, and parts are merged.
+"""Rows of split keys: routed to the least loaded of a key's workers, and merged.
 
-A worker that holds a part of a key sends it, at the end of every period, to the first of the key's workers as a tuple of
-its own: one tuple a key, worker beyond the first, and period. The period that is under way when the stream ends is not
-merged.
+At the end of every period, each worker with a partial result of a key sends it as one tuple to the first of the key's
+workers: one merge tuple per key, extra worker and period. The last, unfinished period is not merged.
 
 Source: Nasir et al., The Power of Both Choices (ICDE 2015); When Two Choices Are Not Enough (ICDE 2016).
 """
@@ -24,21 +23,21 @@ from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions
 
 _PART = np.dtype([("key", "<u8"), ("worker", "<i4"), ("group", "<i4"), ("home", "<i4")])
-"""A key at a worker in a period: the first word of its position, its group there, and the worker of the uniform scheme."""
+"""A partial result: first word of the key's hash, worker, group there, and the key's first worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitKeys:
-    """How keys are split.
+    """How keys are split over workers.
 
     Attributes:
         splitting: How many workers a key may use.
-        heavy: The keys that may use more than two, for d-choices and w-choices.
-        merge_s: After so long the parts of a key are merged, again and again.
+        heavy: Hot keys that may use more than two workers, for d-choices and w-choices.
+        merge_s: Interval between merges of partial results.
         choices: d of d-choices.
 
     Raises:
-        UsageError: the time is not above 0, or there are fewer than 2 choices.
+        UsageError: The interval is not above 0, or there are fewer than 2 choices.
     """
 
     splitting: Splitting
@@ -48,20 +47,20 @@ class SplitKeys:
 
     def __post_init__(self) -> None:
         if not 0 < self.merge_s < np.inf:
-            raise UsageError(f"parts of keys cannot be merged every {self.merge_s:g} s; give a time above 0")
+            raise UsageError(f"the interval between merges must be above 0 (got {self.merge_s:g} s)")
         if self.choices < 2:
-            raise UsageError(f"{self.choices} choices cannot split keys; give 2 or more")
+            raise UsageError(f"splitting keys needs at least 2 choices (got {self.choices})")
 
 
 class Dealer:
-    """Deals the rows of one pass over a stream, and remembers what every producer has sent where."""
+    """Routes rows of split keys in one pass over a stream."""
 
     def __init__(self, split: SplitKeys, partitions: MiniPartitions) -> None:
-        """Nothing was sent.
+        """Start with empty counts.
 
         Args:
             split: How keys are split.
-            partitions: The groups: the hash of a key decides which of those of a worker it has there.
+            partitions: Partitions per worker, among which a key is hashed.
         """
         self._split = split
         self._partitions = partitions
@@ -71,13 +70,13 @@ class Dealer:
         self._rows, self._cost_s = 0, 0.0
 
     def dealt(self, keys: pa.Array, rows: Chunk) -> Chunk:
-        """The rows of a chunk at the workers that they are dealt to, with the tuples that merge what was dealt before.
+        """Route the rows of a chunk, and insert merge tuples.
 
         Args:
-            keys: Of each row; may be encoded by a dictionary, null is a key.
-            rows: The same rows, with producers and times, wherever their groups are.
+            keys: Key of each row, plain or dictionary-encoded; null is a key.
+            rows: The rows with producers and arrival times; their groups are ignored.
         """
-        assert rows.due_s is not None, "periods are of time"
+        assert rows.due_s is not None, "merging needs arrival times"
         plain = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
         encoded = pc.dictionary_encode(plain, "encode")
         names, codes = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -106,7 +105,7 @@ class Dealer:
         return choices_of(names, of_each, heavy & (most == workers), workers, self._partitions.hash)
 
     def _with_merges(self, rows: Chunk, parts: NDArray[np.void]) -> Chunk:
-        """The rows of each period, and after them what merges it."""
+        """Rows of each period, followed by its merge tuples."""
         assert rows.due_s is not None
         periods = np.floor(rows.due_s / self._split.merge_s).astype(np.int64)
         starts = np.flatnonzero(np.diff(periods, prepend=self._period))
@@ -120,7 +119,7 @@ class Dealer:
         return _joined([*pieces, rows.part(first, len(parts))]) if pieces else rows
 
     def _merges(self, costed: bool) -> Chunk:
-        """The tuples that merge the period that is over, due at its end; one costs what rows do on average."""
+        """Merge tuples of the finished period, at the mean cost of a row."""
         parts = np.unique(np.concatenate([*self._parts, np.empty(0, _PART)]))
         self._parts = []
         after_home = (parts["worker"] - parts["home"]) % self._partitions.workers
@@ -152,7 +151,7 @@ def _deal(
     sent: NDArray[np.float64],
     workers: NDArray[np.int32],
 ) -> None:
-    """Fill `workers`: for each row that of its key's to which its producer has sent least; of equals the first."""
+    """Fill `workers`: for each row the key's worker to which its producer has sent least (first on ties)."""
     for row in range(len(keys)):
         known = sent[producers[row]]
         best = offsets[keys[row]]

@@ -1,7 +1,7 @@
-"""How much state fits at a worker, and what becomes of the rest: partitions on disk, read back in turns.
+"""Memory limits: partitions spill to disk and are read back in turn.
 
-Source: Flux, section 6. The local policy stands in its unpublished long version; here the partition that came to memory
-first is written first, and input is served for a fifth of a second between two reads.
+Source: Flux, section 6. Its local policy is in the unpublished long version; here the partition longest in memory is
+written first, and input is served for a fifth of a second between two reads.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ QUANTUM_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """From a time on, a worker may use so many bytes for state."""
+    """A change of the memory limit of one worker."""
 
     worker: int
     at_s: float
@@ -37,12 +37,12 @@ class Memory:
     """Memory and disk of every worker.
 
     Attributes:
-        worker_bytes: What each may use for state at the start.
-        changes: What changes this later, at one worker each.
-        disk_bytes_per_s: Bandwidth, reading and writing.
-        seek_s: Before each access, the mean of a normal distribution.
-        seek_sd_s: Its standard deviation.
-        quantum_s: How long input is served between two reads.
+        worker_bytes: Initial memory limit for state per worker.
+        changes: Later changes of single workers.
+        disk_bytes_per_s: Disk bandwidth for reads and writes.
+        seek_s: Mean seek time before each access (normal distribution).
+        seek_sd_s: Standard deviation of the same.
+        quantum_s: Time for input between two reads.
     """
 
     worker_bytes: float = 1e9
@@ -54,43 +54,45 @@ class Memory:
 
     def __post_init__(self) -> None:
         if not (self.disk_bytes_per_s > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
-            raise UsageError("a disk needs a bandwidth above 0, seeks from 0 s up, and some time between reads")
+            raise UsageError(
+                "a disk needs a bandwidth above 0, a seek time of at least 0, and a time above 0 between reads"
+            )
 
 
 def check_memory(settings: StageSettings, memory: Memory) -> None:
-    """Whether a stage can work with limits of memory.
+    """Check the memory limits of a stage.
 
     Raises:
-        BadInput: a change is of no worker or before the start, or there is less memory than a partition needs.
+        BadInput: A change names an unknown worker or a negative time, or a limit is below the size of a partition.
     """
     needed = int(settings.state_sizes().max()) * settings.costs.tuple_bytes
     least = min([memory.worker_bytes, *(change.bytes for change in memory.changes)])
     if not least >= needed:
-        raise BadInput(f"a worker has {least:,.0f} bytes of memory, but a partition needs {needed:,}; give it more")
+        raise BadInput(f"the memory of a worker must hold the largest partition, {needed:,} bytes (got {least:,.0f})")
     for change in memory.changes:
         if not (0 <= change.worker < settings.workers and change.at_s >= 0):
             raise BadInput(
-                f"the memory of worker {change.worker} changes at {change.at_s:g} s, but workers run from 0 to "
-                f"{settings.workers - 1}, and time from 0"
+                f"a memory change needs a worker from 0 to {settings.workers - 1} and a time of at least 0 s (got"
+                f" worker {change.worker} at {change.at_s:g} s)"
             )
 
 
 Task: TypeAlias = Callable[[Action], None]
-"""What a worker does about its memory, one at a time; it calls what it is given when it is through."""
+"""A memory task of a worker; it calls its argument when finished."""
 
 
 class Spilling:
-    """Keeps the state of every worker within its memory.
+    """Keeps the state of every worker within its memory limit.
 
-    What a consumer does on its disk blocks it; it reads its messages between two accesses. A donor that waits for
-    acknowledgements leaves its disk alone until it has them, since what it gives away it need not write.
+    Disk accesses block the consumer; it reads messages between two accesses. A donor that waits for acknowledgements
+    does not access its disk until it has them, since it need not write what it gives away.
     """
 
     def __init__(self, stage: Stage, memory: Memory) -> None:
-        """All partitions are in memory as far as they fit.
+        """Start with all partitions in memory, and spill those that do not fit.
 
         Raises:
-            BadInput: a change is of no worker or before the start, or there is less memory than a partition needs.
+            BadInput: The memory limits are invalid.
         """
         self._stage = stage
         self._memory = memory
@@ -115,24 +117,24 @@ class Spilling:
             self._enqueue(worker, partial(self._fit, worker))
 
     def used(self, worker: int) -> int:
-        """Bytes of state in a worker's memory."""
+        """Bytes of state in the memory of a worker."""
         return int(self._bytes[list(self._in_memory[worker])].sum())
 
     def give(self, worker: int, partition: int, task: Task) -> None:
-        """Do something to a partition that is to leave its worker, once it is in memory and its spill is processed."""
+        """Run a task on a partition that leaves its worker, once it is in memory and its spill is processed."""
         self._enqueue(worker, partial(self._fetch, worker, partition, task))
 
     def left(self, worker: int, partition: int) -> None:
-        """The state of a partition is taken out."""
+        """Record the extraction of a partition."""
         self._in_memory[worker].remove(partition)
 
     def arrived(self, worker: int, partition: int) -> None:
-        """The state of a partition is put in."""
+        """Record the installation of a partition."""
         self._in_memory[worker].append(partition)
         self._enqueue(worker, partial(self._fit, worker))
 
     def crashed(self, worker: int) -> int:
-        """A worker is dead, and with it all that it had in memory or on disk; how many spilled tuples that were."""
+        """Drop memory and disk of a crashed worker; returns the number of spilled tuples lost."""
         on_disk = list(self._on_disk[worker])
         lost = 0
         for partition in on_disk:
@@ -157,13 +159,13 @@ class Spilling:
             task(partial(self._next, worker))
 
     def _next(self, worker: int) -> None:
-        """A task is through; the next begins."""
+        """Start the next task."""
         self._tasks[worker].popleft()
         if self._tasks[worker]:
             self._tasks[worker][0](partial(self._next, worker))
 
     def _fit(self, worker: int, through: Action) -> None:
-        """Write one partition if there is too much, and look again."""
+        """Write one partition if the limit is exceeded, and repeat."""
         if self.used(worker) <= self.limits[worker]:
             self._turn(worker)
             through()
@@ -178,13 +180,13 @@ class Spilling:
         through()
 
     def _turn(self, worker: int) -> None:
-        """If there is something on disk, read some of it when input was served for a while."""
+        """Schedule a read of a spilled partition, if any."""
         if self._on_disk[worker] and not self._turning[worker]:
             self._turning[worker] = True
             self._stage.after(self._memory.quantum_s, lambda: self._enqueue(worker, partial(self._rotate, worker)))
 
     def _rotate(self, worker: int, through: Action) -> None:
-        """Read the partition that has been on disk longest, with room made for it, and process its spilled input."""
+        """Read the partition longest on disk, after making room, and process its spilled input."""
         if not self._on_disk[worker]:
             self._turning[worker] = False
             through()
@@ -211,7 +213,7 @@ class Spilling:
             task(through)
 
     def _write(self, worker: int, done: Action) -> None:
-        """Write the partition that came to memory first."""
+        """Write the partition longest in memory."""
         victim = self._in_memory[worker].popleft()
 
         def written() -> None:
@@ -224,7 +226,7 @@ class Spilling:
         self._stage.do(worker, Job(self._access_s(int(self._bytes[victim])), 0.0, written))
 
     def _read(self, worker: int, partition: int, done: Action) -> None:
-        """Read a partition and its spilled input, and process that before any other input."""
+        """Read a partition and process its spilled input before any other."""
         record = self._stage.arrays["partition"][partition]
         spilled = int(record["spilled"]) * self._stage.settings.costs.tuple_bytes
 

@@ -29,8 +29,8 @@ WORKER = np.dtype(
         ("number", np.int64),
         ("stamp", np.float64),
         ("cost", np.float64),
-        ("shed", np.int64),  # tuples that it would not take
-        ("held_first", np.int32),  # the tuple that it has held longest
+        ("shed", np.int64),  # tuples dropped by load shedding
+        ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),
         ("refused", np.int32),  # whether the tuple at hand is shed
         ("matches", np.int64),  # of the tuple at hand, where the stage joins
@@ -44,13 +44,13 @@ CPU = np.dtype(
         ("since", np.float64),  # when it was last left without work, or its idle time counted
         ("idle", np.float64),  # seconds, up to then
         ("turn", np.int32),  # the stage that it serves first
-        ("left", np.int32),  # what the first stage has made of the tuple at hand, and the second has no room for
+        ("left", np.int32),  # tuples emitted by the first stage that wait for the second
         ("value", np.int64),  # of that
         ("bits", np.uint64),  # from which its groups are drawn
     ],
     align=True,
 )
-"""The CPU of a worker that works for two stages."""
+"""The CPU of a worker with two stages."""
 
 SEGMENT = np.dtype(
     [
@@ -70,10 +70,10 @@ PRODUCER = np.dtype(
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
         ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
-        ("host", np.int32),  # the worker whose CPU it uses; none while its input is read nowhere
-        ("behind", np.float64),  # seconds with a row due and no room for it
+        ("host", np.int32),  # the worker that reads its input; none while halted
+        ("behind", np.float64),  # seconds with a row waiting at the source
         ("behind_until", np.float64),
-        ("lag", np.float64),  # the longest from due to taken, since it was last read
+        ("lag", np.float64),  # longest wait of a row at the source, since last read
     ],
     align=True,
 )

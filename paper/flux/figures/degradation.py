@@ -78,8 +78,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"So many of {scope.workers} workers, drawn by the seed, are loaded from the start; throughput is that of the last"
-        f" {_LAST_S:g} s."
+        f"So many of {scope.workers} workers, drawn by the seed, are loaded from the start; throughput is that of the"
+        f" last {_LAST_S:g} s."
     )
     return section("Figure 7: load on several workers", [said], charts, [table], _claims(scope, runs))
 

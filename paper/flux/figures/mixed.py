@@ -81,9 +81,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         )
     said = (
         "The paper says that its hybrid policy outperforms the other two under a mixture of loads, and leaves the"
-        " experiments to its unpublished long version. Here some workers are loaded and as many others lose half of their"
-        f" memory, at the same time; throughput and latency are those of the last {_LAST_S:g} s. Beside the paper's"
-        f" policies stands one of ours, {LABELS[FluxPolicy.HYBRID_SEVERAL]}."
+        " experiments to its unpublished long version. Here some workers are loaded and as many others lose half of"
+        f" their memory, at the same time; throughput and latency are those of the last {_LAST_S:g} s. Beside the"
+        f" paper's policies stands one of ours, {LABELS[FluxPolicy.HYBRID_SEVERAL]}."
     )
     return section("Section 6.3: hybrid policy", [said], charts, [table, *series], _claims(scope, runs))
 

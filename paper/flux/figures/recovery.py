@@ -152,8 +152,8 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "about 4 s",
                 about(4),
                 "seconds from when load comes until the static stage has less than 95 % of the full rate",
-                "a buffer of 2,048 tuples fills with those of the loaded worker as their shortfall of 57 % adds up, which"
-                " takes 5.2 s if tuples are spread evenly",
+                "a buffer of 2,048 tuples fills with those of the loaded worker as their shortfall of 57 % adds up,"
+                " which takes 5.2 s if tuples are spread evenly",
                 certainty="S",
             ),
             [within(run, felt_after_s(run, scope.full)) for run in static],
@@ -188,8 +188,8 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "5 s or 9 s",
                 between(4.5, 9.5),
                 "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s",
-                "a round takes as long to collect as the moves before it took, moves one partition of the loaded worker,"
-                f" and its moves wait for tuples on their way to that slow worker; {instead(_settled(other))}",
+                "a round takes as long to collect as the moves before it took, moves one partition of the loaded"
+                f" worker, and its moves wait for tuples on their way to that slow worker; {instead(_settled(other))}",
                 certainty="D",
             ),
             _settled(flux),

@@ -89,9 +89,9 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.workers} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes 256"
-        " MB to its disk. How long input is served between two reads, and which partitions are written first, stand in"
-        " the paper's unpublished long version: 0.2 s, and those that came first, are assumed."
+        f"{scope.workers} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes"
+        f" 256 MB to its disk. How long input is served between two reads, and which partitions are written first,"
+        f" stand in the paper's unpublished long version: 0.2 s, and those that came first, are assumed."
     )
     return section("Figures 9 and 10: memory of one worker", [said], charts, [summary, seconds], _claims(scope, runs))
 

@@ -86,10 +86,10 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     said = (
         "The paper leaves open how several operators that adapt on the same machines get on."
-        f" {scope.tandem_workers} workers have a consumer of each stage, and every fourth is loaded from 1 s on; each tuple"
-        " of the first stage makes one of the second. Controllers follow the paper's policy or several moves a round,"
-        " one for each stage that knows nothing of the other, or one that sees the CPUs and what partitions of both"
-        " take of them."
+        f" {scope.tandem_workers} workers have a consumer of each stage, and every fourth is loaded from 1 s on; each"
+        f" tuple of the first stage makes one of the second. Controllers follow the paper's policy or several moves a"
+        f" round, one for each stage that knows nothing of the other, or one that sees the CPUs and what partitions of"
+        f" both take of them."
     )
     return section("Past the paper: two stages", [said], [chart], [table, seconds], _claims(runs))
 

@@ -29,7 +29,7 @@ def titles(*tables):
 def test_what_waits_at_the_source_or_lies_on_disk_is_drawn_where_anything_does():
     usual, workers = ["Throughput", "Latency", "Rows between source and workers"], ["Workers, static", "Workers, load"]
     assert titles(*stage_tables()) == usual + workers
-    assert titles(*stage_tables(queue=1)) == [*usual, "Rows that wait to be taken", *workers]
+    assert titles(*stage_tables(queue=1)) == [*usual, "Rows waiting at the source", *workers]
     assert titles(*stage_tables(on_disk=2)) == [*usual, "Partitions on disk", *workers]
 
 
@@ -40,7 +40,7 @@ def test_the_rate_stands_under_what_the_workers_can_do_over_marks_of_moves():
     assert heights["load", 20.0] == 120.0
     assert heights["capacity", 3.0] == 150.0
     assert sum(point["moved"] for point in drawn(chart)) == 5
-    assert "the ticks at the foot are moves" in chart.sentence
+    assert "ticks at the bottom mark decisions" in chart.sentence
     assert "ticks" not in stage_charts(*stage_tables(moves=0))[0].sentence
 
 
@@ -57,7 +57,7 @@ def test_long_runs_are_thinned_and_said_to_be():
     rate, latency, *_ = stage_charts(*stage_tables(seconds=3 * MOST_POINTS, moves=5000))
     assert sum(point["series"] == "load" and not point["moved"] for point in drawn(rate)) == MOST_POINTS
     assert sum(point["moved"] for point in drawn(rate)) <= MOST_MARKS
-    assert "3 neighbouring rows" in latency.sentence
+    assert "3 adjacent rows" in latency.sentence
     assert max(point["y"] for point in drawn(latency)) == pytest.approx(0.01 * 3 * MOST_POINTS)
 
 

@@ -1,4 +1,4 @@
-"""The compiled part of the stage: tuples from producers to consumers, until Python has something to decide.
+"""Compiled event loop of a stage.
 
 One event is pending for each consumer (the end of its work, or the arrival that it waits for) and, where tuples come
 by rows, one for each producer (its next row). Producers that are never short of tuples need none: they act when a
@@ -37,11 +37,11 @@ from adapt.core.stage.records.finding import due_at, partition_at, winner_at, wo
 
 @compiled
 def advance(worlds: Records, until: float) -> tuple[int, int]:
-    """Let everything happen that happens before `until`, or up to what Python is to see.
+    """Simulate until `until`, or until Python must decide.
 
     Returns:
-        Why it returns, and the worker that it is about. `world.now` is the time. The event of that worker is still pending:
-        it is seen again at the next call.
+        Why it returns, and the worker that it is about. `world.now` is the time. The event of that worker is still
+        pending: it is seen again at the next call.
     """
     world = worlds[0]
     while True:

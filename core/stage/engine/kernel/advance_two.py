@@ -1,6 +1,6 @@
-"""Two stages in a row, whose consumers share the CPU of their worker, as two worlds that advance together.
+"""Compiled event loop of two stages in a row with shared CPUs.
 
-What is made of a tuple of the first is routed by the producer of the second at the same worker.
+Tuples emitted by the first stage are routed by the producer of the second on the same worker.
 """
 
 import math
@@ -32,12 +32,10 @@ from adapt.core.stage.records.finding import cpu_at, due_at, producer_at, window
 
 @compiled
 def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
-    """As `advance`, for two stages in a row. A CPU works for one consumer at a time, to the end of what that does.
-
-    Where both have something to do they take turns.
+    """As `advance`, for two stages in a row; a CPU serves one consumer at a time, in turn.
 
     Returns:
-        Why it returns, the worker that it is about, and of which stage.
+        Return code, worker and stage.
     """
     first, second = worlds[0], worlds[1]
     for worker_number in range(first.workers):  # what Python has done may have made room, or work
@@ -85,7 +83,7 @@ def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
 
 @inlined
 def _share(worlds: Records, worker_number: int, now: float) -> None:
-    """A CPU that has no work is given some, if there is any; who waits for it, or for room, has no event."""
+    """Give an idle CPU work, if any; consumers that wait for it have no event."""
     first, second = worlds[0], worlds[1]
     one, two = worker_at(first, worker_number), worker_at(second, worker_number)
     idle = not (one.doing == SERVING or one.doing == IN_JOB or two.doing == SERVING or two.doing == IN_JOB)
@@ -99,7 +97,7 @@ def _share(worlds: Records, worker_number: int, now: float) -> None:
 
 @inlined
 def _give_work(worlds: Records, worker_number: int, now: float) -> None:
-    """The free consumers of a worker look for work in turn, until one has some; it pays what both producers have used."""
+    """Let free consumers of a worker look for work in turn, after the CPU debt of its producers."""
     first, second = worlds[0], worlds[1]
     one, two, cpu = worker_at(first, worker_number), worker_at(second, worker_number), cpu_at(first, worker_number)
     waited = now - cpu.since
@@ -128,7 +126,7 @@ def _give_work(worlds: Records, worker_number: int, now: float) -> None:
 
 @inlined
 def _make(worlds: Records, worker_number: int, now: float) -> None:
-    """What a consumer of the first stage makes of the tuple that it has processed; it waits if there is no room for it.
+    """Emit tuples of a processed tuple to the second stage; block without room.
 
     How many tuples and of which groups follows from whose tuple it was, so that any order of processing makes the same.
     """
@@ -151,7 +149,7 @@ def _make(worlds: Records, worker_number: int, now: float) -> None:
 
 @inlined
 def _hand_on(worlds: Records, worker_number: int, now: float) -> None:
-    """The second stage's producer takes what the first stage's consumer has made, as far as it has room."""
+    """Pass emitted tuples to the producer of the second stage, as far as it has room."""
     first, second = worlds[0], worlds[1]
     worker, cpu, producer = (
         worker_at(first, worker_number),
@@ -168,7 +166,7 @@ def _hand_on(worlds: Records, worker_number: int, now: float) -> None:
 
 @inlined
 def _unblock(worlds: Records, worker_number: int, now: float) -> None:
-    """A consumer of the first stage that waits for room may have it now."""
+    """Unblock a consumer of the first stage if there is room."""
     first = worlds[0]
     worker = worker_at(first, worker_number)
     if worker.doing == BLOCKED:

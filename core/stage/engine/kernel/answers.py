@@ -1,4 +1,4 @@
-"""Answers: window sums of a group, and matches of a join."""
+"""Answers: window sums and join matches."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def window_sum(world: World, group_number: int, value: int) -> Any:
-    """The sum of a group's last values, this one included."""
+    """Sum of the last values of a group, including this one."""
     window = window_at(world, group_number)
     past = past_at(world, group_number * world.window + window.place)
     window.sum += value - past.value
@@ -26,7 +26,7 @@ def window_sum(world: World, group_number: int, value: int) -> Any:
 
 @inlined
 def count_matches(world: World, worker: Any) -> None:
-    """Count what the tuple at hand matches of those that were processed, and add up which these are."""
+    """Count the matches of the current tuple, and update their digest."""
     first = world.joined_first
     row = joined_at(world, worker.number - first)
     worker.matches = 0
@@ -48,7 +48,7 @@ def count_matches(world: World, worker: Any) -> None:
 
 @inlined
 def insert_row(world: World, number: int) -> None:
-    """A processed row stands among those of its group and side by its rank, which is seldom not the newest."""
+    """Insert a processed row into the list of its group and side, by rank."""
     first = world.joined_first
     row = joined_at(world, number - first)
     if row.list == NONE:

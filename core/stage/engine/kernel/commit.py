@@ -1,4 +1,4 @@
-"""A tuple that is processed: counted, written down, and acknowledged to its producer."""
+"""Commit of processed tuples: count, record and acknowledge."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def commit(world: World, holder: int, worker_number: int, answer: int, now: float) -> None:
-    """A worker answers for the tuple that is at hand at the holder; its producer need keep it no longer."""
+    """Commit the current tuple of the holder, and acknowledge it to its producer."""
     held = worker_at(world, holder)
     worker_at(world, worker_number).processed += 1
     world.processed += 1
@@ -30,7 +30,7 @@ def commit(world: World, holder: int, worker_number: int, answer: int, now: floa
 
 @inlined
 def _record(world: World, kind: int, latency: float) -> None:
-    """Count a latency."""
+    """Record a latency."""
     sums = latency_at(world, kind)
     sums.count += 1
     sums.sum += latency
@@ -55,7 +55,7 @@ def _write_entry(world: World, holder: int, worker_number: int, answer: int, now
 
 @inlined
 def _acknowledge(world: World, producer_number: int, partition: int, now: float) -> None:
-    """A producer forgets the first tuple of a partition that it has kept, and may use its place."""
+    """Release the first kept tuple of a partition at its producer."""
     producer = producer_at(world, producer_number)
     kept = kept_at(world, producer_number * world.partitions + partition)
     place = kept.head

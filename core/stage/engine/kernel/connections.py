@@ -1,4 +1,4 @@
-"""Connections with credits, and the flows of a pool that wait for room in them."""
+"""Connections with credits, and flows that wait for them."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def place_in_connection(world: World, producer: int, worker: int, partition: int, now: float) -> Any:
-    """The place in a connection for the tuple that is sent now; a waiting consumer may have it when it arrives."""
+    """Place in a connection for a sent tuple; wakes a waiting consumer on arrival."""
     number = worker * world.workers + producer
     connection = connection_at(world, number)
     at = connection.first + connection.count
@@ -44,7 +44,7 @@ def place_in_connection(world: World, producer: int, worker: int, partition: int
 
 @inlined
 def wait_for_room(world: World, producer: int, partition: int, worker: int) -> None:
-    """A partition waits for a connection, behind all that wait already."""
+    """Queue a partition for a connection."""
     flows = producer * world.partitions
     connection = connection_at(world, worker * world.workers + producer)
     flow_at(world, flows + partition).after = NONE
@@ -57,7 +57,7 @@ def wait_for_room(world: World, producer: int, partition: int, worker: int) -> N
 
 @inlined
 def stop_waiting(world: World, producer: int, partition: int, worker: int) -> None:
-    """A partition waits for a connection no longer, wherever it stands among those that do."""
+    """Remove a partition from the queue of a connection."""
     flows = producer * world.partitions
     connection = connection_at(world, worker * world.workers + producer)
     following = flow_at(world, flows + partition).after
@@ -76,7 +76,7 @@ def stop_waiting(world: World, producer: int, partition: int, worker: int) -> No
 
 @inlined
 def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
-    """Send what waits for a connection as long as it has room."""
+    """Send waiting tuples while a connection has room."""
     connection = connection_at(world, worker * world.workers + producer)
     while connection.turn != NONE and connection.count < world.credits:
         forward(world, producer, worker, now)
@@ -84,7 +84,7 @@ def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
 
 @inlined
 def forward(world: World, producer_number: int, worker: int, now: float) -> None:
-    """Send the tuple whose turn it is from the pool through a connection with room."""
+    """Send the next tuple of the buffer through a connection with room."""
     connection = connection_at(world, worker * world.workers + producer_number)
     partition = connection.turn
     flow = flow_at(world, producer_number * world.partitions + partition)
@@ -99,7 +99,7 @@ def forward(world: World, producer_number: int, worker: int, now: float) -> None
 
 @inlined
 def forward_anywhere(world: World, producer_number: int, worker: int, now: float) -> None:
-    """Send the oldest tuple of the pool through a connection with room."""
+    """Send the oldest tuple of the buffer through a connection with room."""
     flow = flow_at(world, producer_number * world.partitions)
     place = flow.head
     held = pooled_at(world, producer_number * world.places + place)
@@ -109,7 +109,7 @@ def forward_anywhere(world: World, producer_number: int, worker: int, now: float
 
 @inlined
 def _send(world: World, producer_number: int, worker: int, partition: int, place: int, now: float) -> None:
-    """The tuple at a place of the pool goes, and its place is free."""
+    """Send a tuple of the buffer and free its place."""
     producer = producer_at(world, producer_number)
     held = pooled_at(world, producer_number * world.places + place)
     sent = place_in_connection(world, producer_number, worker, partition, now)
@@ -124,7 +124,7 @@ def _send(world: World, producer_number: int, worker: int, partition: int, place
 
 @inlined
 def keep_sent(world: World, producer_number: int, partition: int, place: int) -> None:
-    """A producer keeps a tuple that it has sent, until it is acknowledged."""
+    """Keep a sent tuple until it is acknowledged."""
     kept = kept_at(world, producer_number * world.partitions + partition)
     places = producer_number * world.places
     pooled_at(world, places + place).link = NONE

@@ -1,4 +1,4 @@
-"""When work is done on a CPU that other processes share or slow down."""
+"""End of work on a shared or slowed CPU."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def done_at(world: World, worker: Any, begin: float, work: float) -> Any:
-    """When work is done that begins at a time, on a CPU that is shared or slowed as its segments say.
+    """End time of work on a CPU with these segments.
 
     In a segment, cycles of `run` seconds for the operator and then `burst` for others follow each other from its start.
     """
@@ -45,7 +45,7 @@ def done_at(world: World, worker: Any, begin: float, work: float) -> Any:
 
 @inlined
 def _had(segment: Any, at: float) -> Any:
-    """Seconds of CPU that the operator could have had from the start of a segment until `at`."""
+    """CPU seconds available to the operator from the start of a segment until `at`."""
     passed = at - segment.start
     if segment.burst == 0:
         return passed

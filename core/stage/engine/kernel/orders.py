@@ -1,4 +1,4 @@
-"""What Python changes in a stage that runs."""
+"""Changes that Python makes to a running stage."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from adapt.core.stage.records.finding import connection_at, flow_at, partition_a
 
 @compiled
 def start(worlds: Records) -> None:
-    """Let every producer fill its pool and connections; consumers find the first arrivals by themselves."""
+    """Let every producer fill its buffer and connections."""
     world = worlds[0]
     for producer in range(world.workers):
         fill_pool(world, producer, world.now)
@@ -21,7 +21,7 @@ def start(worlds: Records) -> None:
 
 @compiled
 def refill(worlds: Records) -> None:
-    """Let the producers go on that wanted rows, now that some were read."""
+    """Resume producers that waited for rows."""
     world = worlds[0]
     world.hungry = 0
     for number in range(world.workers):
@@ -33,7 +33,7 @@ def refill(worlds: Records) -> None:
 
 @compiled
 def wake(worlds: Records, worker: int) -> None:
-    """Let a waiting consumer see now what it is given to do."""
+    """Wake a waiting consumer."""
     world = worlds[0]
     if worker_at(world, worker).doing == IDLE:
         set_due(world, worker, world.now)
@@ -41,7 +41,7 @@ def wake(worlds: Records, worker: int) -> None:
 
 @compiled
 def pause(worlds: Records, partition: int) -> None:
-    """Every producer keeps the tuples of a partition in its pool from now on."""
+    """Pause a partition: producers buffer its tuples."""
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 1
@@ -53,7 +53,7 @@ def pause(worlds: Records, partition: int) -> None:
 
 @compiled
 def restart(worlds: Records, partition: int, owner: int) -> None:
-    """Every producer sends the tuples of a paused partition to its owner from now on."""
+    """Restart a paused partition: producers send its tuples to the owner."""
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 0
@@ -70,13 +70,13 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
 
 @compiled
 def schedule(worlds: Records, slot: int, at: float) -> None:
-    """Set when a worker, or the producer n slots further on, has its next event."""
+    """Set the next event of a worker, or of the producer n slots further on."""
     set_due(worlds[0], slot, at)
 
 
 @compiled
 def halt(worlds: Records, producer: int) -> None:
-    """The input of a producer is read nowhere from now on; what it holds waits for no connection."""
+    """Halt a producer: its input is not read, and its buffer waits for no connection."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = NONE
@@ -88,7 +88,7 @@ def halt(worlds: Records, producer: int) -> None:
 
 @compiled
 def resume(worlds: Records, producer: int, host: int) -> None:
-    """A worker reads the input of a halted producer from now on, first what was read and is still to be sent."""
+    """Resume a halted producer on a worker, beginning with rows that were read but not sent."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = host

@@ -1,4 +1,4 @@
-"""Producers, which pull tuples as long as their pools have room."""
+"""Producers: pull tuples while their buffers have room."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def fill_pool(world: World, producer_number: int, now: float) -> None:
-    """A producer pulls tuples as long as its pool has room, and there are some."""
+    """Pull tuples while the buffer has room."""
     producer = producer_at(world, producer_number)
     slot = world.workers + producer_number
     while producer.held < world.pool and producer.free != NONE:
@@ -58,13 +58,13 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
 
 @inlined
 def _draw(world: World, producer_number: int) -> Any:
-    """A group by its share, of the producer's own random numbers."""
+    """Draw a group by weight, from the producer's random numbers."""
     return group_of(world, random_bits(world, producer_number))
 
 
 @inlined
 def _expect_draw(world: World, producer_number: int) -> None:
-    """Ask for the flow of the tuple that a producer draws next."""
+    """Prefetch the flow of the next drawn tuple."""
     bits = mixed(producer_at(world, producer_number).random + GOLDEN)
     partition = group_at(world, group_of(world, bits)).partition
     fetch_ahead(world.flow_at, FLOW, producer_number * world.partitions + partition)

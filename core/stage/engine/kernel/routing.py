@@ -1,4 +1,4 @@
-"""Where a tuple goes: its group, its partition and the connection to its owner."""
+"""Routing of tuples: group, partition and connection."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 def route_tuple(
     world: World, producer_number: int, group: int, number: int, stamp: float, cost: float, now: float
 ) -> None:
-    """A new tuple goes through its connection if that has room, else into the pool."""
+    """Send a new tuple through its connection, or buffer it without room."""
     partition_number = group_at(world, group).partition
     partition = partition_at(world, partition_number)
     owner: Any = np.int64(partition.owner)
@@ -63,7 +63,7 @@ def route_tuple(
 
 @inlined
 def _emptiest(world: World, producer_number: int) -> Any:
-    """A worker drawn by the room in the connection to it, or none."""
+    """A worker drawn by the room in its connection, or `NONE`."""
     room = 0
     for worker in range(world.workers):
         room += world.credits - connection_at(world, worker * world.workers + producer_number).count
@@ -80,7 +80,7 @@ def _emptiest(world: World, producer_number: int) -> Any:
 
 @inlined
 def group_of(world: World, bits: Any) -> Any:
-    """The group that random bits choose, by the alias table."""
+    """Group drawn from random bits by the alias table."""
     at: Any = np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
     group = group_at(world, at)
     if np.int64(bits & _LOW) >= group.threshold:
@@ -90,7 +90,7 @@ def group_of(world: World, bits: Any) -> Any:
 
 @inlined
 def random_bits(world: World, producer_number: int) -> Any:
-    """The next random bits of a producer: splitmix64."""
+    """Next random bits of a producer (splitmix64)."""
     producer = producer_at(world, producer_number)
     producer.random += GOLDEN
     return mixed(producer.random)

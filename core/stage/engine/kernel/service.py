@@ -1,4 +1,4 @@
-"""Consumers: what they do next, and the tuple at hand from taken to processed."""
+"""Consumers: choice of work and processing of tuples."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def begin_work(world: World, worker_number: int, now: float) -> None:
-    """A free consumer chooses its next work: a job, spilled input that it is to process, input, or to wait."""
+    """Choose the next work of a free consumer: a job, spilled input, input, or waiting."""
     worker = worker_at(world, worker_number)
     worker.since = now
     if worker.job != 0:
@@ -77,7 +77,7 @@ def begin_work(world: World, worker_number: int, now: float) -> None:
 
 @inlined
 def _take(world: World, worker_number: int, producer: int, now: float) -> None:
-    """A consumer takes the next tuple of a connection, and the producer may send one."""
+    """Take the next tuple of a connection, and return the credit."""
     worker = worker_at(world, worker_number)
     number = worker_number * world.workers + producer
     connection = connection_at(world, number)
@@ -112,7 +112,7 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
 
 @inlined
 def _serve(world: World, worker_number: int, now: float) -> None:
-    """Begin to process the tuple at hand, and pay what the worker's producer has used."""
+    """Start to process the current tuple, after the CPU debt of the worker's producer."""
     worker = worker_at(world, worker_number)
     worker.doing = SERVING
     worker.spilling = 0
@@ -130,7 +130,7 @@ def _serve(world: World, worker_number: int, now: float) -> None:
 
 @inlined
 def finish_tuple(world: World, worker_number: int, now: float) -> None:
-    """The tuple at hand is processed, or written to the spill."""
+    """Finish the current tuple: processed, or spilled."""
     worker = worker_at(world, worker_number)
     partition = partition_at(world, worker.partition)
     worker.busy += now - worker.since
@@ -165,7 +165,7 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
 
 @inlined
 def _expect_take(world: World, worker_number: int) -> None:
-    """Ask for what a consumer takes next but one, and for what is sent in the place of what it takes next.
+    """Prefetch the tuple after next, and the one sent in place of the next.
 
     By then many others have taken a tuple, so that this would have to come from memory; which it is, is known now.
     """

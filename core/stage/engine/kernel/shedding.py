@@ -1,4 +1,4 @@
-"""Load shedding: a worker drops the more of its input the more tuples it holds."""
+"""Load shedding: the drop probability rises with occupancy."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def sheds(world: World, worker_number: int, now: float) -> Any:
-    """Whether a worker sheds the tuple at hand, by the tuple's own random draw; if not, it holds it from now on."""
+    """Whether a worker sheds the current tuple, by the tuple's own random draw; else it is buffered."""
     worker = worker_at(world, worker_number)
     first = worker_number * world.hold
     while worker.held > 0 and held_at(world, first + worker.held_first).since + world.held_for <= now:
@@ -35,7 +35,7 @@ def sheds(world: World, worker_number: int, now: float) -> Any:
 
 @inlined
 def count_shed(world: World, worker: Any, now: float) -> None:
-    """The tuple at hand is shed; it is counted at its worker and, where shedding is watched, by time."""
+    """Count a shed tuple, by worker and by time slot."""
     worker.refused = 0
     worker.shed += 1
     if world.refusals > 0:

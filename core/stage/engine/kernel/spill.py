@@ -1,4 +1,4 @@
-"""Tuples of partitions on disk: appended to the spill, and taken from it."""
+"""Spilled tuples of partitions on disk."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def spill_tuple(world: World, worker: Any, partition: Any) -> None:
-    """Append the tuple at hand to what is spilled of its partition."""
+    """Append the current tuple to the spill of its partition."""
     place = world.spill_free
     written = spilled_at(world, place)
     world.spill_free = written.link
@@ -29,7 +29,7 @@ def spill_tuple(world: World, worker: Any, partition: Any) -> None:
 
 @inlined
 def take_spilled(world: World, worker: Any) -> None:
-    """A consumer takes the next spilled tuple of the partition whose backlog it processes."""
+    """Take the next spilled tuple of the backlog."""
     partition = partition_at(world, worker.backlog)
     place = partition.spill_head
     taken = spilled_at(world, place)

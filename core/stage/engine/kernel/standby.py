@@ -1,4 +1,4 @@
-"""Standby: the twin of a partition processes each tuple after its owner."""
+"""Standby: replicas process each tuple after its owner."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: float) -> None:
-    """The owner of a partition sends the tuple that it has processed to the twin, at the cost of making one."""
+    """Forward a processed tuple to the replica, at the cost of producing one."""
     worker = worker_at(world, worker_number)
     place = world.mirror_free
     entry = mirrored_at(world, place)
@@ -56,13 +56,13 @@ def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: 
 
 @inlined
 def take_mirrored(worker: Any, entry: Any) -> None:
-    """A tuple for a twin is the one at hand."""
+    """Take a forwarded tuple into service."""
     take_in_hand(worker, entry, entry.partition, entry.producer, entry.taken)
 
 
 @inlined
 def finish_mirrored(world: World, worker_number: int, now: float) -> None:
-    """A twin has processed the tuple at hand, or the owner that was the twin until its pair died."""
+    """Finish a forwarded tuple, at the replica or at its promoted owner."""
     worker = worker_at(world, worker_number)
     line = line_at(world, worker_number)
     place = line.head
@@ -87,9 +87,9 @@ def finish_mirrored(world: World, worker_number: int, now: float) -> None:
 
 @compiled
 def put_back(worlds: Records, partition: int) -> int:
-    """What was sent of a partition, and neither acknowledged nor received by its twin, is to be sent again, in order.
+    """Put back sent tuples of a partition that were neither acknowledged nor received by its replica, in order.
 
-    The partition waits for no connection.
+    The partition must not wait for a connection.
 
     Returns:
         How many tuples.
@@ -126,7 +126,7 @@ def put_back(worlds: Records, partition: int) -> int:
 
 @compiled
 def answer_for(worlds: Records, dead: int) -> None:
-    """Take all out of the line of a dead worker; owners that are to answer for it commit what they have processed."""
+    """Empty the line of a dead worker; owners marked to answer for it commit what they have processed."""
     world = worlds[0]
     line = line_at(world, dead)
     while line.head != NONE:

@@ -1,4 +1,4 @@
-"""A tuple as it goes from place to place."""
+"""Copying of tuples between places."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def write_tuple(record: Any, group: int, number: int, stamp: float, cost: float)
 
 @inlined
 def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: float) -> None:
-    """A tuple becomes the one at hand at a worker, whose consumer took it at a time."""
+    """Make a tuple the current one of a worker."""
     worker.group = taken.group
     worker.partition = partition
     worker.producer = producer
@@ -27,7 +27,7 @@ def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: 
 
 @inlined
 def pass_acknowledgement(worker: Any, queue: Any) -> None:
-    """One tuple less is ahead of the acknowledgement in a connection or line; the last one quiesces the worker."""
+    """Count down the tuples ahead of an acknowledgement; the last one quiesces the worker."""
     if queue.ack > 0:
         queue.ack -= 1
         if queue.ack == 0:

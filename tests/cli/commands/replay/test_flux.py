@@ -122,9 +122,7 @@ def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(a
     assert plain["shed"] == 0 < shed["shed"]
     assert shed["processed"] + shed["shed"] == ROWS
     assert shed["latency_p99"] < plain["latency_p99"]
-    assert (
-        f"Rows that workers dropped as they filled up: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
-    )
+    assert f"Rows dropped by load shedding: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
     factor = {"tau2": 0.5, "min_drop": 0.1, "drop_curve": "linear"}
     assert shedding["parameters"]["overload"] == {"factor": factor, "capacity_tuples": 50, "window_s": 0.01}
 
@@ -135,7 +133,7 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     said = adapt.done("report", "x.flux", "--html", "x.html")
     assert verdict in said.err
     page = (here / "x.html").read_text()
-    for title in ("Throughput", "Latency", "Workers, static", "Workers, load", "Rows that wait to be taken"):
+    for title in ("Throughput", "Latency", "Workers, static", "Workers, load", "Rows waiting at the source"):
         assert f"<h3>{title}</h3>" in page
     read = json.loads(adapt.done("report", "x.flux", "--format", "json").out)
     assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Workers"}
@@ -153,18 +151,18 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
     ("code", "line", "sentence"),
     [
         (2, "x.trace", "give --workers N, or --plan PLAN"),
-        (2, "x.trace --workers 1", "a stage of 1 workers has nothing to balance; give it 2 or more"),
-        (2, "x.trace --workers -3", "a stage of -3 workers"),
-        (2, "x.trace --workers 5000", "more than the 4,096"),
-        (2, "x.trace --workers 4 --partitions 0", "a worker cannot have 0 partitions"),
+        (2, "x.trace --workers 1", "a stage needs 2 to 4,096 workers (got 1)"),
+        (2, "x.trace --workers -3", "(got -3)"),
+        (2, "x.trace --workers 5000", "a stage needs 2 to 4,096 workers (got 5,000)"),
+        (2, "x.trace --workers 4 --partitions 0", "a worker needs at least 1 partition (got 0)"),
         (2, "x.trace --plan 4.plan --workers 8", "4.plan has 4 channels, but --workers is 8; omit --workers"),
-        (2, "x.trace --plan 1.plan", "a stage of 1 workers"),
+        (2, "x.trace --plan 1.plan", "a stage needs 2 to 4,096 workers (got 1)"),
         (3, "x.trace --plan int.plan", "int.plan is for keys of type int64"),
         (3, "x.trace --plan none.plan", "none.plan does not exist"),
-        (2, "x.trace --workers 4 --buffer 11", "a buffer of 11 tuples is smaller than a packet of 12"),
-        (2, "x.trace --workers 4 --connection-buffer 11", "smaller than a packet"),
-        (2, "x.trace --workers 4 --router river --policy load", "the router river sends a tuple to any worker"),
-        (2, "x.trace --workers 4 --load 4@1s", "--load '4@1s': there is no worker 4; workers run from 0 to 3"),
+        (2, "x.trace --workers 4 --buffer 11", "--buffer must be at least one packet, 12 tuples (got 11)"),
+        (2, "x.trace --workers 4 --connection-buffer 11", "a connection must buffer at least one packet"),
+        (2, "x.trace --workers 4 --router river --policy load", "--router river sends a tuple to any worker"),
+        (2, "x.trace --workers 4 --load 4@1s", "--load '4@1s': workers run from 0 to 3 (got 4)"),
         (2, "x.trace --workers 4 --load 1@5s-2s", "ends before it begins"),
         (
             3,
@@ -173,38 +171,42 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         ),
         (2, "x.trace --workers 4 --shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
         (2, "x.trace --workers 4 --shed 50@never", "--shed: 'never'"),
-        (2, "x.trace --workers 4 --shed 0@1s", "holds 0 tuples"),
-        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "tau2 is 0.4, not above tau1, which is 0.8"),
+        (2, "x.trace --workers 4 --shed 0@1s", "must hold at least 1 tuple (got 0)"),
+        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "--tau: tau2 must be above tau1, 0.8 (got 0.4)"),
         (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,x", "--tau takes up to four numbers"),
-        (2, "x.trace --workers 4 --shed 5@1s --min-drop 2", "the least shed factor, B, is 2"),
-        (2, "x.trace --workers 4 --shed 5@1s --standby", "a row that is shed has no twin"),
-        (2, "x.trace --workers 4 --slow 1@1s:fast", "does not say what speed is left"),
-        (3, "x.trace --workers 4 --slow 1@1s:0%", "0 only until some time"),
+        (2, "x.trace --workers 4 --shed 5@1s --min-drop 2", "the minimum drop probability must be from 0 to 1 (got 2)"),
+        (2, "x.trace --workers 4 --shed 5@1s --standby", "shed rows have no standby replica; omit --shed or --standby"),
+        (2, "x.trace --workers 4 --slow 1@1s:fast", "--slow needs the remaining speed"),
+        (3, "x.trace --workers 4 --slow 1@1s:0%", "above 0, or 0 with an end"),
         (2, "x.trace --workers 4 --memory 1TB", "unknown unit 'TB'"),
-        (3, "x.trace --workers 4 --memory 1kB", "a worker has 1,000 bytes of memory, but a partition needs 800,000"),
-        (3, "x.trace --workers 4 --memory 1GB --memory 0@1s:1kB", "a partition needs 800,000"),
-        (2, "x.trace --workers 4 --memory 0@1s:1GB", "not said for the start"),
-        (2, "x.trace --workers 4 --memory 1GB --standby", "leave --memory or --standby out"),
+        (3, "x.trace --workers 4 --memory 1kB", "the largest partition, 800,000 bytes (got 1,000)"),
+        (3, "x.trace --workers 4 --memory 1GB --memory 0@1s:1kB", "the largest partition, 800,000 bytes"),
+        (2, "x.trace --workers 4 --memory 0@1s:1GB", "--memory needs an initial limit"),
+        (2, "x.trace --workers 4 --memory 1GB --standby", "omit --memory or --standby"),
         (3, "x.trace --workers 4 --faults none.json", "none.json"),
         (3, "x.trace --workers 4 --faults x.trace", "x.trace"),
-        (3, "x.trace --workers 4 --faults late.json", "put them in the order of their times"),
-        (3, "x.trace --workers 4 --faults far.json", "far.json: faults[0].worker is 9, but workers run from 0 to 3"),
+        (3, "x.trace --workers 4 --faults late.json", "sort faults by time"),
+        (3, "x.trace --workers 4 --faults far.json", "far.json: faults[0].worker must be from 0 to 3 (got 9)"),
         (2, "x.trace --workers 4 --speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --speedup nan", "--speedup must be above 0 (got nan)"),
         (2, "x.trace --workers 4 --duration 0s", "--duration 0s is no time"),
         (2, "x.trace --workers 4 --interval 5", "--interval: '5' has no unit"),
-        (2, "x.trace --workers 4 --service-time 0", "processing a tuple takes 0 s"),
+        (2, "x.trace --workers 4 --service-time 0", "the service time must be above 0"),
         (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd: '3MB' has an unknown unit"),
-        (2, "x.trace --workers 4 --tuple-size 0", "a tuple has no bytes"),
+        (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
         (2, "x.trace --workers 4 --state some", "--state takes a number of tuples, rows or bytes (got 'some')"),
         (2, "x.trace --workers 4 --producers key", "--producers 'key' is not known; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection 0 is no time"),
-        (2, "x.trace --workers 4 --min-imbalance 0.5", "a least imbalance of 0.5 is none"),
-        (2, "x.trace --workers 4 --max-receiver-utilization 2", "a receiver's utilization of 2"),
-        (2, "x.trace --workers 4 --state-bandwidth 0", "state cannot move at 0 bits/s"),
-        (2, "bare.trace --workers 4 --state bytes", "bare.trace has no bytes; ingest it with --bytes COLUMN"),
-        (2, "bare.trace --workers 4 --producers stream", "bare.trace has no stream"),
-        (3, "back.trace --workers 4", "is before the one above it; sort the trace by 'ts'"),
+        (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),
+        (
+            2,
+            "x.trace --workers 4 --max-receiver-utilization 2",
+            "max_receiver_utilization must be above 0 and at most 1 (got 2)",
+        ),
+        (2, "x.trace --workers 4 --state-bandwidth 0", "the bandwidth for state must be above 0"),
+        (2, "bare.trace --workers 4 --state bytes", "bare.trace has no column 'bytes'; ingest it with --bytes COLUMN"),
+        (2, "bare.trace --workers 4 --producers stream", "bare.trace has no column 'stream'"),
+        (3, "back.trace --workers 4", "is before its predecessor; sort the trace by 'ts'"),
         (3, "none.trace --workers 4", "make one with `adapt ingest"),
         (4, "x.trace --workers 4 -o none/x.flux", "does not exist; make it"),
         (4, "x.trace --workers 4 -o x.trace", "exists; add --force"),

@@ -206,7 +206,7 @@ def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
     assert "with tau1 0.75 3.0 workers idle for" in run.summary().records()[0]["verdict"]
     assert run.shown()[0].title == "Trade-off"
     for sweep, said in (
-        ((0.05,), "tau1 is 0.05, not above tau0"),
+        ((0.05,), "tau1 must be above tau0"),
         ((0.4, 0.4), "stands twice"),
         ((0.11,), "tau1 0.11"),
     ):
@@ -232,7 +232,7 @@ def test_what_cannot_be_is_refused():
         (STAGE, replace(ELASTIC, least=0), "0 workers"),
         (replace(STAGE, buffer_tuples=5), ELASTIC, "smaller than a packet"),
         (STAGE, replace(ELASTIC, chosen=Chosen(utilization=2.0)), "share in"),
-        (STAGE, replace(ELASTIC, period_s=0.0), "observed every 0 s"),
+        (STAGE, replace(ELASTIC, period_s=0.0), "the period between decisions must be above 0"),
         (STAGE, replace(ELASTIC, start_s=-1.0), "-1 s to start"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -154,12 +154,12 @@ def test_the_hybrid_moves_load_only_to_where_there_is_room():
 
 
 def test_a_worker_that_gives_nothing_is_refused():
-    with pytest.raises(UsageError, match="1 or more"):
+    with pytest.raises(UsageError, match="at least 1"):
         SeveralMemoryMoves(most_per_worker=0)
 
 
 def test_an_imbalance_below_one_is_refused():
-    with pytest.raises(UsageError, match="1 or more"):
+    with pytest.raises(UsageError, match="at least 1"):
         MemoryBalancing(0.5)
 
 

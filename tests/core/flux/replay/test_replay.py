@@ -64,7 +64,7 @@ def test_policies_stand_beside_the_static_case_and_do_better_than_it(loaded):
     assert min(load.of_capacity, several.of_capacity) > 1.2 * static.of_capacity
     assert static.recovered_s is None
     assert several.behind_s < static.behind_s
-    assert "where the static placement reaches" in verdict(loaded)
+    assert verdict(loaded).startswith("Use load")
 
 
 def test_the_optimum_is_told_the_rows_and_the_schedule():
@@ -103,8 +103,8 @@ def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
     assert static.of_capacity > 0.98
     assert static.late_s < 0.02
     assert static.behind_s == 0
-    assert "nothing to gain in throughput" in verdict(run)
-    assert "is full at about speed-up" in verdict(run)
+    assert "Keep the static placement: it keeps up with all rows." in verdict(run)
+    assert "is fully utilized at speed-up" in verdict(run)
     row = run.summary().records()[0]
     assert row["best_full_at"] == pytest.approx(WORKERS / 45.5e-6 / 8_000, rel=0.05)
     assert row["static_full_at"] <= row["best_full_at"]
@@ -112,7 +112,7 @@ def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
 
 def test_a_partition_too_heavy_for_a_worker_is_named():
     run = replayed(chunk(heaviest=0.6), adapting=replace(FAST, policies=(FluxPolicy.LOAD_GUARDED,)))
-    assert "The heaviest partition alone makes 6" in verdict(run)
+    assert "The hottest partition alone has 6" in verdict(run)
 
 
 def test_a_run_that_is_cut_off_says_what_is_left():
@@ -165,7 +165,7 @@ def test_a_dead_worker_takes_rows_along_and_with_standby_none():
         replayed(chunk(), conditions=Conditions(faults=faults, standby=standby)) for standby in (False, True)
     )
     assert all(one.lost > 0 and one.left == 0 for one in lossy.outcomes)
-    assert "died with a worker" in verdict(lossy)
+    assert "Rows lost in crashes" in verdict(lossy)
     assert all(one.lost == 0 and one.processed == ROWS for one in safe.outcomes)
     assert [row["case"] for row in safe.tables()["crashes"].records()] == ["static", "load", "load-several"]
     for run, lost, mirrored in ((lossy, True, False), (safe, False, True)):
@@ -185,15 +185,21 @@ def test_without_a_policy_the_static_case_stands_alone():
 @pytest.mark.parametrize(
     ("settings", "adapting", "conditions", "error", "told"),
     [
-        ({"buffer_tuples": 11}, {}, {}, UsageError, "a buffer of 11 tuples is smaller than a packet of 12"),
+        ({"buffer_tuples": 11}, {}, {}, UsageError, "--buffer must be at least one packet, 12 tuples (got 11)"),
         ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any worker"),
         ({}, {"min_collection_s": 0.0}, {}, UsageError, "above 0"),
-        ({}, {"min_imbalance": 0.9}, {}, UsageError, "a least imbalance of 0.9 is none"),
-        ({}, {"max_receiver": 1.2}, {}, UsageError, "a receiver's utilization of 1.2"),
-        ({}, {}, {"memory": Memory(7_999)}, BadInput, "a partition needs 8,000; give it more"),
-        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "a partition needs 8,000"),
-        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "leave --memory or --standby out"),
-        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker is 4"),
+        ({}, {"min_imbalance": 0.9}, {}, UsageError, "min_imbalance must be at least 1 (got 0.9)"),
+        (
+            {},
+            {"max_receiver_utilization": 1.2},
+            {},
+            UsageError,
+            "max_receiver_utilization must be above 0 and at most 1 (got 1.2)",
+        ),
+        ({}, {}, {"memory": Memory(7_999)}, BadInput, "the largest partition, 8,000 bytes (got 7,999)"),
+        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "the largest partition, 8,000 bytes"),
+        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "omit --memory or --standby"),
+        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker must be from 0"),
         (
             {"disturbances": (ExternalLoad(1, 0.0, 5.0), SlowDown(1, 4.0, 6.0, 0.5))},
             {},

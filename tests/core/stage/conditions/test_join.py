@@ -240,23 +240,23 @@ def test_a_join_with_policies_that_scale_loses_no_answer():
 def test_what_cannot_be_joined_is_refused():
     of, stream = replace(PLAIN, join=Join(10)), two_sided(10, 1.0)
     for wrong, said in (
-        (lambda: Join(-1), "-1 apart"),
+        (lambda: Join(-1), "at least 0"),
         (lambda: Join(1, -1.0), "-1 s"),
         (lambda: replace(of, window=3), "own window"),
         (lambda: replace(of, router=Router.RIVER), "own window"),
-        (lambda: simulate(of, Drawn(), 1.0), "drawn tuples do not"),
-        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor copied"),
+        (lambda: simulate(of, Drawn(), 1.0), "a random source has none"),
+        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor replicated"),
         (
             lambda: simulate(of, stream.rows(), actors=Actors(faults=FaultSchedule((Crash(0, 0.1, 1.0),)))),
-            "neither spilled nor copied",
+            "neither spilled nor replicated",
         ),
-        (lambda: TandemSettings(of, PLAIN), "do not join"),
+        (lambda: TandemSettings(of, PLAIN), "do not support joins"),
     ):
         with pytest.raises(UsageError, match=said):
             wrong()
     for changes, said in (
-        ({"sides": None}, "without sides or times"),
-        ({"sides": np.full(10, 2)}, "side 2"),
+        ({"sides": None}, "a side and a time for every row"),
+        ({"sides": np.full(10, 2)}, "got 2"),
         ({"times": stream.times[::-1]}, "sort by time"),
         ({"numbers": np.arange(10)}, "rank"),
     ):

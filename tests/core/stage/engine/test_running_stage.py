@@ -207,12 +207,12 @@ def test_cells_of_the_alias_table_add_up_to_the_shares(shares):
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [
-        ({"workers": 1}, UsageError, "2 or more"),
-        ({"buffer_tuples": 0}, UsageError, "1 or more"),
+        ({"workers": 1}, UsageError, "2 to 4,096 workers"),
+        ({"buffer_tuples": 0}, UsageError, "at least 1"),
         ({"window": -1}, UsageError, "window"),
         ({"owners": np.array([0, 9], np.int32)}, BadInput, "as many workers as the plan has channels"),
-        ({"partition_of": np.array([7], np.int32)}, BadInput, "partitions run from 0"),
-        ({"state_tuples": np.array([1])}, BadInput, "one for each"),
+        ({"partition_of": np.array([7], np.int32)}, BadInput, "partitions of groups must be from 0"),
+        ({"state_tuples": np.array([1])}, BadInput, "one per partition"),
     ],
 )
 def test_what_is_no_stage_is_refused(changes, error, told):
@@ -223,10 +223,10 @@ def test_what_is_no_stage_is_refused(changes, error, told):
 @pytest.mark.parametrize(
     ("disturbances", "told"),
     [
-        ([ExternalLoad(2, 0, 1)], "workers run from 0 to 1"),
+        ([ExternalLoad(2, 0, 1)], "from 0 to 1"),
         ([ExternalLoad(0, 2, 1)], "end after"),
         ([ExternalLoad(0, 0, 2), SlowDown(0, 1, 3, 0.5)], "overlap"),
-        ([SlowDown(0, 0, np.inf, 0)], "only until"),
+        ([SlowDown(0, 0, np.inf, 0)], "above 0, or 0 with an end"),
         ([ExternalLoad(0, 0, 1, burst_s=0)], "burst"),
     ],
 )
@@ -245,7 +245,7 @@ def test_a_connection_smaller_than_a_packet_is_refused():
     [
         (Chunk(np.array([4]), np.array([0])), "group"),
         (Chunk(np.array([0]), np.array([2])), "producer"),
-        (Chunk(np.array([0, 1]), np.array([0])), "without"),
+        (Chunk(np.array([0, 1]), np.array([0])), "or none"),
         (Chunk(np.array([0, 1]), np.array([0, 1]), np.array([1.0, 0.5])), "sort by time"),
         (Chunk(np.array([0]), np.array([0]), None, np.array([-1.0])), "cost"),
     ],

@@ -223,10 +223,10 @@ def test_a_joint_controller_sees_the_cpus_and_the_partitions_of_both_by_what_the
 @pytest.mark.parametrize(
     ("second", "error", "told"),
     [
-        (small(3), UsageError, "2 and 3 workers"),
+        (small(3), UsageError, "got 2 and 3"),
         (small(disturbances=(ExternalLoad(0, 0, 1),)), BadInput, "disturbances"),
         (small(network=Network(latency_s=1.0)), BadInput, "network"),
-        (small(router=Router.RIVER), UsageError, "River"),
+        (small(router=Router.RIVER), UsageError, "routing by content"),
     ],
 )
 def test_stages_that_cannot_follow_each_other_are_refused(second, error, told):
@@ -239,7 +239,7 @@ def test_stages_that_cannot_follow_each_other_are_refused(second, error, told):
     [
         ({}, "duration"),
         ({"duration_s": 0.0}, "above 0"),
-        ({"duration_s": 1.0, "first": AnyMoves(0), "joint": AnyMoves(0)}, "two controllers"),
+        ({"duration_s": 1.0, "first": AnyMoves(0), "joint": AnyMoves(0)}, "a joint controller, or one per stage"),
     ],
 )
 def test_a_run_of_two_stages_that_cannot_be_is_refused(arguments, told):

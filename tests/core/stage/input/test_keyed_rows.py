@@ -58,7 +58,7 @@ def test_producers_are_spread_evenly():
 
 def test_a_row_without_time_is_refused():
     rows = ROWS.set_column(0, "ts", pa.array([1, None, 3, 4, 5], pa.timestamp("us", "UTC")))
-    with pytest.raises(BadInput, match="has no time"):
+    with pytest.raises(BadInput, match="has no timestamp"):
         chunks(10, rows)
 
 
@@ -85,9 +85,9 @@ def test_the_demand_is_the_same_however_rows_are_cut():
     ("rows", "told"),
     [
         (ROWS.slice(0, 0), "no rows"),
-        (ROWS.take([2, 0]), "before the one above it"),
-        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "costs less than 0 s"),
-        (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or without end"),
+        (ROWS.take([2, 0]), "before its predecessor"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "a cost is negative"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or infinite"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 10])

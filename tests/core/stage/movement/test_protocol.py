@@ -120,9 +120,9 @@ def test_a_move_of_800_kb_takes_26_ms_to_send():
 @pytest.mark.parametrize(
     ("moves", "told"),
     [
-        ([], "no move"),
-        ([Move(0, 0, 1), Move(0, 0, 1)], "moves already"),
-        ([Move(0, 1, 0)], "belongs to worker 0"),
+        ([], "at least one move"),
+        ([Move(0, 0, 1), Move(0, 0, 1)], "already moving"),
+        ([Move(0, 1, 0)], "its owner is worker 0"),
         ([Move(0, 0, 2)], "of 2"),
         ([Move(0, 0, 0)], "itself"),
     ],
@@ -133,5 +133,5 @@ def test_moves_that_cannot_be_are_refused(moves, told):
 
 
 def test_river_has_nothing_to_move():
-    with pytest.raises(UsageError, match="River"):
+    with pytest.raises(UsageError, match="router river"):
         simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, Actors(AnyMoves(0)))

@@ -73,10 +73,10 @@ def test_memory_that_comes_back_brings_all_partitions_back():
 @pytest.mark.parametrize(
     ("memory", "told"),
     [
-        (Memory(1e5), "a partition needs 800,000"),
-        (Memory(1e9, (MemoryChange(0, 1.0, 1e5),)), "give it more"),
-        (Memory(1e9, (MemoryChange(2, 1.0, 1e9),)), "workers run from 0 to 1"),
-        (Memory(1e9, (MemoryChange(0, -1.0, 1e9),)), "time from 0"),
+        (Memory(1e5), "the largest partition, 800,000 bytes"),
+        (Memory(1e9, (MemoryChange(0, 1.0, 1e5),)), "the largest partition"),
+        (Memory(1e9, (MemoryChange(2, 1.0, 1e9),)), "a worker from 0 to 1"),
+        (Memory(1e9, (MemoryChange(0, -1.0, 1e9),)), "a time of at least 0"),
     ],
 )
 def test_memory_that_cannot_be_is_refused(memory, told):

@@ -138,7 +138,8 @@ def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost()
 
 
 @pytest.mark.parametrize(
-    ("changes", "memory", "told"), [({"router": Router.RIVER}, None, "River"), ({}, Memory(), "leave the limit")]
+    ("changes", "memory", "told"),
+    [({"router": Router.RIVER}, None, "router river"), ({}, Memory(), "omit the memory limit")],
 )
 def test_what_cannot_be_protected_is_refused(changes, memory, told):
     with pytest.raises(UsageError, match=told):
