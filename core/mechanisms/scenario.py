@@ -118,11 +118,13 @@ def simulated(
     terms: Terms,
     stage: Staged,
     duration_s: float | None,
-    told: Callable[[Interval], None] | None = None,
+    on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """A scenario simulated until all is done, or until a time."""
     actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
-    done = simulate(stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, told=told)
+    done = simulate(
+        stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
+    )
     return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.workers)])
 
 

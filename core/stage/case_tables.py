@@ -11,7 +11,7 @@ CASE = Column("case", about="static (no moves), or the rebalancing policy")
 
 
 def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
-    """`intervals` with the capacity in each, `workers`, `moves` and `crashes`, of all cases."""
+    """Tables `intervals` (with capacity), `workers`, `moves` and `crashes` of all cases."""
     tables = [(outcome.case, outcome.simulated.tables()) for outcome in outcomes]
     names = ("intervals", "workers", "moves", "crashes")
     joined = {name: _joined([(case, each[name]) for case, each in tables]) for name in names}

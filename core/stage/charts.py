@@ -34,7 +34,7 @@ _POLICIES = PALETTE[:-1]
 
 
 def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart, ...]:
-    """All charts of a run: throughput, latency, queues, spilled partitions and worker utilization."""
+    """Charts of a run: throughput, latency, queues, spilling and worker utilization."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         waiting = "Rows that had arrived and waited for their producer"
@@ -159,7 +159,7 @@ def held_over_time(intervals: Table) -> Chart:
 
 
 def utilization_of_workers(workers: Table, case: str) -> Chart:
-    """Utilization of each worker over time in one case, as a heat map."""
+    """Heat map of worker utilization over time in one case."""
     title = f"Workers, {case}"
     rows = [row for row in workers.records() if row["case"] == case]
     numbers = sorted({int(row["worker"] or 0) for row in rows})
@@ -207,7 +207,10 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
 
 
 def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence: str) -> Chart:
-    """A line per case and column, the second column dashed; logarithmic if values span magnitudes."""
+    """Line chart with a line per case and column.
+
+    The second column is dashed. The axis is logarithmic if values span magnitudes.
+    """
     points, said = _points(intervals, names)
     heights = [point["y"] for point in points if is_real(point["y"])]
     upwards = up(intervals, names[0], zero=True)

@@ -118,9 +118,9 @@ def simulate(
     *,
     interval_s: float = 1.0,
     journal: int = 0,
-    told: Callable[[Interval], None] | None = None,
+    on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
-    """Simulate a stage; the same arguments always give the same result.
+    """Simulate a stage, deterministically.
 
     Args:
         settings: The stage.
@@ -129,7 +129,7 @@ def simulate(
         actors: Controllers, faults and limits; None, none.
         interval_s: Sampling interval.
         journal: Number of processed tuples to record.
-        told: Called with every finished interval.
+        on_interval: Called with every finished interval.
 
     Raises:
         UsageError: An argument is out of range; a random source has no duration; or actors contradict each other.
@@ -146,8 +146,8 @@ def simulate(
         end_s = (len(series.intervals) + 1) * interval_s
         stage.run(end_s if duration_s is None else min(end_s, duration_s))
         taken = series.take()
-        if told is not None:
-            told(taken)
+        if on_interval is not None:
+            on_interval(taken)
         if stage.drained or (duration_s is not None and stage.now_s >= duration_s):
             break
     reports = of.recovery.reports if of.recovery else []

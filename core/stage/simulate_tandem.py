@@ -98,7 +98,7 @@ def simulate_tandem(
     interval_s: float = 1.0,
     journal: int = 0,
 ) -> SimulatedTandem:
-    """Simulate two stages in a row; the same arguments always give the same result.
+    """Simulate two stages in a row, deterministically.
 
     Args:
         settings: Settings of both stages.

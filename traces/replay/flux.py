@@ -56,10 +56,10 @@ def replay_flux_trace(
     command: str = "adapt.traces.replay.flux.replay_flux_trace",
     progress: Progress = silent,
 ) -> FluxRun:
-    """Replay a trace through a stage, static and with each policy; see `replay_flux`.
+    """Replay a trace through a stage, static and with each policy.
 
-    The trace is read once for its totals and once per case, one row group at a time. The groups of the stage are the
-    partitions of `options.reading`. The run is written to `out`, if given.
+    See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time. The groups of
+    the stage are the partitions of `options.reading`. The run is written to `out`, if given.
 
     Raises:
         UsageError: An argument is out of range, or the trace lacks a column.
@@ -107,7 +107,7 @@ def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
 
 
 def rows_of(trace: Trace, reading: Reading) -> Rows:
-    """Rows of a trace as tuples of a stage, read by row group, repeatable."""
+    """Rows of a trace as tuples, read by row group, repeatable."""
     return reading.rows(lambda: trace.batches(reading.columns, encoded(trace, reading.columns)))
 
 
@@ -142,7 +142,7 @@ def check_key_type(trace: Trace, key_type: KeyType, plan: Path) -> None:
 def with_state(
     settings: StageSettings, trace: Trace, reading: Reading, state: Weight | None, demand: Demand
 ) -> StageSettings:
-    """The stage with the state of each partition, sized by rows or bytes if requested."""
+    """The stage with state sized by rows or bytes, if requested."""
     if state is None:
         return settings
     tuples = demand.rows

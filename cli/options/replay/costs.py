@@ -1,4 +1,4 @@
-"""Options of what rows and state cost on a simulated stage: CPU and network."""
+"""Options of the CPU and network costs of a stage."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias

@@ -32,7 +32,7 @@ class PlacingOptions:
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
-        """Initial placement of the trace's keys, and the content hash of the plan if there is one.
+        """Initial placement of the keys, and the plan's content hash.
 
         Raises:
             UsageError: Neither --workers nor --plan is given, or they contradict.
@@ -85,8 +85,8 @@ class FaultOptions(TroubleOptions):
     PANEL: ClassVar[str] = TROUBLE_PANEL
     memory: list[str] | None = setting(
         None,
-        "Memory per worker for state; the rest spills to disk (default: unlimited). 0@5s:512MB gives worker 0"
-        " 512 MB from 5 s on; repeatable.",
+        "Memory per worker for state; the rest spills to disk (default: unlimited). Repeatable; 0@5s:512MB changes"
+        " worker 0 at 5 s.",
         "1GB|0@5s:512MB",
     )
     faults: Path | None = setting(

@@ -1,4 +1,4 @@
-"""Options of load shedding: which rows a worker or server drops as it fills up."""
+"""Options of load shedding."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
@@ -48,7 +48,11 @@ class SheddingOptions:
             raise UsageError(f"--tau takes up to four numbers, such as 0.1,0.4,0.8,0.9 (got {self.tau!r})") from None
 
     def overload(self, window_s: float | None = None) -> "Overload | None":
-        """The buffer of a worker and its drop probability; a join retains rows for its window."""
+        """Buffer and drop probability of a worker.
+
+        Args:
+            window_s: Window of a join, which is then the retention.
+        """
         from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 
         if self.shed is None:

@@ -78,7 +78,7 @@ class StageOptions:
         return above_0_or_none("--interval", self.interval)
 
     def partition_state(self) -> "int | Weight":
-        """State per partition: a number of tuples, or the trace's rows or bytes."""
+        """State per partition, in tuples or by a weight."""
         named = {"rows": Weight.COUNT, "bytes": Weight.BYTES}
         if self.state in named:
             return named[self.state]
@@ -102,7 +102,11 @@ class StageOptions:
         router: Router = Router.FLUX,
         window_s: float | None = None,
     ) -> "StageSettings":
-        """The stage with this initial placement; a join retains rows for `window_s` of simulated time."""
+        """The stage with an initial placement.
+
+        Args:
+            window_s: Window of a join in simulated seconds.
+        """
         from adapt.core.stage.conditions.settings import StageSettings, even_groups
 
         state, partitions = self.partition_state(), placed.workers * placed.per_worker

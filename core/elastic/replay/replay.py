@@ -187,7 +187,7 @@ def replay_elastic(
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.start_s)
-        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, told=tell)
+        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))

@@ -56,9 +56,9 @@ class Ahead:
         )
 
     def bound_rate(self, from_s: float, to_s: float) -> float:
-        """Upper bound of the throughput between two times, for assignments fixed within each lookahead step.
+        """Upper bound of the throughput between two times.
 
-        Tuples buffered at the start may come on top.
+        Assignments are fixed within each lookahead step. Tuples buffered at the start may come on top.
         """
         starts = np.arange(from_s, to_s, HORIZON_S)
         ends = np.minimum(starts + HORIZON_S, to_s)

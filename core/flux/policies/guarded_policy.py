@@ -20,12 +20,12 @@ BUSY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GuardedLoadBalancing:
-    """Guarded load policy: pairs workers as in the paper, but moves only what is sure to help.
+    """Guarded load policy: moves only what is sure to help.
 
-    A tuple is assumed to cost a receiver at least what it costs the donor: right after a move, producers hold back the
-    tuples of a hot partition, other workers look idle, and the paper estimates that it would cost them nothing. The
-    higher utilization of the pair must also fall by a share of the partition's load, so a partition that is most of its
-    worker's load does not circulate.
+    Workers are paired as in the paper. A tuple is assumed to cost a receiver at least what it costs the donor: right
+    after a move, producers hold back the tuples of a hot partition, other workers look idle, and the paper estimates
+    that it would cost them nothing. The higher utilization of the pair must also fall by a share of the partition's
+    load, so a partition that is most of its worker's load does not circulate.
 
     Attributes:
         pairs: Thresholds of the paper.
@@ -43,7 +43,7 @@ class GuardedLoadBalancing:
             raise UsageError(f"min_gain must be above 0 and at most 1 (got {self.min_gain:g})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """Moves of this round: each worker gives or takes at most one partition."""
+        """Moves of this round, at most one per worker."""
         moves = []
         for donor, receiver in self.pairs.worth_evening(observed):
             owned, leaving = loads_of(observed, donor)
@@ -58,7 +58,7 @@ class GuardedLoadBalancing:
         return tuple(moves)
 
     def cost_ratio(self, observed: Observation, donor: int, receiver: int) -> float:
-        """Assumed cost per tuple on the receiver over that on the donor; 1 without statistics."""
+        """Assumed cost ratio of a tuple, receiver over donor."""
         total, utilization = observed.processed_by_worker, observed.utilization
         if total[receiver] == 0 or utilization[donor] == 0:
             return 1.0
@@ -67,7 +67,7 @@ class GuardedLoadBalancing:
 
 
 def loads_of(observed: Observation, worker: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Partitions of a worker with tuples, hottest first, and the utilization by each."""
+    """Partitions of a worker, hottest first, and their utilization."""
     owned = heaviest_first(observed, worker)
     tuples = observed.processed[owned]
     return owned, np.asarray(observed.utilization[worker] * tuples / max(1, int(tuples.sum())))

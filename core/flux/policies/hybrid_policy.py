@@ -9,7 +9,7 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class HybridBalancing:
-    """Balances memory while any partition is on disk, else load among workers with room.
+    """Balances memory while any partition is on disk, else load.
 
     The paper moves a partition for load only if there is room for it. Here workers without room for the largest
     partition do not receive: they gave partitions away, are therefore idle, and would be paired with the busiest.

@@ -1,4 +1,4 @@
-"""Flux's load policy: the busiest worker gives to the least busy, one partition per pair."""
+"""Flux's load policy: from the busiest to the least busy worker."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class LoadBalancing:
             )
 
     def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
-        """Moves of this round: each worker gives or takes at most one partition.
+        """Moves of this round, at most one per worker.
 
         Args:
             may_take: Workers that may receive, shape (workers,); None, all.

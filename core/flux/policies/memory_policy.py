@@ -1,4 +1,4 @@
-"""Flux's memory policy: the worker shortest of memory gives to the one with most."""
+"""Flux's memory policy: balances free memory."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class MemoryBalancing:
-    """Balances free memory, e_i = available - sizes of the partitions on worker i.
+    """Balances the free memory e_i of workers.
 
-    The paper leaves open which pairs are skipped. Here a pair is skipped if its donor has more than the mean free
-    memory, or if the donor's state fits and its memory utilization is less than `min_imbalance` times the receiver's;
-    the first such pair ends the round, as in the load policy. Of equal partitions the last moves, since a worker short
-    of memory writes its first ones first.
+    e_i is the available memory minus the sizes of the partitions on worker i. The paper leaves open which pairs are
+    skipped. Here a pair is skipped if its donor has more than the mean free memory, or if the donor's state fits and
+    its memory utilization is less than `min_imbalance` times the receiver's; the first such pair ends the round, as in
+    the load policy. Of equal partitions the last moves, since a worker short of memory writes its first ones first.
 
     Source: Flux, section 6.1.
 
@@ -32,7 +32,7 @@ class MemoryBalancing:
             raise UsageError(f"min_imbalance must be at least 1 (got {self.min_imbalance:g})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """Moves of this round: at most one partition per worker, in-memory ones first."""
+        """Moves of this round, at most one per worker."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         ranking = np.argsort(excess, kind="stable")
         mean = excess.mean()
@@ -49,15 +49,19 @@ class MemoryBalancing:
         return tuple(moves)
 
     def rests(self, excess: float, gives: float, takes: float) -> bool:
-        """Whether a donor keeps its partitions: its state fits, and its memory utilization is not much higher.
+        """Whether a donor keeps its partitions.
 
-        `gives` and `takes` are the memory utilizations of donor and receiver; `excess` is e_i.
+        Its state fits, and its memory utilization is not much higher than the receiver's. `gives` and `takes` are the
+        memory utilizations of donor and receiver; `excess` is e_i.
         """
         return bool(excess == np.inf or (excess >= 0 and gives < self.min_imbalance * takes))
 
 
 def leaving(observed: Observation, worker: int) -> NDArray[np.int64]:
-    """Partitions of a worker in the order in which they leave: in memory, largest, last."""
+    """Partitions of a worker in the order in which they leave.
+
+    In-memory ones come first, then larger ones, then later ones.
+    """
     owned = np.flatnonzero((observed.owners == worker) & (observed.state_bytes > 0))
     return owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
 

@@ -31,7 +31,7 @@ class SeveralMoves:
     within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """Moves of this round: a worker gives, or takes, or neither. Ties rank by number."""
+        """Moves of this round; a worker gives, or takes, or neither."""
         return self.foreseen(observed)[0]
 
     def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:

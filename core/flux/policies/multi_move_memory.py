@@ -19,7 +19,7 @@ MOST_A_WORKER = 8
 
 @dataclass(frozen=True, slots=True)
 class SeveralMemoryMoves:
-    """Several moves per round: from the worker shortest of memory to the one with most.
+    """Several moves per round that balance free memory.
 
     A worker short of memory reads messages only between disk accesses, so with one move per round, as in the paper,
     most time is spent waiting for rounds. Producers hold back tuples of moving partitions, so a round cannot move
@@ -38,7 +38,7 @@ class SeveralMemoryMoves:
             raise UsageError(f"most_per_worker must be at least 1 (got {self.most_per_worker})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """Moves of this round: a worker gives, or takes, or neither; in-memory partitions first."""
+        """Moves of this round; a worker gives, or takes, or neither."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         mean = excess.mean()
         gives, takes = excess < mean, excess > mean
@@ -66,7 +66,7 @@ class SeveralMemoryMoves:
 
 
 class SeveralMemoryController:
-    """Balances memory while any partition is on disk, else load with growing precision.
+    """Balances memory while any partition is on disk, else load.
 
     Rounds for memory need no statistics, so their collection time does not grow with the duration of moves.
     """
@@ -88,7 +88,7 @@ class SeveralMemoryController:
         self._by_load = False
 
     def collection_s(self, previous: Round | None) -> float:
-        """As in the paper after moves for load; the minimum after moves for memory."""
+        """Collection time: the minimum after moves for memory."""
         return self._paced.collection_s(previous if self._by_load else None)
 
     def plan(self, observed: Observation) -> Sequence[Move]:

@@ -22,7 +22,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PacedController:
-    """Runs a policy in rounds and spends at most half of the time on moves.
+    """Runs a policy in rounds, at most half the time moving.
 
     Attributes:
         policy: The policy.
@@ -37,7 +37,7 @@ class PacedController:
             raise UsageError(f"the minimum collection time must be above 0 (got {self.min_collection_s:g} s)")
 
     def collection_s(self, previous: Round | None) -> float:
-        """Duration of the last moves, or half of the last collection without moves; at least the minimum."""
+        """Duration of the last moves, or half of the last collection."""
         if previous is None:
             return self.min_collection_s
         wanted = previous.moving_s if previous.moves else previous.collection_s / 2

@@ -168,7 +168,7 @@ def replay_flux(
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
         actors = Actors(controller, under.memory, under.faults, standby=under.standby)
-        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, told=tell)
+        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=tell)
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
@@ -230,7 +230,7 @@ def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: flo
 
 
 def policies_of(names: Sequence[FluxPolicy], router: Router) -> tuple[FluxPolicy, ...]:
-    """The requested policies; by default the paper's load policy, if partitions can move."""
+    """The requested policies; by default load, if partitions can move."""
     if names:
         return tuple(names)
     return (FluxPolicy.NONE,) if router is Router.RIVER else (FluxPolicy.LOAD,)

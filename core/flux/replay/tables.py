@@ -56,7 +56,7 @@ ROUND_COLUMNS = (
 
 
 def cases_table(outcomes: Sequence[Outcome]) -> Table:
-    """One row per case, with columns on crashes and standby if there are any."""
+    """One row per case, with columns on crashes if any."""
     if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
         rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
         return Table.from_rows("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)

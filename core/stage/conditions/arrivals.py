@@ -16,7 +16,7 @@ from adapt.core.stage.records.tuples import ROW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Unbounded source: producers draw groups at random, as fast as they can send.
+    """Unbounded source of random groups, as fast as producers can send.
 
     Attributes:
         shares: Weight of each group, at least 0, shape (groups,); None, all equal.
@@ -27,7 +27,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive rows of a stream; the rows of a producer keep their order.
+    """Consecutive rows of a stream, in order per producer.
 
     Attributes:
         groups: The group of each row, shape (rows,).

@@ -26,7 +26,7 @@ class Capacity:
 
     @classmethod
     def from_disturbances(cls, workers: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
-        """Total CPU of all workers; the disturbances of a worker must not overlap."""
+        """Total CPU of all workers under non-overlapping disturbances."""
         changes: dict[float, float] = {0.0: float(workers)}
         for one in disturbances:
             start_s, end_s, kept = _kept(one)

@@ -42,13 +42,13 @@ class ExternalLoad:
         return run / (run + self.burst_s)
 
     def segment(self) -> tuple[float, float, float, float]:
-        """Start, CPU seconds per cycle for the operator and for others, and speed."""
+        """Start, CPU seconds per cycle for operator and others, speed."""
         return self.start_s, self.sleep_s + self.wait_s, self.burst_s, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SlowDown:
-    """A worker whose CPU runs at a fraction of its speed; 0 pauses it."""
+    """A worker at a fraction of its CPU speed; 0 pauses it."""
 
     worker: int
     start_s: float
@@ -56,7 +56,7 @@ class SlowDown:
     speed: float
 
     def segment(self) -> tuple[float, float, float, float]:
-        """Start, CPU seconds per cycle for the operator and for others, and speed."""
+        """Start, CPU seconds per cycle for operator and others, speed."""
         return self.start_s, 1.0, 0.0, self.speed
 
 

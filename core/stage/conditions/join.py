@@ -117,7 +117,7 @@ class JoinedRows:
         return np.asarray(known * self._join.match_s, np.float64)
 
     def held(self, groups: NDArray[np.int64]) -> int:
-        """Processed tuples of these groups that may still match: the state of the join."""
+        """Join state of these groups: processed tuples that may still match."""
         newest, first = self._arrays["newest"].view(np.int64), int(self._arrays.world["joined_first"])
         return int(_count_held(newest, self._arrays["joined"], np.ascontiguousarray(groups), first, self._earliest()))
 

@@ -19,7 +19,7 @@ Curve: TypeAlias = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Occupancy thresholds of a worker: 0 < tau0 < tau1 < tau2 < tau3 <= 1.
+    """Occupancy thresholds of a worker, ascending in (0, 1].
 
     Attributes:
         tau0: Scale in at or below it.
@@ -89,12 +89,15 @@ class ShedFactor:
         return np.where(tau < self.tau2, 0.0, np.where(tau >= 1, 1.0, shed))
 
     def table(self, capacity: int) -> Floats:
-        """Drop probability by the number of buffered tuples, from 0 to the capacity; shape (capacity + 1,)."""
+        """Drop probability by the number of buffered tuples, shape (capacity + 1,)."""
         return self.part(np.arange(capacity + 1) / capacity)
 
 
 def through(points: Sequence[tuple[float, float]]) -> Curve:
-    """A piecewise linear drop curve, such as (0, 0), (0.5, 0.1), (1, 1).
+    """A piecewise linear drop curve through points.
+
+    Args:
+        points: From the threshold to a full worker, such as (0, 0), (0.5, 0.1), (1, 1).
 
     Raises:
         UsageError: The points are not ascending within [0, 1].

@@ -57,14 +57,14 @@ class Adapted(Protocol):
         """Whether a move can start now."""
 
     def receiver_of(self, partition: int) -> int | None:
-        """The receiver of a partition whose donor was declared dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
         """Execute moves, and call `done` when all are finished."""
 
 
 class OneStage:
-    """One stage; a worker is idle while its consumer waits, whatever else the CPU does."""
+    """One stage, whose workers are idle while their consumers wait."""
 
     def __init__(self, stage: Stage, movement: Movement) -> None:
         """Wrap a stage and its movement protocol."""
@@ -99,10 +99,10 @@ class OneStage:
 
 
 class BothStages:
-    """Two stages in a row under a joint controller: partitions of the first, then of the second.
+    """Two stages in a row under a joint controller.
 
-    A worker is idle while its CPU is. A tuple weighs the mean service time in its stage, so partitions of both stages
-    are comparable.
+    Partitions of the first stage come before those of the second. A worker is idle while its CPU is. A tuple weighs the
+    mean service time in its stage, so partitions of both stages are comparable.
     """
 
     def __init__(self, tandem: Tandem, movements: Sequence[Movement]) -> None:
@@ -121,7 +121,7 @@ class BothStages:
         return self._stages[0].now_s
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Run an action when both consumers of a worker have read their messages."""
+        """Run an action when both consumers have read their messages."""
         first, second = self._stages
         first.when_read(worker, lambda: second.when_read(worker, action))
 
@@ -148,12 +148,12 @@ class BothStages:
         return self._stages[stage].may_start(Move(partition, move.donor, move.receiver))
 
     def receiver_of(self, partition: int) -> int | None:
-        """The receiver of a partition whose donor was declared dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
         stage, own = self._found(partition)
         return self._stages[stage].receiver_of(own)
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Execute moves, each in its stage, and call `done` when all are finished."""
+        """Execute moves, and call `done` when all are finished."""
         parts: tuple[list[Move], list[Move]] = ([], [])
         for move in moves:
             stage, partition = self._found(move.partition)

@@ -8,7 +8,7 @@ decision is made meanwhile.
 The partition is the unit of counting, placement and migration, so routing changes for all its keys at once. A key to be
 routed on its own has its own partition.
 
-Source: partitioning functions, section 4.6 (measure, analyse, plan, activate); ESJ, adaptive workload.
+Source: partitioning functions, section 4.6 (measure, analyze, plan, activate); ESJ, adaptive workload.
 """
 
 from dataclasses import dataclass, field

@@ -216,10 +216,10 @@ class Recovery:
 
 
 def full_rate_s(intervals: Sequence[Interval], workers: int, report: CrashReport) -> float | None:
-    """Time from a crash to the end of the first interval at the full rate after the takeover.
+    """Time from a crash back to the full rate.
 
-    The full rate is 95 % of the mean rate before the crash, scaled to the live workers. None if it is never reached, or
-    no interval ends before the crash.
+    It ends with the first interval at the full rate after the takeover. The full rate is 95 % of the mean rate before
+    the crash, scaled to the live workers. None if it is never reached, or no interval ends before the crash.
     """
     before = [one for one in intervals if one.end_s <= report.crash.at_s]
     if not before or report.taken_over_s is None:

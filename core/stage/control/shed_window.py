@@ -21,7 +21,7 @@ class HeldTuples:
         return sum(len(self._of(worker)) for worker in range(self._stage.settings.workers)) if self._room else 0
 
     def move(self, move: Move) -> None:
-        """Move the buffered tuples of a partition; a full receiver drops the oldest."""
+        """Move buffered tuples of a partition; a full receiver drops the oldest."""
         if not self._room:
             return
         given, own = self._of(move.donor), self._of(move.receiver)

@@ -33,7 +33,7 @@ class Jobs:
             self._post(worker)
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Run an action when a consumer reads its messages: now, or after its current job."""
+        """Run an action now, or after the current job of a consumer."""
         if self._jobs[worker]:
             self._unread[worker].append(action)
         else:

@@ -90,7 +90,7 @@ class Stage:
                 return
 
     def answer(self, why: int, worker: int) -> None:
-        """Handle a return of the compiled engine other than the end of its time."""
+        """Handle a return code of the compiled engine, except `REACHED`."""
         self._answers[why](worker)
 
     def do(self, worker: int, job: Job) -> None:
@@ -98,7 +98,7 @@ class Stage:
         self._jobs.add(worker, job)
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Run an action when a consumer reads its messages: now, or after its current job.
+        """Run an action now, or after the current job of a consumer.
 
         It does not wait for the tuple in service. A dead consumer reads nothing.
         """
@@ -106,7 +106,7 @@ class Stage:
             self._jobs.when_read(worker, action)
 
     def pause(self, worker: int, partitions: list[int], quiesced: Action) -> None:
-        """Pause partitions of a worker: producers buffer their tuples and send an acknowledgement.
+        """Pause partitions: producers buffer their tuples and acknowledge.
 
         Args:
             worker: The owner. Its previous pause must have been acknowledged.
@@ -146,7 +146,7 @@ class Stage:
         self._pausing[worker] = []
 
     def settled(self, worker: int) -> bool:
-        """Whether a worker neither waits for acknowledgements nor is about to request them."""
+        """Whether a worker neither waits for acknowledgements nor will soon."""
         return worker not in self._pausing
 
     def when_settled(self, worker: int, action: Action) -> None:
@@ -154,7 +154,7 @@ class Stage:
         self._pausing[worker].append(action)
 
     def process_backlog(self, worker: int, partition: int) -> None:
-        """Let a consumer process the spilled input of an in-memory partition before any other input."""
+        """Let a consumer process the spilled input of a partition next."""
         self.arrays["worker"]["backlog"][worker] = partition
         wake(self.arrays.worlds, worker)
 
@@ -179,7 +179,7 @@ class Stage:
         restart(self.arrays.worlds, partition, owner)
 
     def crash(self, worker: int) -> None:
-        """Crash a worker: drop its jobs and halt the inputs that it reads.
+        """Crash a worker: drop its jobs and halt its inputs.
 
         The tuple in service is lost, unless its producer keeps it.
         """

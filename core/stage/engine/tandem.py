@@ -52,10 +52,10 @@ class TandemSettings:
             raise UsageError("two stages in a row do not support joins; omit join")
 
     def bound(self, at_s: float) -> float:
-        """Upper bound of the throughput in source tuples per second: the capacity of all CPUs.
+        """Upper bound of the throughput, in source tuples per second.
 
-        The total speed of the workers over the mean cost of a source tuple and all tuples made of it, by the costs of
-        the settings.
+        The capacity of all CPUs: the total speed of the workers over the mean cost of a source tuple and all tuples
+        made of it, by the costs of the settings.
         """
         speeds = np.ones(self.first.workers)
         for one in self.first.disturbances:
@@ -110,7 +110,7 @@ class Tandem:
         return np.asarray(cpus["idle"] + np.where(working[0] | working[1], 0.0, self.now_s - cpus["since"]))
 
     def mean_costs_s(self) -> tuple[float, float]:
-        """Mean service time of each stage since the start; 0 before the first tuple."""
+        """Mean service time of each stage; 0 before the first tuple."""
         first, second = (
             float(stage.arrays["worker"]["busy"].sum()) / max(1, int(stage.arrays.world["processed"]))
             for stage in self.stages
@@ -123,7 +123,7 @@ class Tandem:
 
     @property
     def drained(self) -> bool:
-        """Whether all rows of a finite stream, and all tuples made of them, are processed."""
+        """Whether a finite stream and its derived tuples are processed."""
         if not self.first.drained or self.in_between():
             return False
         made = int(self.second.arrays["producer"]["generated"].sum())

@@ -1,4 +1,4 @@
-"""The two sides of a join in one trace, distinguished by a column."""
+"""The two sides of a join in one trace."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class Sides:
         return np.asarray(self.index.rows_of(HashedKeys.from_column(words, HashName.MURMUR3))[codes])
 
     def sides_of(self, sides: pa.Array, keys: pa.Array) -> NDArray[np.int8]:
-        """Side 0 or 1 of each row, or neither without a key; shape (rows,)."""
+        """Side of each row, or neither without a key; shape (rows,)."""
         words, codes = words_of(sides)
         found = pc.index_in(words, value_set=self.values).fill_null(NEITHER).to_numpy(zero_copy_only=False)
         which = found.astype(np.int8)[codes]

@@ -1,4 +1,4 @@
-"""Rows of a trace as tuples of a stage: partition, producer, arrival and cost."""
+"""Rows of a trace as tuples of a stage."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Reading:
         return [name for name, is_wanted in wanted.items() if is_wanted]
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
-        """Tuples of a trace in time order, from the start at every call."""
+        """Tuples of a trace in time order, repeatable."""
         return Rows(lambda: self._chunks(batches()))
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -89,7 +89,7 @@ class Reading:
 
 
 def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:
-    """Total bytes of each partition, shape (partitions,); a missing size counts as 0."""
+    """Total bytes of each partition, shape (partitions,); missing sizes count 0."""
     sums: NDArray[np.int64] = np.zeros(partitions.workers * partitions.per_worker, np.int64)
     for batch in batches:
         sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
@@ -98,7 +98,7 @@ def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartit
 
 
 def spread(first: int, rows: int, workers: int) -> NDArray[np.int32]:
-    """Producer of each row by the SplitMix64 hash of its number, shape (rows,)."""
+    """Producer of each row by a hash of its number, shape (rows,)."""
     producers = np.empty(rows, np.int32)
     _spread(np.uint64(first), np.uint64(workers), producers)
     return producers
@@ -117,7 +117,11 @@ def _by_stream(streams: pa.Array, workers: int) -> NDArray[np.int32]:
 
 
 def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
-    """Timestamps in microseconds; `before` is the number of earlier rows, for the error."""
+    """Timestamps in microseconds.
+
+    Args:
+        before: Number of earlier rows, for the error.
+    """
     column = batch.column(TIME)
     if column.null_count:
         raise BadInput(f"a row after row {before:,} has no timestamp; a replay needs one for every row")

@@ -23,11 +23,12 @@ OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR
 
 @dataclass(frozen=True, slots=True)
 class MiniPartitions:
-    """Mapping of keys to partitions: the first k start on worker 0, the next k on worker 1, and so on.
+    """Mapping of keys to partitions.
 
-    Without a partitioner, the hash of a key decides the partition. With one, its channel is the initial worker, and a
-    second hash spreads the keys of a channel over its partitions; the partitioner's own hash would leave most of them
-    empty. Keys with their own partition have the first ones, and other keys are hashed over the rest.
+    The first k partitions start on worker 0, the next k on worker 1, and so on. Without a partitioner, the hash of a
+    key decides the partition. With one, its channel is the initial worker, and a second hash spreads the keys of a
+    channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
+    partition have the first ones, and other keys are hashed over the rest.
 
     Attributes:
         workers: Number of workers, n.
@@ -57,7 +58,7 @@ class MiniPartitions:
         return even_owners(self.workers, self.per_worker)
 
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """Partition of each key of a plain or dictionary-encoded column; null is a key."""
+        """Partition of each key of a column; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
@@ -72,7 +73,7 @@ class MiniPartitions:
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:
-    """The values of a column, or its dictionary, and the position of each row's value."""
+    """Dictionary of a column, and the position of each row in it."""
     if not isinstance(column, pa.DictionaryArray):
         return column, slice(None)
     words, codes = column.dictionary, column.indices

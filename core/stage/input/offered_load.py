@@ -126,9 +126,10 @@ SHORTEST_S = 1e-9
 
 
 def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | None = None) -> Bounds:
-    """Bounds of a stage: the work of a worker is that of its partitions plus an even share of producing rows.
+    """Bounds of a stage under an offered load.
 
-    Crashes do not count in the bound without moves, since partitions of a dead worker continue elsewhere.
+    The work of a worker is that of its partitions plus an even share of producing rows. Crashes do not count in the
+    bound without moves, since partitions of a dead worker continue elsewhere.
     """
     rows, workers = demand.all_rows, settings.workers
     work = demand.rows * settings.costs.service_s if demand.cost_s is None else demand.cost_s

@@ -1,7 +1,8 @@
-"""Rows of split keys: routed to the least loaded of a key's workers, and merged.
+"""Routing and merging of the rows of split keys.
 
-At the end of every period, each worker with a partial result of a key sends it as one tuple to the first of the key's
-workers: one merge tuple per key, extra worker and period. The last, unfinished period is not merged.
+A row goes to the least loaded of its key's workers. At the end of every period, each worker with a partial result of a
+key sends it as one tuple to the first of the key's workers: one merge tuple per key, extra worker and period. The last,
+unfinished period is not merged.
 
 Source: Nasir et al., The Power of Both Choices (ICDE 2015); When Two Choices Are Not Enough (ICDE 2016).
 """

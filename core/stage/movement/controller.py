@@ -49,7 +49,7 @@ class Observation:
 
     @property
     def utilization(self) -> NDArray[np.float64]:
-        """Utilization of each worker, u_i = (delta - idle) / delta, shape (workers,).
+        """Utilization u_i of each worker, (delta - idle) / delta; shape (workers,).
 
         Source: Flux, section 5.3.
         """
@@ -83,4 +83,4 @@ class Controller(Protocol):
         """Collection time of the next round; `previous` is None at the start."""
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """Moves of this round; each partition at most once, with its owner as donor."""
+        """Moves of this round, at most one per partition."""

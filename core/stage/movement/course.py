@@ -51,6 +51,6 @@ class Course:
 
     @property
     def state_survives(self) -> bool:
-        """Whether a live worker still has the state: the donor, or the receiver once it has arrived."""
+        """Whether a live donor or receiver has the state."""
         received = "received" in self.moved.times_s
         return not self.donor_lost or (received and not self.receiver_lost)

@@ -14,7 +14,7 @@ from adapt.core.stage.records.codes import NONE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionState:
-    """State of one partition: windows of its groups, or rows of a join.
+    """State of a partition: windows of groups, or a join's rows.
 
     Attributes:
         windows: Position and sum of each group's window, shape (groups of the partition,).
@@ -28,7 +28,7 @@ class PartitionState:
 
     @property
     def needed(self) -> NDArray[np.bool_]:
-        """Whether the next answer of each group depends on its window: on a nonzero value that is not replaced next."""
+        """Whether the next answer of each group depends on its window."""
         others = np.arange(self.values.shape[1]) != self.windows["place"][:, None]
         return np.asarray((others & (self.values != 0)).any(axis=1))
 

@@ -103,9 +103,10 @@ class Movement:
         return partition in self._moving
 
     def may_start(self, move: Move, copies: bool = False) -> bool:
-        """Whether a move can start now: its partition is not moving and its donor is not pausing producers.
+        """Whether a move can start now.
 
-        With standby, a partition cannot move to its replica, and needs a replica before it moves.
+        Its partition must not be moving, and its donor not pausing producers. With standby, a partition cannot move to
+        its replica, and needs a replica before it moves.
         """
         if move.partition in self._moving or move.donor in self._donating:
             return False
@@ -114,7 +115,7 @@ class Movement:
         return int(self._stage.arrays["pair"]["twin"][move.partition]) not in (NONE, move.receiver)
 
     def receiver_of(self, partition: int) -> int | None:
-        """The receiver of a partition whose donor was declared dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
         course = self._courses.get(partition)
         return course.moved.move.receiver if course is not None and course.buried else None
 
@@ -134,7 +135,7 @@ class Movement:
             course.receiver_lost |= course.moved.move.receiver == worker
 
     def bury(self, worker: int) -> list[int]:
-        """Handle a detected crash: abort moves to and from the worker, or continue them without it.
+        """Handle a detected crash: abort moves, or continue without the worker.
 
         Returns:
             Partitions lost because both donor and receiver are dead.
@@ -156,7 +157,7 @@ class Movement:
         return orphans
 
     def groups_with_state(self, partition: int) -> list[int]:
-        """Groups of a partition whose state later answers need; all groups if answers are not computed."""
+        """Groups of a partition whose state later answers need."""
         if self._stage.settings.window == 0:
             seen = self._stage.arrays["partition"]["processed"][partition] > 0
             return self.states.groups_of(partition).tolist() if seen else []

@@ -89,7 +89,7 @@ class Spilling:
     """
 
     def __init__(self, stage: Stage, memory: Memory) -> None:
-        """Start with all partitions in memory, and spill those that do not fit.
+        """Start in memory, and spill partitions that do not fit.
 
         Raises:
             BadInput: The memory limits are invalid.
@@ -121,7 +121,7 @@ class Spilling:
         return int(self._bytes[list(self._in_memory[worker])].sum())
 
     def give(self, worker: int, partition: int, task: Task) -> None:
-        """Run a task on a partition that leaves its worker, once it is in memory and its spill is processed."""
+        """Run a task on a partition once it is in memory."""
         self._enqueue(worker, partial(self._fetch, worker, partition, task))
 
     def left(self, worker: int, partition: int) -> None:
@@ -134,7 +134,7 @@ class Spilling:
         self._enqueue(worker, partial(self._fit, worker))
 
     def crashed(self, worker: int) -> int:
-        """Drop memory and disk of a crashed worker; returns the number of spilled tuples lost."""
+        """Drop memory and disk of a crashed worker; counts lost tuples."""
         on_disk = list(self._on_disk[worker])
         lost = 0
         for partition in on_disk:

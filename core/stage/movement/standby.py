@@ -33,7 +33,7 @@ class Standby:
     """Standby replicas of a stage."""
 
     def __init__(self, stage: Stage, movement: Movement, living: Callable[[], list[int]] | None = None) -> None:
-        """Spread the replicas of each worker's partitions over all other workers, beginning with the next.
+        """Spread the replicas of each worker's partitions over all others.
 
         Args:
             stage: A stage built for standby, at time 0.
@@ -91,7 +91,7 @@ class Standby:
         return sum(put_back(self._stage.arrays.worlds, partition) for partition in partitions)
 
     def bury(self, worker: int) -> None:
-        """Drop the replicas of a dead worker; owners commit what these had not processed."""
+        """Drop the replicas of a dead worker; owners commit their tuples."""
         alone = np.flatnonzero(self._pairs["twin"] == worker).tolist()
         self._pairs["answer_for"][alone] = [self._movement.state_survives(partition) for partition in alone]
         answer_for(self._stage.arrays.worlds, worker)

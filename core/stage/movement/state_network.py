@@ -1,4 +1,4 @@
-"""Network for state transfers: flows share the bandwidth, each up to a limit."""
+"""Network for state transfers, with shared bandwidth."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _NEARLY = 1e-6
 
 
 class StateNetwork:
-    """State transfers in progress; each worker sends one at a time, in order.
+    """State transfers in progress, one at a time per worker.
 
     A flow gets min(flow limit, total / flows). Source: Flux, section 5.4.
     """

@@ -12,13 +12,14 @@ Records: TypeAlias = NDArray[Any]
 
 
 class Arrays:
-    """Arrays of the compiled engine by the names of `KINDS`, and the `WORLD` record that locates them.
+    """Arrays of the compiled engine, and the record that locates them.
 
-    The record holds addresses, so replace an array only by `put`.
+    Arrays have the names of `KINDS`, and the record is a `WORLD`. The record holds addresses, so replace an array only
+    by `put`.
     """
 
     def __init__(self, **arrays: Records) -> None:
-        """Store all arrays of `KINDS`; sizes and costs in the world record are 0."""
+        """Store all arrays of `KINDS`, with zero sizes and costs."""
         self.worlds = np.zeros(1, WORLD)
         self._arrays: dict[str, Records] = {}
         for name in KINDS:

@@ -1,4 +1,4 @@
-"""The world record of a stage: sizes, costs, time and addresses of its arrays.
+"""World record of a stage: sizes, costs, time and array addresses.
 
 Arrays hold one record per object rather than one column per field, since the simulation jumps between single tuples,
 connections and partitions: each access then touches one cache line.

@@ -32,7 +32,9 @@ from adapt.core.stage.records.finding import cpu_at, due_at, producer_at, window
 
 @compiled
 def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
-    """As `advance`, for two stages in a row; a CPU serves one consumer at a time, in turn.
+    """Simulate two stages in a row, as `advance` does one.
+
+    A CPU serves one consumer at a time, in turn.
 
     Returns:
         Return code, worker and stage.

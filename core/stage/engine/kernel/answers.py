@@ -48,7 +48,7 @@ def count_matches(world: World, worker: Any) -> None:
 
 @inlined
 def insert_row(world: World, number: int) -> None:
-    """Insert a processed row into the list of its group and side, by rank."""
+    """Insert a processed row into its list, by rank."""
     first = world.joined_first
     row = joined_at(world, number - first)
     if row.list == NONE:

@@ -14,7 +14,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def commit(world: World, holder: int, worker_number: int, answer: int, now: float) -> None:
-    """Commit the current tuple of the holder, and acknowledge it to its producer."""
+    """Commit the current tuple of the holder, and acknowledge it."""
     held = worker_at(world, holder)
     worker_at(world, worker_number).processed += 1
     world.processed += 1

@@ -25,7 +25,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def place_in_connection(world: World, producer: int, worker: int, partition: int, now: float) -> Any:
-    """Place in a connection for a sent tuple; wakes a waiting consumer on arrival."""
+    """Place in a connection for a sent tuple; wakes its consumer."""
     number = worker * world.workers + producer
     connection = connection_at(world, number)
     at = connection.first + connection.count

@@ -70,13 +70,13 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
 
 @compiled
 def schedule(worlds: Records, slot: int, at: float) -> None:
-    """Set the next event of a worker, or of the producer n slots further on."""
+    """Set the next event of a worker or, n slots on, producer."""
     set_due(worlds[0], slot, at)
 
 
 @compiled
 def halt(worlds: Records, producer: int) -> None:
-    """Halt a producer: its input is not read, and its buffer waits for no connection."""
+    """Halt a producer: stop reading its input and sending its buffer."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = NONE
@@ -88,7 +88,7 @@ def halt(worlds: Records, producer: int) -> None:
 
 @compiled
 def resume(worlds: Records, producer: int, host: int) -> None:
-    """Resume a halted producer on a worker, beginning with rows that were read but not sent."""
+    """Resume a halted producer on a worker, from its unsent rows."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = host

@@ -35,7 +35,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def begin_work(world: World, worker_number: int, now: float) -> None:
-    """Choose the next work of a free consumer: a job, spilled input, input, or waiting."""
+    """Choose the next work of a free consumer, or wait."""
     worker = worker_at(world, worker_number)
     worker.since = now
     if worker.job != 0:

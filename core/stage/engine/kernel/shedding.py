@@ -12,7 +12,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def sheds(world: World, worker_number: int, now: float) -> Any:
-    """Whether a worker sheds the current tuple, by the tuple's own random draw; else it is buffered."""
+    """Shed the current tuple at random, or buffer it."""
     worker = worker_at(world, worker_number)
     first = worker_number * world.hold
     while worker.held > 0 and held_at(world, first + worker.held_first).since + world.held_for <= now:

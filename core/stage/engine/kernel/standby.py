@@ -28,7 +28,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: float) -> None:
-    """Forward a processed tuple to the replica, at the cost of producing one."""
+    """Forward a processed tuple to the replica, at the producing cost."""
     worker = worker_at(world, worker_number)
     place = world.mirror_free
     entry = mirrored_at(world, place)
@@ -87,9 +87,9 @@ def finish_mirrored(world: World, worker_number: int, now: float) -> None:
 
 @compiled
 def put_back(worlds: Records, partition: int) -> int:
-    """Put back sent tuples of a partition that were neither acknowledged nor received by its replica, in order.
+    """Put back sent tuples of a partition that its replica lacks.
 
-    The partition must not wait for a connection.
+    Acknowledged tuples are gone already. The partition must not wait for a connection.
 
     Returns:
         How many tuples.
@@ -126,7 +126,7 @@ def put_back(worlds: Records, partition: int) -> int:
 
 @compiled
 def answer_for(worlds: Records, dead: int) -> None:
-    """Empty the line of a dead worker; owners marked to answer for it commit what they have processed."""
+    """Empty the line of a dead worker; marked owners commit its tuples."""
     world = worlds[0]
     line = line_at(world, dead)
     while line.head != NONE:

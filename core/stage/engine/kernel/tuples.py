@@ -27,7 +27,7 @@ def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: 
 
 @inlined
 def pass_acknowledgement(worker: Any, queue: Any) -> None:
-    """Count down the tuples ahead of an acknowledgement; the last one quiesces the worker."""
+    """Count down the tuples ahead of an acknowledgement."""
     if queue.ack > 0:
         queue.ack -= 1
         if queue.ack == 0:

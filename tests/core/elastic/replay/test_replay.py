@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused():
         (replace(STAGE, buffer_tuples=5), ELASTIC, "smaller than a packet"),
         (STAGE, replace(ELASTIC, chosen=Chosen(utilization=2.0)), "share in"),
         (STAGE, replace(ELASTIC, period_s=0.0), "the period between decisions must be above 0"),
-        (STAGE, replace(ELASTIC, start_s=-1.0), "-1 s to start"),
+        (STAGE, replace(ELASTIC, start_s=-1.0), "start-up time of a worker must be"),
     ):
         with pytest.raises(UsageError, match=said):
             check_elastic(settings, elastic)

@@ -269,7 +269,7 @@ def test_shares_that_cannot_be_are_refused(shares):
 def test_a_stream_that_ends_before_the_duration_ends_the_run():
     of = small()
     told = []
-    run = simulate(of, stream(of, 40, 0.01, 1, 10, True), 5.0, interval_s=0.01, told=told.append)
+    run = simulate(of, stream(of, 40, 0.01, 1, 10, True), 5.0, interval_s=0.01, on_interval=told.append)
     assert run.census.processed == 40
     assert run.intervals[-1].end_s < 0.1
     assert told == run.intervals
