@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NETWORK_PANEL = "Network and disk"
 
-ServiceSdOption: TypeAlias = Annotated[str, option("Standard deviation of the service time.", "3us")]
+ServiceSdOption: TypeAlias = Annotated[str, option("Standard deviation of the service time, where it is drawn.", "3us")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,11 @@
 """Compiled event loop of a stage.
 
-One event is pending for each consumer (the end of its work, or the arrival that it waits for) and, where tuples come
-by rows, one for each producer (its next row). Producers that are never short of tuples need none: they act when a
-connection has room again, which is when their consumer takes a tuple.
+One event is pending per consumer (the end of its work, or the arrival that it waits for) and, if tuples come from rows,
+one per producer (its next row). Producers of a random source need none: they act when a connection has room again,
+which is when their consumer takes a tuple.
 
-Throughout, room in a connection means that no tuple of its producer waits for it. So the credit that a consumer gives
-back lets exactly one waiting tuple go, and what is then pulled from the source goes into the pool, or straight through
-a connection that has room.
+At any time, a connection with room has no waiting tuples. So a returned credit releases exactly one waiting tuple, and
+the tuple then pulled from the source goes into the buffer, or straight through a connection with room.
 
 Source: Flux, sections 2.3, 2.4, 4 and 5.1.
 """
@@ -40,14 +39,13 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
     """Simulate until `until`, or until Python must decide.
 
     Returns:
-        Why it returns, and the worker that it is about. `world.now` is the time. The event of that worker is still
-        pending: it is seen again at the next call.
+        Return code and worker. `world.now` is the time. The event of that worker stays pending for the next call.
     """
     world = worlds[0]
     while True:
         if world.hungry > 0:
             return ROWS_WANTED, NONE
-        slot: Any = np.int64(winner_at(world, 1).slot)  # parts are compiled once for each type of number
+        slot: Any = np.int64(winner_at(world, 1).slot)  # kernels are compiled once per integer type
         now = due_at(world, slot).at
         if now >= until:
             world.now = until

@@ -40,7 +40,7 @@ def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
         Return code, worker and stage.
     """
     first, second = worlds[0], worlds[1]
-    for worker_number in range(first.workers):  # what Python has done may have made room, or work
+    for worker_number in range(first.workers):  # Python may have made room or work
         _unblock(worlds, worker_number, first.now)
         _share(worlds, worker_number, first.now)
     while True:
@@ -130,7 +130,7 @@ def _give_work(worlds: Records, worker_number: int, now: float) -> None:
 def _make(worlds: Records, worker_number: int, now: float) -> None:
     """Emit tuples of a processed tuple to the second stage; block without room.
 
-    How many tuples and of which groups follows from whose tuple it was, so that any order of processing makes the same.
+    Number and groups of the emitted tuples depend only on the input tuple, not on the processing order.
     """
     first, second = worlds[0], worlds[1]
     worker, cpu = worker_at(first, worker_number), cpu_at(first, worker_number)

@@ -14,7 +14,7 @@ from adapt.core.stage.records.world import World
 def done_at(world: World, worker: Any, begin: float, work: float) -> Any:
     """End time of work on a CPU with these segments.
 
-    In a segment, cycles of `run` seconds for the operator and then `burst` for others follow each other from its start.
+    A segment consists of cycles: `run` seconds for the operator, then `burst` seconds for others.
     """
     speed = segment_at(world, worker.segment).speed
     if worker.segment + 1 == worker.segments_end and segment_at(world, worker.segment).burst == 0 and speed == 1:

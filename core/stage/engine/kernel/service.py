@@ -167,7 +167,7 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
 def _expect_take(world: World, worker_number: int) -> None:
     """Prefetch the tuple after next, and the one sent in place of the next.
 
-    By then many others have taken a tuple, so that this would have to come from memory; which it is, is known now.
+    Otherwise it would have to come from memory then.
     """
     producer = worker_at(world, worker_number).poll
     connection = connection_at(world, worker_number * world.workers + producer)

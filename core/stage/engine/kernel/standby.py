@@ -92,7 +92,7 @@ def put_back(worlds: Records, partition: int) -> int:
     Acknowledged tuples are gone already. The partition must not wait for a connection.
 
     Returns:
-        How many tuples.
+        Number of tuples.
     """
     world = worlds[0]
     sent = 0
