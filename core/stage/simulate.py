@@ -126,7 +126,7 @@ def simulate(
         settings: The stage.
         source: Source of tuples.
         duration_s: Upper limit of the simulated time; None, until all rows are processed.
-        actors: Controllers, faults and limits; None, none.
+        actors: Controllers, faults and limits, if any.
         interval_s: Sampling interval.
         journal: Number of processed tuples to record.
         on_interval: Called with every finished interval.

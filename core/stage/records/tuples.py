@@ -52,7 +52,7 @@ MIRRORED = np.dtype(
         ("stamp", np.float64),
         ("cost", np.float64),
         ("taken", np.float64),  # when the owner took it
-        ("at", np.float64),  # when it reaches the twin
+        ("at", np.float64),  # when it reaches the replica
     ]
 )
 """A tuple processed by the owner of its partition, but not yet by the replica."""

@@ -13,18 +13,18 @@ WORKER = np.dtype(
         ("quiesced", np.int32),  # whether the last acknowledgement was just read
         ("backlog", np.int32),  # the partition whose spilled input is processed
         ("job", np.int32),  # whether one is to begin
-        ("spilling", np.int32),  # whether the tuple at hand goes to the spill
+        ("spilling", np.int32),  # whether the tuple in service goes to the spill
         ("job_cpu", np.float64),
         ("job_io", np.float64),
         ("debt", np.float64),  # CPU that the worker's producer has used
-        ("taken", np.float64),  # when the tuple at hand was taken from its connection
+        ("taken", np.float64),  # when the tuple in service was taken from its connection
         ("since", np.float64),  # when the consumer began to wait, or to work
         ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
         ("busy", np.float64),  # seconds of work on tuples and jobs, likewise
-        ("group", np.int32),  # the tuple at hand
+        ("group", np.int32),  # the tuple in service
         ("partition", np.int32),
         ("producer", np.int32),
-        ("mirrored", np.int32),  # whether the tuple at hand is for a twin
+        ("mirrored", np.int32),  # whether the tuple in service is for a replica
         ("processed", np.int64),
         ("number", np.int64),
         ("stamp", np.float64),
@@ -32,8 +32,8 @@ WORKER = np.dtype(
         ("shed", np.int64),  # tuples dropped by load shedding
         ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),
-        ("refused", np.int32),  # whether the tuple at hand is shed
-        ("matches", np.int64),  # of the tuple at hand, where the stage joins
+        ("refused", np.int32),  # whether the tuple in service is shed
+        ("matches", np.int64),  # of the tuple in service, where the stage joins
         ("pairs", np.uint64),  # a digest of them
     ],
     align=True,
