@@ -28,10 +28,10 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
-SITES = 4
+WORKERS = 4
 SECONDS = 2.0
 GROUPS = 16384
-PARTITIONS = 64 * SITES
+PARTITIONS = 64 * WORKERS
 WITHIN = 0.005
 LATENCY_S = 70e-6
 CREDITS = 24
@@ -45,9 +45,9 @@ def main() -> int:
     return 0 if met else 1
 
 
-def stage(sites: int, **changes: Any) -> StageSettings:
+def stage(workers: int, **changes: Any) -> StageSettings:
     """The paper's stage on some workers."""
-    return StageSettings(sites, even_owners(sites, 64), even_groups(GROUPS, sites * 64), **changes)
+    return StageSettings(workers, even_owners(workers, 64), even_groups(GROUPS, workers * 64), **changes)
 
 
 def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
@@ -55,16 +55,16 @@ def against(name: str, theirs: Callable[[], int], at_least: float) -> bool:
 
     Returns how much faster, and whether the tuple counts agree.
     """
-    settings = stage(SITES, router=Router.EXCHANGE)
+    settings = stage(WORKERS, router=Router.EXCHANGE)
 
     def ours() -> int:
         return simulate(settings, Drawn(), SECONDS).census.processed
 
     counts = ours(), theirs()
     apart = abs(counts[0] - counts[1]) / counts[1]
-    print(f"tuples in {SECONDS:g} s on {SITES} workers: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
+    print(f"tuples in {SECONDS:g} s on {WORKERS} workers: {counts[0]:,} and by {name} {counts[1]:,}, {apart:.2%} apart")
     return (
-        holds(f"the stage of {SITES} workers against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
+        holds(f"the stage of {WORKERS} workers against {name}", measured(ours, theirs, 3), at_least) and apart <= WITHIN
     )
 
 
@@ -82,7 +82,7 @@ def plain() -> Callable[[], int]:
 
     class Owners:
         partition = staticmethod(lambda group: group % PARTITIONS)
-        site = staticmethod(lambda partition: partition // 64)
+        worker = staticmethod(lambda partition: partition // 64)
 
     def run() -> int:
         drawn = draws(0)
@@ -91,7 +91,7 @@ def plain() -> Callable[[], int]:
             group, cost = next(drawn)
             return literal.Item(producer, 0, group, now, cost)
 
-        return len(literal.LiteralStage(SITES, Owners, pull, 1, CREDITS, LATENCY_S).run(SECONDS).processed)
+        return len(literal.LiteralStage(WORKERS, Owners, pull, 1, CREDITS, LATENCY_S).run(SECONDS).processed)
 
     return run
 
@@ -105,31 +105,31 @@ def simpy_stage() -> Callable[[], int]:
 
     def run() -> int:
         world = simpy.Environment()
-        inputs = [simpy.Store(world) for _ in range(SITES)]
-        credits = [[simpy.Container(world, CREDITS, CREDITS) for _ in range(SITES)] for _ in range(SITES)]
+        inputs = [simpy.Store(world) for _ in range(WORKERS)]
+        credits = [[simpy.Container(world, CREDITS, CREDITS) for _ in range(WORKERS)] for _ in range(WORKERS)]
         processed = 0
 
-        def deliver(site: int, item: tuple[int, float]) -> Any:
+        def deliver(worker: int, item: tuple[int, float]) -> Any:
             yield world.timeout(LATENCY_S)
-            inputs[site].put(item)
+            inputs[worker].put(item)
 
         def produce(producer: int) -> Any:
             for group, cost in draws(producer):
-                site = group % PARTITIONS // 64
-                yield credits[site][producer].get(1)
-                world.process(deliver(site, (producer, cost)))
+                worker = group % PARTITIONS // 64
+                yield credits[worker][producer].get(1)
+                world.process(deliver(worker, (producer, cost)))
 
-        def consume(site: int) -> Any:
+        def consume(worker: int) -> Any:
             nonlocal processed
             while True:
-                producer, cost = yield inputs[site].get()
-                credits[site][producer].put(1)
+                producer, cost = yield inputs[worker].get()
+                credits[worker][producer].put(1)
                 yield world.timeout(cost + 0.5e-6)
                 processed += 1
 
-        for site in range(SITES):
-            world.process(produce(site))
-            world.process(consume(site))
+        for worker in range(WORKERS):
+            world.process(produce(worker))
+            world.process(consume(worker))
         world.run(until=SECONDS)
         return processed
 
@@ -141,20 +141,20 @@ class Case:
     """A run of the stage with Flux's queues.
 
     Attributes:
-        sites: Number of workers, n.
+        workers: Number of workers, n.
         seconds: Simulated seconds.
         controlled: Whether the paper's load policy runs and a worker is loaded from 5 s on (Figure 6).
         at_least: Claimed tuples per second of CPU time; None for no claim.
     """
 
-    sites: int
+    workers: int
     seconds: float
     controlled: bool = False
     at_least: float | None = None
 
     def run(self) -> int:
         """Simulate; returns the tuples processed."""
-        settings = stage(self.sites, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
+        settings = stage(self.workers, disturbances=(ExternalLoad(3, 5.0, np.inf),) if self.controlled else ())
         controller = PacedController(LoadBalancing()) if self.controlled else None
         return simulate(settings, Drawn(), self.seconds, Actors(controller)).census.processed
 
@@ -170,7 +170,7 @@ CASES = (
 
 def growth() -> bool:
     """Print tuples per second by size; whether the claims hold."""
-    titles = "sites", "controller", "simulated s", "tuples", "M tuples/s of CPU", "of wall", "claimed"
+    titles = "workers", "controller", "simulated s", "tuples", "M tuples/s of CPU", "of wall", "claimed"
     table = Table(*titles)
     met = True
     for case in CASES:
@@ -178,7 +178,7 @@ def growth() -> bool:
         speed = tuples / processor_s
         met &= case.at_least is None or speed >= case.at_least
         table.add_row(
-            str(case.sites),
+            str(case.workers),
             "load" if case.controlled else "none",
             f"{case.seconds:g}",
             f"{tuples:,}",

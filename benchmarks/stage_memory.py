@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 
 MOST_MEMORY, MOST_TIME = 1.2, 1.2
-SITES, CHUNK = 32, 1_000_000
-SERVED = SITES / 45.5e-6
+WORKERS, CHUNK = 32, 1_000_000
+SERVED = WORKERS / 45.5e-6
 """Tuples per second that all workers can process."""
 
 
@@ -66,11 +66,11 @@ def simulated(source: str, size: int) -> dict[str, float]:
     from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
     from adapt.core.stage.simulate import simulate
 
-    settings = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))
+    settings = StageSettings(WORKERS, even_owners(WORKERS, 64), even_groups(16384, WORKERS * 64))
     rate = 0.8 * SERVED
     chance = np.random.default_rng(0)
     groups = chance.integers(0, 16384, CHUNK).astype(np.int32)
-    producers = chance.integers(0, SITES, CHUNK).astype(np.int32)
+    producers = chance.integers(0, WORKERS, CHUNK).astype(np.int32)
     rising_s = np.arange(CHUNK) / rate
 
     def chunks() -> Iterator[Chunk]:

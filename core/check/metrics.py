@@ -157,7 +157,7 @@ operator_p50_ms | seconds lower | flux=operator_p50 | half of the rows, from whe
 operator_p99_ms | seconds lower | flux=operator_p99 | 99 % of the rows, from when a consumer takes them
 finished_s | seconds lower | flux,compare=finished | when the last row was processed, or the run cut off
 late_s | seconds lower | flux,elastic,compare=late | from when the last row was due until all were processed
-behind_s | seconds lower | flux=behind | time at less than 85 % of what the sites could do, with input
+behind_s | seconds lower | flux=behind | time at less than 85 % of what the workers could do, with input
 recovered_s | seconds lower | flux=recovered | from when it fell behind until it no longer was
 takeover_s | seconds lower | flux=takeover | the longest from a crash until its partitions had owners
 full_rate_s | seconds lower | flux=full_rate | the longest from a crash to the full rate
@@ -165,25 +165,25 @@ prepared_s | seconds lower | fit | to make the planner, with its table
 planned_s | seconds lower | fit | to make all plans
 # stages
 throughput | number higher rows/s | flux,elastic,ordered,compare | until it was through with the rows
-of_capacity | share higher | flux | of what all sites could have done with the same rows
+of_capacity | share higher | flux | of what all workers could have done with the same rows
 moves | count lower | flux,elastic,compare | of partitions
-moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state that went to another site
+moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state that went to another worker
 processed | count higher | flux,elastic,compare | rows
 left | count lower | flux,elastic,compare | rows due and not processed at the end
-lost | count lower | flux | rows that died with a site
-shed | count lower | flux,elastic | rows that sites dropped as they filled up
+lost | count lower | flux | rows that died with a worker
+shed | count lower | flux,elastic | rows that workers dropped as they filled up
 on_disk_max | count lower | flux | partitions on disk at the same time
 spilled_max | count lower | flux,compare | rows on disk at the same time
 lost_state_bytes | bytes lower bytes | flux=lost_state | of partitions that began anew after a crash
 lost_groups | count lower | flux | groups that lost tuples or state in a crash
 mirrored | count lower | flux | tuples processed twice, for standby
 standby_bytes | bytes lower bytes | flux=standby | sent for standby
-sites | count neither | flux=summary. | of the stage
+workers | count neither | flux=summary. | of the stage
 partitions | count neither | flux=summary. | of the stage
-capacity | number higher rows/s | flux=summary. | of all sites undisturbed
-busiest_site | share lower | flux=summary. | of all work, at the start
-heaviest_partition | share lower | flux=summary. | of all work
-static_full_at | number higher | flux=summary. | speed-up that fills the busiest site
+capacity | number higher rows/s | flux=summary. | of all workers undisturbed
+busiest_worker | share lower | flux=summary. | of all work, at the start
+hottest_partition | share lower | flux=summary. | of all work, in the hottest partition
+static_full_at | number higher | flux=summary. | speed-up that fills the busiest worker
 best_full_at | number higher | flux=summary. | the same, of the best placement of whole partitions
 # scaling
 worker_seconds | number lower s | elastic | that workers were there

@@ -9,8 +9,15 @@ from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.scenarios import Scenario
-from adapt.core.stage.conditions.names import SheddingForm
-from adapt.core.stage.conditions.settings import PACKET_TUPLES, Costs, Network, StageSettings, check_sites, even_groups
+from adapt.core.stage.conditions.names import DropCurve
+from adapt.core.stage.conditions.settings import (
+    PACKET_TUPLES,
+    Costs,
+    Network,
+    StageSettings,
+    check_workers,
+    even_groups,
+)
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
@@ -40,7 +47,7 @@ class Terms:
         channels: N, of scenarios whose workers are fixed.
         pool: All workers there are, for those whose workers come and go.
         least: M, with which these begin.
-        a_site: Partitions of a channel.
+        per_worker: Partitions of a channel.
         speedup: Trace seconds in a second of the stage.
         period_s: How often policies look at workers and parts of split keys are merged.
         hold_up_s: How long more workers must be wanted.
@@ -55,7 +62,7 @@ class Terms:
         network: Between channels.
         state: Tuples of state of a partition, or what of the trace decides.
         buffer_tuples: Rows that a producer holds back.
-        cost_unit_s: CPU for 1 of a row's cost; None, service times are drawn.
+        by_cost: Whether a row takes the CPU that the trace says; else service times are drawn.
         by_stream: Whether the rows of a stream have one producer.
         duration_s: Until then at most.
         hash: Of keys.
@@ -68,7 +75,7 @@ class Terms:
     channels: int
     pool: int
     least: int
-    a_site: int
+    per_worker: int
     speedup: float
     period_s: float
     hold_up_s: float
@@ -83,14 +90,14 @@ class Terms:
     network: Network
     state: int | Weight = Weight.COUNT
     buffer_tuples: int = 240
-    cost_unit_s: float | None = None
+    by_cost: bool = False
     by_stream: bool = False
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_sites(self.channels)
+        check_workers(self.channels)
         check_pool(self.least, self.pool)
         Patience(self.hold_up_s, self.hold_down_s)
         Rebuild(self.rebuild_s)
@@ -105,8 +112,8 @@ class Terms:
         """All of it as JSON data."""
         return asdict(self)
 
-    def sites_of(self, scenario: Scenario) -> int:
-        """The sites of its stage: the channels, or the pool from which workers come."""
+    def workers_of(self, scenario: Scenario) -> int:
+        """The workers of its stage: the channels, or the pool from which workers come."""
         if scenario.elastic is None:
             return self.channels
         return self.pool if scenario.pool is None else scenario.pool
@@ -140,15 +147,15 @@ class Wanted:
         period_s: How often policies look; None, a hundredth of the stream. Other times follow from it.
         interval_s: How often to take down what the stage does; None, every period.
         overload: How channels shed; None, they hold what they can do in five periods.
-        least_shed: B, if that is not given.
-        form: How shedding rises, likewise.
+        min_drop: B, if that is not given.
+        drop_curve: How shedding rises, likewise.
         lag_rows: Rows that may wait for a worker; None, those that it does in a period.
     """
 
     channels: int
     pool: int | None = None
     least: int | None = None
-    a_site: int = 64
+    per_worker: int = 64
     speedup: float | None = None
     offered: float = OFFERED
     period_s: float | None = None
@@ -159,14 +166,14 @@ class Wanted:
     interval_s: float | None = None
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
     overload: Overload | None = None
-    least_shed: float = 0.0
-    form: SheddingForm = SheddingForm.LINEAR
+    min_drop: float = 0.0
+    drop_curve: DropCurve = DropCurve.LINEAR
     lag_rows: float | None = None
     costs: Costs = field(default_factory=Costs)
     network: Network = field(default_factory=Network)
     state: int | Weight = Weight.COUNT
     buffer_tuples: int = 240
-    cost_unit_s: float | None = None
+    by_cost: bool = False
     by_stream: bool = False
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
@@ -179,13 +186,13 @@ class Wanted:
         Raises:
             UsageError: there cannot be so many.
         """
-        check_sites(self.channels)
-        return MiniPartitions(self.channels, self.a_site, self.hash)
+        check_workers(self.channels)
+        return MiniPartitions(self.channels, self.per_worker, self.hash)
 
     @property
     def uniform(self) -> StageSettings:
         """Its stage."""
-        partitions = self.channels * self.a_site
+        partitions = self.channels * self.per_worker
         groups = even_groups(partitions, partitions)
         return StageSettings(self.channels, self.placed.owners, groups, costs=self.costs, network=self.network)
 
@@ -211,12 +218,12 @@ class Wanted:
         window_s = HELD * period_s
         holds = max(_LEAST_HELD, round(window_s / bounds.row_s))
         busy = bounds.rows * bounds.row_s / demand.last_s * speedup
-        usual_overload = Overload(ShedFactor(self.thresholds.tau2, self.least_shed, self.form), holds, window_s)
+        usual_overload = Overload(ShedFactor(self.thresholds.tau2, self.min_drop, self.drop_curve), holds, window_s)
         return Terms(
             channels=self.channels,
             pool=2 * self.channels if self.pool is None else self.pool,
             least=self._fewest(busy) if self.least is None else self.least,
-            a_site=self.a_site,
+            per_worker=self.per_worker,
             speedup=speedup,
             period_s=period_s,
             hold_up_s=_or(self.hold_up_s, HOLD_UP * period_s),
@@ -231,7 +238,7 @@ class Wanted:
             network=self.network,
             state=self.state,
             buffer_tuples=self.buffer_tuples,
-            cost_unit_s=self.cost_unit_s,
+            by_cost=self.by_cost,
             by_stream=self.by_stream,
             duration_s=self.duration_s,
             hash=self.hash,

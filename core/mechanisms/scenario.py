@@ -26,7 +26,7 @@ from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.run import run_as_data
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
-from adapt.core.stage.conditions.settings import StageSettings, check_sites, even_groups
+from adapt.core.stage.conditions.settings import StageSettings, check_workers, even_groups
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
@@ -64,7 +64,7 @@ class Staged:
         rows: The tuples.
         demand: Their sums.
         settings: The stage.
-        memory: Of a site; None, without limit.
+        memory: Of a worker; None, without limit.
         rows_read: Of the stream, without the tuples that merge parts of keys.
     """
 
@@ -85,12 +85,12 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     check_scenario(scenario, terms)
     placed, split = _placed(scenario, terms, stream)
     until_s = np.inf if terms.duration_s is None else terms.duration_s
-    reading = Reading(placed, terms.speedup, terms.cost_unit_s, terms.by_stream, until_s)
-    sites, partitions = placed.sites, placed.sites * placed.a_site
+    reading = Reading(placed, terms.speedup, terms.by_cost, terms.by_stream, until_s)
+    workers, partitions = placed.workers, placed.workers * placed.per_worker
     tau2 = (scenario.thresholds or terms.thresholds).tau2
     overload = replace(terms.overload, factor=replace(terms.overload.factor, tau2=tau2)) if scenario.sheds else None
     settings = StageSettings(
-        sites=sites,
+        workers=workers,
         owners=placed.owners,
         partition_of=even_groups(partitions, partitions),
         buffer_tuples=terms.buffer_tuples,
@@ -118,12 +118,14 @@ def simulated(
     terms: Terms,
     stage: Staged,
     duration_s: float | None,
-    told: Callable[[Interval], None] | None = None,
+    on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """A scenario simulated until all is done, or until a time."""
     actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
-    done = simulate(stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, told=told)
-    return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.sites)])
+    done = simulate(
+        stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
+    )
+    return done if scenario.is_scaled else replace(done, workers=[(0.0, stage.settings.workers)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ class ScenarioRun:
 
     Attributes:
         outcome: Rows, latencies, workers.
-        bounds: What its sites can do at best.
+        bounds: What its workers can do at best.
         staged: Its stage.
         sustained: The rates that it sustains, one row for each number of channels; None, that was not asked.
         parameters: All that decides the result, beside the stream; JSON data.
@@ -151,7 +153,7 @@ class ScenarioRun:
         return Table.from_rows("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
 
     def tables(self) -> dict[str, Table]:
-        """`intervals`, `sites`, `moves`, `steps`, and `sustained` if it was asked for."""
+        """`intervals`, `workers`, `moves`, `steps`, and `sustained` if it was asked for."""
         asked = {} if self.sustained is None else {"sustained": self.sustained}
         return {**elastic_series([self.outcome], self.bounds), **asked}
 
@@ -220,10 +222,10 @@ def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
             parts.setdefault(int(_PARTS * pair[0].start_s / last_s), []).append(pair)
     worst = []
     for pairs in parts.values():
-        by_site = np.sum([interval.by_site for interval, _ in pairs], axis=0)
+        by_worker = np.sum([interval.by_worker for interval, _ in pairs], axis=0)
         workers = max(span.most for _, span in pairs)
-        if by_site.sum() >= FEW * workers:
-            worst.append(float(by_site.max()) * workers / float(by_site.sum()))
+        if by_worker.sum() >= FEW * workers:
+            worst.append(float(by_worker.max()) * workers / float(by_worker.sum()))
     return max(worst, default=None)
 
 
@@ -240,9 +242,9 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         UsageError: the pool is smaller than M, or a policy cannot be made; the sentence names the scenario.
     """
     try:
-        check_pool(terms.least_of(scenario), terms.sites_of(scenario))
-        check_sites(terms.sites_of(scenario))
-        MiniPartitions(terms.sites_of(scenario), terms.a_site, terms.hash)
+        check_pool(terms.least_of(scenario), terms.workers_of(scenario))
+        check_workers(terms.workers_of(scenario))
+        MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))
         _patience(scenario, terms)
@@ -253,20 +255,22 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
 
 def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniPartitions, SplitKeys | None]:
     """Where keys are at the start, and how they are split."""
-    sites = terms.sites_of(scenario)
+    workers = terms.workers_of(scenario)
     if scenario.split is not None:
         has_head = scenario.split in (Splitting.D_CHOICES, Splitting.W_CHOICES)
-        heavy = _heavy(stream.counted(), sites) if has_head else pa.array([], pa.string())
-        return MiniPartitions(sites, terms.a_site, terms.hash), SplitKeys(scenario.split, heavy, terms.period_s)
+        heavy = _heavy(stream.counted(), workers) if has_head else pa.array([], pa.string())
+        return MiniPartitions(workers, terms.per_worker, terms.hash), SplitKeys(scenario.split, heavy, terms.period_s)
     if scenario.plan is Static.UNIFORM or scenario.is_scaled:
-        return MiniPartitions(sites, terms.a_site, terms.hash), None
+        return MiniPartitions(workers, terms.per_worker, terms.hash), None
     recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
-    return MiniPartitions(sites, terms.a_site, terms.hash, build_partitioner(stream.counted(), recipe, sites)), None
+    return MiniPartitions(
+        workers, terms.per_worker, terms.hash, build_partitioner(stream.counted(), recipe, workers)
+    ), None
 
 
-def _heavy(counted: Frequencies, sites: int) -> pa.Array:
+def _heavy(counted: Frequencies, workers: int) -> pa.Array:
     """Keys with a share above 1/(5N), as published."""
-    return counted.keys.filter(pa.array(counted.count_low * 5 * sites > counted.total))
+    return counted.keys.filter(pa.array(counted.count_low * 5 * workers > counted.total))
 
 
 def _state(terms: Terms, placed: MiniPartitions, demand: Demand, stream: Stream) -> Any:
@@ -279,11 +283,11 @@ def _state(terms: Terms, placed: MiniPartitions, demand: Demand, stream: Stream)
 
 
 def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
-    """So much for each site that all state would fit with some to spare, and no less than the largest partition has."""
+    """Memory per worker, as a multiple of the mean state, at least the largest partition."""
     if scenario.memory is None:
         return None
     sizes = settings.state_sizes() * settings.costs.tuple_bytes
-    return Memory(max(scenario.memory * float(sizes.sum()) / settings.sites, float(sizes.max()), 1.0))
+    return Memory(max(scenario.memory * float(sizes.sum()) / settings.workers, float(sizes.max()), 1.0))
 
 
 def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
@@ -297,7 +301,7 @@ def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     if not scenario.is_scaled:
         return None
     policy = policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms))
-    least, pool = terms.least_of(scenario), terms.sites_of(scenario)
+    least, pool = terms.least_of(scenario), terms.workers_of(scenario)
     patience, rebuild, partitions = _patience(scenario, terms), _rebuild(scenario, terms), stage.settings.partitions
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)

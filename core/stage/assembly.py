@@ -1,4 +1,4 @@
-"""A stage with all that acts on it."""
+"""A stage together with its controllers, faults and limits."""
 
 from dataclasses import dataclass, replace
 
@@ -21,15 +21,15 @@ from adapt.core.stage.movement.standby import Standby
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Actors:
-    """What acts on a stage, beside its stream.
+    """Controllers, faults and limits of a stage.
 
     Attributes:
-        controller: Moves partitions; none do if not given.
-        memory: Limits it, and what does not fit goes to disk; without limit if not given.
-        faults: Slow-downs, pauses, loads and crashes, beside the disturbances of the settings.
-        scaling: Takes on workers and lets them go; the sites are the pool. None, all sites work all the time.
-        standby: Whether every partition has a twin on another site, that takes over if its site dies.
-        idle_clock_s: Consumers can tell how long they have waited in whole multiples of this, rounded up; 0, exactly.
+        controller: Rebalancing controller; None, static.
+        memory: Memory limit, beyond which state spills to disk; None, unlimited.
+        faults: Loads, slowdowns, pauses and crashes, in addition to the disturbances of the settings.
+        scaling: Scales out and in, with all workers as the pool; None, all workers are active.
+        standby: Whether every partition has a standby replica on another worker.
+        idle_clock_s: Resolution at which consumers measure idle time, rounded up; 0, exact.
     """
 
     controller: Controller | None = None
@@ -42,16 +42,16 @@ class Actors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
-    """A stage at time 0, or later, and what acts on it, as far as it was asked for.
+    """A stage ready to run, with the actors that were requested.
 
     Attributes:
-        stage: To be run.
-        movement: Carries out moves.
-        rounds: Ask the controller.
-        spilling: Keeps memory within its limit.
-        standby: Keeps pairs.
-        recovery: Lets sites die and come back.
-        elasticity: Takes on workers and lets them go.
+        stage: The running stage.
+        movement: Executes moves.
+        rounds: Runs the rebalancing controller.
+        spilling: Enforces the memory limit.
+        standby: Maintains standby replicas.
+        recovery: Executes crashes and restarts.
+        elasticity: Scales out and in.
     """
 
     stage: Stage
@@ -64,39 +64,41 @@ class Assembly:
 
 
 def assemble(settings: StageSettings, source: Source, actors: Actors | None = None, *, journal: int = 0) -> Assembly:
-    """Put a stage together; the arguments are those of `simulate`.
+    """Assemble a stage; arguments as in `simulate`.
 
     Raises:
-        UsageError: River has nothing to move or to protect; memory is limited, or input shed, with standby; a join
-            has a limit of memory, crashes or standby, or is given no rows; something else acts on a stage that is
-            scaled, or its tuples are drawn.
-        BadInput: a disturbance, a fault, the shares of groups or a row of the stream cannot be.
+        UsageError: Router river with moves, spilling, crashes or standby; standby with a memory limit or shedding; a
+            join with a memory limit, crashes, standby or a random source; or scaling with any other actor or a random
+            source.
+        BadInput: A disturbance, a fault, the group weights or a row of the stream is invalid.
     """
     actors = actors or Actors()
     controller, memory, scaling, standby = actors.controller, actors.memory, actors.scaling, actors.standby
     faults = actors.faults or FaultSchedule()
-    faults.check(settings.sites, settings.disturbances)
+    faults.check(settings.workers, settings.disturbances)
     if settings.router is Router.RIVER and (controller is not None or memory is not None):
-        raise UsageError(
-            "River sends a tuple to any site, so no partition is anywhere to be moved or spilled; use Flux"
-        )
+        raise UsageError("router river sends a tuple to any worker, so partitions cannot move or spill; use flux")
     if settings.router is Router.RIVER and (faults.crashes or standby):
-        raise UsageError("River sends a tuple to any site, so no site has a partition to take over; use Flux")
+        raise UsageError("router river sends a tuple to any worker, so crashes and standby do not apply; use flux")
     if memory is not None and standby:
-        raise UsageError("the twins of standby need memory that no limit accounts for; leave the limit or standby away")
+        raise UsageError("standby replicas are not counted against a memory limit; omit the memory limit or standby")
     if settings.overload is not None and standby:
-        raise UsageError("a tuple that is shed has no twin; leave the shed factor or standby away")
+        raise UsageError("shed tuples have no standby replica; omit shedding or standby")
     if settings.join is not None and (memory is not None or faults.crashes or standby):
-        raise UsageError("what a join holds is neither spilled nor copied; leave memory, crashes and standby away")
+        raise UsageError(
+            "the window of a join is neither spilled nor replicated; omit memory limit, crashes and standby"
+        )
     if settings.join is not None and not isinstance(source, Rows):
-        raise UsageError("a stage joins rows, which say when they happened; drawn tuples do not")
+        raise UsageError("a join needs rows with event times; a random source has none")
     if scaling is not None:
         if controller is not None or memory is not None or faults.crashes or standby:
-            raise UsageError("a stage that is scaled has no other controller, limit of memory, crash or standby")
+            raise UsageError("elastic workers exclude rebalancing policies, memory limits, crashes and standby")
         if not isinstance(source, Rows) or settings.router is Router.RIVER:
-            raise UsageError("a stage is scaled by the rows that come to it, each at the site of its partition")
-        if scaling.scaler.pool != settings.sites:
-            raise UsageError(f"a pool of {scaling.scaler.pool} workers is not the {settings.sites} sites of the stage")
+            raise UsageError("elastic workers need rows routed by content; use a trace and router flux or exchange")
+        if scaling.scaler.pool != settings.workers:
+            raise UsageError(
+                f"the pool must equal the {settings.workers} workers of the stage (got {scaling.scaler.pool})"
+            )
         settings = replace(settings, owners=scaling.placement.place(scaling.scaler.least).owners)
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
     stage = Stage(settings, source, journal, standby)

@@ -1,4 +1,4 @@
-"""What the cases of a replay did over time, as tables: intervals, sites, moves, crashes."""
+"""Time series of a replay: intervals, workers, moves and crashes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,13 +7,13 @@ from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
 from adapt.core.table import Column, Kind, Table
 
-CASE = Column("case", about="static, where nothing moves, or the policy that moves partitions")
+CASE = Column("case", about="static (no moves), or the rebalancing policy")
 
 
 def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:
-    """`intervals` with what the sites could have done in each, `sites`, `moves` and `crashes`, each of all cases."""
+    """Tables `intervals` (with capacity), `workers`, `moves` and `crashes` of all cases."""
     tables = [(outcome.case, outcome.simulated.tables()) for outcome in outcomes]
-    names = ("intervals", "sites", "moves", "crashes")
+    names = ("intervals", "workers", "moves", "crashes")
     joined = {name: _joined([(case, each[name]) for case, each in tables]) for name in names}
     intervals = joined["intervals"]
     possible = [
@@ -21,13 +21,13 @@ def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Tabl
         for outcome in outcomes
         for one in outcome.simulated.intervals
     ]
-    column = Column("capacity", Kind.NUMBER, "rows/s", "of all sites, for rows of the mean cost")
+    column = Column("capacity", Kind.NUMBER, "rows/s", "of all workers, for rows of mean cost")
     rows = [(*row, rate) for row, rate in zip(intervals.rows, possible, strict=True)]
     return joined | {"intervals": replace(intervals, columns=(*intervals.columns, column), rows=tuple(rows))}
 
 
 def _joined(tables: Sequence[tuple[str, Table]]) -> Table:
-    """Tables of the same columns one below the other, with the case of each row in front."""
+    """Concatenated tables, with the case as the first column."""
     first = tables[0][1]
     rows = tuple((case, *row) for case, table in tables for row in table.rows)
     return replace(first, columns=(CASE, *first.columns), rows=rows)

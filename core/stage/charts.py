@@ -1,4 +1,4 @@
-"""Charts of a stage over time: its cases beside each other, and what moved meanwhile."""
+"""Charts of a stage over time, case by case."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,53 +17,53 @@ from adapt.core.table import Table
 from adapt.core.values import human, number
 
 MOST_POINTS = 240
-"""Of a line."""
+"""Points per line."""
 
 MOST_MARKS = 150
-"""Of the moves of a case."""
+"""Move marks per case."""
 
 MOST_SPANS = 90
-"""Along the time, in the chart of sites."""
+"""Time spans in the chart of workers."""
 
-MOST_SITES = 32
-"""Lines of that chart."""
+MOST_WORKERS = 32
+"""Lines in the chart of workers."""
 
 _LEVELS = 8
 _STATIC = PALETTE[-1]
 _POLICIES = PALETTE[:-1]
 
 
-def stage_charts(intervals: Table, sites: Table, moves: Table) -> tuple[Chart, ...]:
-    """All charts of a run: rate, latency, what waits where, what is on disk if anything, and the sites of each case."""
+def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart, ...]:
+    """Charts of a run: throughput, latency, queues, spilling and worker utilization."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
-        waiting = "Rows that were due and not yet taken"
-        charts.append(lines_of_cases(intervals, "Rows that wait to be taken", ["source_queue"], waiting))
+        waiting = "Rows that had arrived and waited for their producer"
+        charts.append(lines_of_cases(intervals, "Rows waiting at the source", ["source_queue"], waiting))
     if _any(intervals, "on_disk"):
-        spilled = "Partitions that did not fit in memory"
+        spilled = "Partitions spilled to disk"
         charts.append(lines_of_cases(intervals, "Partitions on disk", ["on_disk"], spilled))
-    return (*charts, *(utilization_of_sites(sites, case) for case in _cases(sites)))
+    return (*charts, *(utilization_of_workers(workers, case) for case in _cases(workers)))
 
 
-def elastic_charts(intervals: Table, sites: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
-    """The charts of a run whose workers come and go: how many there are, what they shed, and those of any stage.
+def elastic_charts(intervals: Table, workers: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
+    """Charts of an elastic run: workers, shedding, and those of any stage.
 
     Args:
-        steps: When it scaled, and why; marked on the line of workers.
+        steps: Rescales, marked on the line of workers.
     """
     charts = [workers_over_time(intervals, steps)]
     if _any(intervals, "shed"):
-        charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows that workers dropped as they filled up"))
+        charts.append(lines_of_cases(intervals, "Rows shed", ["shed"], "Rows dropped by load shedding"))
     if "answers" in [column.name for column in intervals.columns]:
-        charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches that a join found in each interval"))
+        charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches of the join per interval"))
     uneven = "Rows of the busiest worker over the mean of all workers"
     charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
-    return (*charts, *stage_charts(intervals, sites, moves))
+    return (*charts, *stage_charts(intervals, workers, moves))
 
 
 def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
-    """How many workers there were, and a mark for each step: up, down, or a plan built anew."""
-    lines = lines_of_cases(intervals, "Workers", ["workers"], "Workers that there were in each interval")
+    """Number of workers, with a mark per rescale or new plan."""
+    lines = lines_of_cases(intervals, "Workers", ["workers"], "Number of workers in each interval")
     marks = [] if steps is None or lines.is_empty else _steps(steps)
     if not marks:
         return lines
@@ -77,7 +77,7 @@ def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
     spec = dict(lines.spec)
     spec["layer"] = [*spec["layer"], layer]
     spec["data"] = {"values": [*spec["data"]["values"], *marks]}
-    told = " Triangles are steps up and down, squares plans built anew, where they were decided."
+    told = " Triangles mark scale-out and scale-in decisions, squares new plans."
     return replace(lines, spec=spec, sentence=lines.sentence + told)
 
 
@@ -85,7 +85,7 @@ _STEP_SHAPES = {"up": "triangle-up", "down": "triangle-down", "rebuild": "square
 
 
 def _steps(steps: Table) -> Records:
-    """When each case scaled, neighbours as one where there are too many."""
+    """Rescales of each case, thinned out if there are too many."""
     points: Records = []
     for case in _cases(steps):
         rows = [row for row in steps.records() if row["case"] == case and is_real(row["decided"])]
@@ -98,7 +98,7 @@ def _steps(steps: Table) -> Records:
 
 
 def trade_off_of_tau1(trade_off: Table) -> Chart:
-    """False shedding against idle workers, by how full workers are to be: two lines for each policy."""
+    """False shedding against idle workers by tau1, two lines per policy."""
     points: Records = []
     for row in trade_off.records():
         for name in ("idle_share", "false_share"):
@@ -113,25 +113,25 @@ def trade_off_of_tau1(trade_off: Table) -> Chart:
     upwards["axis"] |= {"title": "false_share, idle_share"}
     encoding = {"x": horizontal, "y": upwards}
     sentence = (
-        "The share of the rows that is shed falsely, though the pool has room for all, and dashed the share of their"
-        " time that workers are without work, by tau1"
+        "Share of rows shed although the pool had room (false shedding), and dashed the idle share of the workers'"
+        " time, by tau1"
     )
     return chart("Trade-off of tau1", {"encoding": encoding, "layer": layers}, points, f"{sentence}.", trade_off)
 
 
 def throughput_over_time(intervals: Table, moves: Table) -> Chart:
-    """What each case did in each interval, what the sites could have done, and when partitions moved."""
+    """Throughput of each case, the capacity, and the moves."""
     points, said = _points(intervals, ["throughput"])
     highest = max((point["y"] for point in points if is_real(point["y"])), default=0)
     bound, _ = _points(intervals, ["capacity"], cases=_cases(intervals)[:1])
     shows_bound = bool(bound) and min(point["y"] for point in bound if is_real(point["y"])) <= 2 * highest
     marks = _moves(moves)
-    sentence = f"The {named(intervals, 'throughput')} of each case"
+    sentence = f"{named(intervals, 'throughput').capitalize()} of each case"
     if shows_bound:
-        sentence += "; the dashed line is what all sites together can do"
+        sentence += "; the dashed line is the capacity of all workers"
         points += [{**point, "series": "capacity"} for point in bound]
     if marks:
-        sentence += "; the ticks at the foot are moves of partitions, where they were decided"
+        sentence += "; ticks at the bottom mark decisions to move partitions"
     layers: list[dict[str, Any]] = [
         {"mark": DASHED, **_where("datum.series == 'capacity'")},
         {"mark": "line", **_where("datum.series != 'capacity' && !datum.moved"), **_coloured(intervals)},
@@ -147,51 +147,49 @@ def throughput_over_time(intervals: Table, moves: Table) -> Chart:
 
 
 def latency_over_time(intervals: Table) -> Chart:
-    """What half and what 99 % of the rows of each interval do not exceed, on a logarithmic scale."""
-    sentence = "The latency that 99 % of the rows of each interval do not exceed, and dashed that of half of them"
+    """Median and 99th percentile of latency, on a logarithmic scale."""
+    sentence = "99th percentile of latency per interval, and dashed the median"
     return lines_of_cases(intervals, "Latency", ["latency_p99", "latency_p50"], sentence)
 
 
 def held_over_time(intervals: Table) -> Chart:
-    """What producers hold back, and what is in connections."""
-    sentence = (
-        "Rows that producers hold back in their buffers, and dashed those in connections, at the end of an interval"
-    )
-    return lines_of_cases(intervals, "Rows between source and sites", ["in_pools", "in_connections"], sentence)
+    """Rows in producer buffers and in connections."""
+    sentence = "Rows in the buffers of producers, and dashed those in connections, at the end of each interval"
+    return lines_of_cases(intervals, "Rows between source and workers", ["in_pools", "in_connections"], sentence)
 
 
-def utilization_of_sites(sites: Table, case: str) -> Chart:
-    """How busy each site was over the time of one case: a line a site, darker where busier."""
-    title = f"Sites, {case}"
-    rows = [row for row in sites.records() if row["case"] == case]
-    numbers = sorted({int(row["site"] or 0) for row in rows})
+def utilization_of_workers(workers: Table, case: str) -> Chart:
+    """Heat map of worker utilization over time in one case."""
+    title = f"Workers, {case}"
+    rows = [row for row in workers.records() if row["case"] == case]
+    numbers = sorted({int(row["worker"] or 0) for row in rows})
     if not rows:
-        return chart(title, {"mark": "rect"}, [], f"How busy each site was with {case}.", sites)
+        return chart(title, {"mark": "rect"}, [], f"Utilization of each worker with {case}.", workers)
     busy = np.array([float(row["utilization"] or 0) for row in rows]).reshape(-1, len(numbers))
     ends = [float(row["end"] or 0) for row in rows[:: len(numbers)]]
-    together, spans = bin_size(len(numbers), MOST_SITES), bin_size(len(ends), MOST_SPANS)
+    together, spans = bin_size(len(numbers), MOST_WORKERS), bin_size(len(ends), MOST_SPANS)
     points = _spans(busy, [0.0, *ends], together, spans)
-    sentence = f"How busy each site was with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%} of the time"
+    sentence = f"Utilization of each worker with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%}"
     if together > 1:
-        sentence += f"; a line is the busiest of {count(together)} neighbouring sites"
+        sentence += f"; a line is the busiest of {count(together)} adjacent workers"
     if spans > 1:
-        sentence += f"; each stretch is the mean of {count(spans)} neighbouring intervals"
-    last = max(float(end) for end in sites.values("end") if is_real(end))
-    axis = {"axis": {"title": "site", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
+        sentence += f"; each cell is the mean of {count(spans)} adjacent intervals"
+    last = max(float(end) for end in workers.values("end") if is_real(end))
+    axis = {"axis": {"title": "worker", "labelOverlap": True}, "scale": {"domain": [*range(0, len(numbers), together)]}}
     shade = {"legend": None, "scale": {"domain": [0, 1], "range": [0.04, 1]}}
     encoding = {
-        "x": {**across(sites, "end"), "scale": {"domain": [0, last], "nice": False}},
+        "x": {**across(workers, "end"), "scale": {"domain": [0, last], "nice": False}},
         "x2": {"field": "until"},
         "y": {"field": "k", "type": "ordinal", **axis},
         "opacity": {"field": "y", "type": "quantitative", **shade},
     }
     mark = {"type": "rect", "color": PALETTE[0], "aria": False}
     height = min(260, max(120, 14 * -(-len(numbers) // together)))
-    return chart(title, {"height": height, "mark": mark, "encoding": encoding}, points, f"{sentence}.", sites)
+    return chart(title, {"height": height, "mark": mark, "encoding": encoding}, points, f"{sentence}.", workers)
 
 
 def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spans: int) -> Records:
-    """Stretches of the same shade: neighbouring sites and intervals as one, then equal shades in a row joined."""
+    """Spans of equal shade: adjacent workers and intervals binned, then equal neighbors merged."""
     by_time = np.array([busy[first : first + spans].mean(axis=0) for first in range(0, len(busy), spans)])
     shades = np.round(by_time * _LEVELS) / _LEVELS
     starts = [*edges[:-1:spans], edges[-1]]
@@ -201,7 +199,7 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
         cuts = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
         points += [
             {"x": starts[begin], "until": starts[end], "k": first, "y": float(line[begin])}
-            | {"d": f"site {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
+            | {"d": f"worker {first}, {number(starts[begin])} s to {number(starts[end])} s: {line[begin]:.1%}"}
             for begin, end in pairwise(cuts)
             if line[begin] > 0
         ]
@@ -209,7 +207,10 @@ def _spans(busy: NDArray[np.float64], edges: Sequence[float], together: int, spa
 
 
 def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence: str) -> Chart:
-    """A line for each case and column, the second column dashed; logarithmic where heights span magnitudes."""
+    """Line chart with a line per case and column.
+
+    The second column is dashed. The axis is logarithmic if values span magnitudes.
+    """
     points, said = _points(intervals, names)
     heights = [point["y"] for point in points if is_real(point["y"])]
     upwards = up(intervals, names[0], zero=True)
@@ -223,7 +224,7 @@ def lines_of_cases(intervals: Table, title: str, names: Sequence[str], sentence:
 
 
 def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None = None) -> tuple[Records, str]:
-    """Points of some columns for each case, each the highest of its neighbours where there are too many."""
+    """Points of some columns per case, binned to the maximum if there are too many."""
     points: Records = []
     longest = 1
     rows_of: dict[str, list[int]] = {}
@@ -244,12 +245,12 @@ def _points(intervals: Table, names: Sequence[str], cases: Sequence[str] | None 
                     points.append({"x": end, "y": height, "series": case, "name": name, "moved": False, "d": said})
     if not any(is_real(point["y"]) for point in points):
         return [], ""
-    told = f" Each point is the highest of {count(longest)} neighbouring rows of the table." if longest > 1 else ""
+    told = f" Each point is the maximum of {count(longest)} adjacent rows of the table." if longest > 1 else ""
     return points, told
 
 
 def _moves(moves: Table) -> Records:
-    """When something moved in each case, neighbours as one where there are too many."""
+    """Times of moves per case, thinned out if there are too many."""
     points: Records = []
     for case in _cases(moves):
         at = sorted({round(float(row["decided"] or 0), 3) for row in moves.records() if row["case"] == case})
@@ -261,7 +262,7 @@ def _moves(moves: Table) -> Records:
 
 
 def _coloured(intervals: Table) -> dict[str, Any]:
-    """The colour of each case: grey where nothing moves."""
+    """Color of each case: gray for the static one."""
     cases = _cases(intervals)
     given = [_STATIC, *(_POLICIES[at % len(_POLICIES)] for at in range(len(cases) - 1))]
     legend = {} if len(cases) > 1 else {"legend": None}
@@ -270,7 +271,7 @@ def _coloured(intervals: Table) -> dict[str, Any]:
 
 
 def _lines(names: Sequence[str], encoding: Mapping[str, Any], **mark: bool) -> list[dict[str, Any]]:
-    """A line for each of some names, the second dashed."""
+    """A line per name, the second dashed."""
     dashed = {"strokeDash": [4, 3], "strokeWidth": 1.3}
     marks = [{"type": "line", **mark, **(dashed if at else {})} for at in range(len(names))]
     shown = zip(marks, names, strict=True)

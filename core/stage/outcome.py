@@ -1,4 +1,4 @@
-"""One case of a replay through a stage: what it did in all, and how long it was behind what the sites could do."""
+"""Outcome of one case of a replay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
 
 BELOW = 0.85
-"""Less than this of what the sites could do, while input waits, is being behind."""
+"""A case is behind below this share of the workers' capacity, while input waits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a case did.
+    """Outcome of one case.
 
     Attributes:
-        case: Its name.
-        simulated: Its series.
-        finished_s: When it was through with the rows, or was cut off.
-        left: Rows that were due by then and neither processed, lost nor shed.
-        of_capacity: What it did over the most that the sites could have done.
-        operator: From when a consumer takes a row until it is processed.
-        total: From when a row is due until it is processed.
-        lag_s: The longest that a row waited to be taken; None where rows are taken as fast as they can be.
-        late_s: From when the last row was due until all were processed; None likewise, and where some are left.
-        behind_s: How long it was behind.
-        recovered_s: From when it first was until it no longer was; None if it was to the end of the input.
+        case: Name of the case.
+        simulated: Result of the simulation.
+        finished_s: Time of the last processed row, or of the cut-off.
+        left: Rows that had arrived by then and were not processed, lost or shed.
+        of_capacity: Throughput over the capacity of the workers.
+        operator: Latency from when a consumer takes a row until it is processed.
+        total: Latency from the arrival of a row until it is processed.
+        lag_s: Longest wait of a row for its producer; None without arrival times.
+        late_s: Drain time: from the last arrival until all rows are processed; None likewise, and if rows are left.
+        behind_s: Time spent behind.
+        recovered_s: From the first to the last time behind; None if behind to the end of the input.
     """
 
     case: str
@@ -44,27 +44,27 @@ class Outcome:
 
     @property
     def processed(self) -> int:
-        """Rows."""
+        """Processed rows."""
         return self.simulated.census.processed
 
     @property
     def throughput(self) -> float:
-        """Rows a second, until it was finished."""
+        """Rows per second until finished."""
         return self.processed / self.finished_s if self.finished_s else 0.0
 
     @property
     def lost(self) -> int:
-        """Rows that died with a site."""
+        """Rows lost in crashes."""
         return self.simulated.census.lost
 
     @property
     def shed(self) -> int:
-        """Rows that sites dropped as they filled up."""
+        """Rows dropped by load shedding."""
         return self.simulated.census.shed
 
     @property
     def moved_bytes(self) -> int:
-        """State that arrived at another site."""
+        """State migrated, in bytes."""
         return sum(one.state_bytes for one in self.simulated.moves if STEPS[-1] in one.times_s)
 
 
@@ -96,7 +96,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
 
 
 def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:
-    """What was done over what could have been: of all rows, in how long; of a part of them, how many by then."""
+    """Share of the possible: by time if all rows are done, else by rows."""
     if all_done:
         return min(1.0, bounds.even_s / finished_s) if finished_s else 1.0
     possible = bounds.capacity.by(finished_s) / bounds.row_s
@@ -104,10 +104,10 @@ def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, ti
 
 
 def _behind(intervals: Sequence[Interval], bounds: Bounds) -> tuple[list[Interval], bool]:
-    """The intervals that did less than the sites could have done, though input waited throughout.
+    """Intervals below capacity although input waited throughout.
 
     Returns:
-        Those intervals, and whether it never came out of it while there was input.
+        Those intervals, and whether the case stayed behind to the end of the input.
     """
     behind = []
     is_behind = False

@@ -1,4 +1,4 @@
-"""Two stages in a row, simulated from start to end."""
+"""Simulation of two stages in a row."""
 
 from dataclasses import dataclass
 
@@ -19,17 +19,16 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedTandem:
-    """What two stages in a row did.
+    """Result of two simulated stages in a row.
 
     Attributes:
-        settings: What they were made of.
-        first: The stage with the source. Its rounds are those of its own controller.
-        second: The one after it. Its total latencies are from end to end: from when the tuple that a tuple was made of
-            was due. Its rounds are those of its own controller.
-        joint_rounds: Those of a controller of both, in which the partitions of the second stage follow those of the
-            first.
-        utilization: Of the CPU of each site in each interval, shape (intervals, sites).
-        in_between: Tuples that were made and for which the second stage had no room, at the end.
+        settings: Settings of both stages.
+        first: The stage with the source, with the rounds of its own controller.
+        second: The stage after it, with the rounds of its own controller. Its total latencies are end to end: from the
+            arrival of the source tuple.
+        joint_rounds: Rounds of a joint controller; partitions of the second stage follow those of the first.
+        utilization: CPU utilization of each worker in each interval, shape (intervals, workers).
+        in_between: Tuples emitted by the first stage that still wait for the second.
     """
 
     settings: TandemSettings
@@ -40,7 +39,7 @@ class SimulatedTandem:
     in_between: int
 
     def rate(self, since_s: float = 0.0) -> float:
-        """Tuples of the source whose makings were processed, a second, over the intervals from a time on."""
+        """End-to-end throughput in source tuples per second, from a time on."""
         intervals = [one for one in self.second.intervals if one.start_s >= since_s - 1e-9]
         if not intervals or self.settings.between.selectivity == 0:
             return 0.0
@@ -48,22 +47,22 @@ class SimulatedTandem:
         return made / self.settings.between.selectivity
 
     def moves_a_minute(self, since_s: float = 0.0) -> float:
-        """Moves of both stages that were decided from a time on, a minute."""
+        """Moves of both stages per minute, from a time on."""
         moves = [one for one in self.first.moves + self.second.moves if one.times_s["decided"] >= since_s]
         lasting_s = self.second.intervals[-1].end_s - since_s
         return 60 * len(moves) / lasting_s if lasting_s > 0 else 0.0
 
     def summary(self, since_s: float = 0.0) -> Table:
-        """The whole in one row, what has a rate or a latency from a time on."""
+        """Totals as one row; rates and latencies from a time on."""
         columns = [
             Column("seconds", Kind.SECONDS, "s"),
             Column("generated", Kind.COUNT, "tuples", "by the source"),
             Column("processed_first", Kind.COUNT, "tuples"),
             Column("processed_second", Kind.COUNT, "tuples"),
             Column("rate", Kind.NUMBER, "tuples/s", "of the source, through both stages"),
-            Column("bound", Kind.NUMBER, "tuples/s", "what all CPU together could do at the end"),
+            Column("bound", Kind.NUMBER, "tuples/s", "capacity of all CPUs at the end"),
             Column("of_bound", Kind.SHARE),
-            Column("latency_mean", Kind.SECONDS, "s", "from due to processed by the second stage"),
+            Column("latency_mean", Kind.SECONDS, "s", "from arrival until processed by the second stage"),
             Column("latency_p99", Kind.SECONDS, "s"),
             Column("moves_first", Kind.COUNT),
             Column("moves_second", Kind.COUNT),
@@ -78,12 +77,12 @@ class SimulatedTandem:
         return Table.from_rows("Two stages", columns, [row], note=note)
 
     def tables(self) -> dict[str, Table]:
-        """The series of both stages, by name."""
+        """Time series of both stages, by name."""
         stages = {"first": self.first, "second": self.second}
         return {f"{stage}_{name}": table for stage, run in stages.items() for name, table in run.tables().items()}
 
     def _latency_s(self, since_s: float) -> tuple[float | None, float | None]:
-        """Mean and 99th percentile from end to end; None where nothing was processed."""
+        """End-to-end mean and 99th percentile; None if nothing was processed."""
         whole = together([one.total for one in self.second.intervals if one.start_s >= since_s - 1e-9])
         return whole.mean_s, whole.share_below_s(0.99)
 
@@ -99,29 +98,29 @@ def simulate_tandem(
     interval_s: float = 1.0,
     journal: int = 0,
 ) -> SimulatedTandem:
-    """Run two stages in a row. The same arguments always give the same result.
+    """Simulate two stages in a row, deterministically.
 
     Args:
-        settings: What they are made of.
-        source: Where the tuples of the first come from: drawn, or rows.
-        duration_s: Until then; if not given, until a stream has ended and all that was made of it is processed.
-        first: Moves partitions of the first stage, as if the second were not there.
-        second: Moves partitions of the second, likewise.
-        joint: Moves partitions of both. It sees how busy the CPUs are and what the partitions of both take of them.
-        interval_s: How often to take down what they do.
-        journal: How many of the first tuples that are processed to write down, in each.
+        settings: Settings of both stages.
+        source: Source of the first stage.
+        duration_s: Simulated time; None, until all rows and the tuples made of them are processed.
+        first: Controller of the first stage, unaware of the second.
+        second: Controller of the second stage, unaware of the first.
+        joint: Controller of both, which sees CPU utilization and the share of each partition.
+        interval_s: Sampling interval.
+        journal: Number of processed tuples to record, per stage.
 
     Raises:
-        UsageError: an argument is out of its range; a joint controller beside one of its own; a drawn source has no
+        UsageError: An argument is out of range, a joint controller is combined with another, or a random source has no
             duration.
-        BadInput: a disturbance, the shares of groups or a row of the stream cannot be.
+        BadInput: A disturbance, the group weights or a row of the stream is invalid.
     """
     if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
-        raise UsageError(f"a run of {duration_s} s in intervals of {interval_s:g} s is none; give times above 0")
+        raise UsageError(f"duration and interval must be above 0 s (got {duration_s} and {interval_s:g})")
     if duration_s is None and not isinstance(source, Rows):
-        raise UsageError("drawn tuples have no end; give a duration")
+        raise UsageError("a random source is unbounded; give a duration")
     if joint is not None and (first is not None or second is not None):
-        raise UsageError("a stage cannot have two controllers; give a joint one, or one for each stage")
+        raise UsageError("give either a joint controller, or one per stage")
     tandem = Tandem(settings, source, journal)
     one = Movement(tandem.first)
     movements = one, Movement(tandem.second, network=one.network)

@@ -29,7 +29,7 @@ def flux(scope: Scope) -> Paper[Scope]:
         parts=[Part.of(figures) for figures in _FIGURES],
         made={
             "seeds": scope.seeds,
-            "workers": scope.sites,
+            "workers": scope.workers,
             "delta_min": f"{1000 * COLLECTION_S:g} ms by default",
             "defaults": "lambda_min 1.2, u_max 0.95, buffer 2048 tuples, connection 24 tuples, 45 +/- 3 us a tuple",
         },

@@ -91,7 +91,7 @@ class TandemRun:
     """Two stages in sequence.
 
     Attributes:
-        sites: Number of workers of both, n.
+        workers: Number of workers of both, n.
         selectivity: Tuples of the second stage per tuple of the first.
         control: `none`, `each` (a controller per stage) or `joint` (one controller for both).
         policy: Policy of the controllers.
@@ -102,7 +102,7 @@ class TandemRun:
     """
 
     alone: ClassVar[bool] = False
-    sites: int
+    workers: int
     selectivity: float
     control: str
     policy: FluxPolicy
@@ -123,7 +123,7 @@ class TandemRun:
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """Rate, its bound, moves per minute, and rates by second."""
-        settings = two_in_a_row(self.sites, self.selectivity, self.seed)
+        settings = two_in_a_row(self.workers, self.selectivity, self.seed)
         first, second, joint = (
             controller_of(self.policy, self.collection_s) if self.control == control else None
             for control in ("each", "each", "joint")
@@ -301,4 +301,4 @@ class Ran:
 def _disturbed(scenario: Scenario) -> set[int]:
     """The workers that get load or lose memory."""
     changes = scenario.memory.changes if scenario.memory else ()
-    return {each.site for each in (*scenario.settings.disturbances, *changes)}
+    return {each.worker for each in (*scenario.settings.disturbances, *changes)}

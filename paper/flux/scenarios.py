@@ -25,12 +25,12 @@ from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Simulated, simulate
 
-SITES, GROUPS = 32, 16384
-PARTITIONS_A_SITE, LARGE_PARTITIONS_A_SITE = 64, 128
-FULL_A_SITE = 1 / 45.5e-6
+WORKERS, GROUPS = 32, 16384
+PARTITIONS_PER_WORKER, LARGE_PARTITIONS_PER_WORKER = 64, 128
+FULL_PER_WORKER = 1 / 45.5e-6
 """Tuples per second of a worker of the undisturbed stage: 45 us to process and 0.5 us to produce each."""
 
-FULL = SITES * FULL_A_SITE
+FULL = WORKERS * FULL_PER_WORKER
 """Tuples per second of the undisturbed stage."""
 
 KEPT = 75 / 175
@@ -39,7 +39,7 @@ KEPT = 75 / 175
 DISTURBED_S = 5.0
 """Time at which load arrives or memory is lost within a run."""
 
-LOADED_SITE = 3
+LOADED_WORKER = 3
 """The worker that is disturbed, if only one is."""
 
 COUNTS = (0, 1, 2, 4, 8, 16, 24, 32)
@@ -81,12 +81,12 @@ class Scenario:
         )
 
 
-def unloaded(seconds: float = 4.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def unloaded(seconds: float = 4.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Undisturbed stage of the experiments on load."""
-    return Scenario(_stage(seed, sites), seconds)
+    return Scenario(_stage(seed, workers), seconds)
 
 
-def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES) -> Scenario:
+def transient_skew(router: Router, space: int, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Figure 3: load on each worker in turn for half a second.
 
     Args:
@@ -94,34 +94,34 @@ def transient_skew(router: Router, space: int, seed: int = 0, sites: int = SITES
         space: Buffer of each producer in tuples, in addition to the two packets of a connection; 0 or more for
             Exchange.
         seed: Random seed of service times and tuples.
-        sites: Number of workers, n.
+        workers: Number of workers, n.
     """
-    stage = replace(_stage(seed, sites), router=router)
+    stage = replace(_stage(seed, workers), router=router)
     if router is Router.EXCHANGE:
         network = stage.network
-        network = Network(connection_tuples=network.connection_tuples + space // sites)
+        network = Network(connection_tuples=network.connection_tuples + space // workers)
         stage = replace(stage, network=network)
     else:
         stage = replace(stage, buffer_tuples=space)
-    visits = tuple(ExternalLoad(site, site / 2, (site + 1) / 2) for site in range(sites))
-    return Scenario(replace(stage, disturbances=visits), sites / 2)
+    visits = tuple(ExternalLoad(worker, worker / 2, (worker + 1) / 2) for worker in range(workers))
+    return Scenario(replace(stage, disturbances=visits), workers / 2)
 
 
-def one_loaded(seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def one_loaded(seconds: float = 25.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Figure 6: load arrives on one worker."""
-    return Scenario(_loaded(_stage(seed, sites), [LOADED_SITE], DISTURBED_S), seconds)
+    return Scenario(_loaded(_stage(seed, workers), [LOADED_WORKER], DISTURBED_S), seconds)
 
 
-def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def several_loaded(count: int, seconds: float = 25.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Figure 7: random workers are loaded from the start."""
-    return Scenario(_loaded(_stage(seed, sites), _some(count, sites, seed)), seconds)
+    return Scenario(_loaded(_stage(seed, workers), _some(count, workers, seed)), seconds)
 
 
 def few_hot(
     loaded: int = 0,
     seconds: float = 60.0,
     seed: int = 0,
-    sites: int = SITES,
+    workers: int = WORKERS,
     *,
     hashed: bool = True,
     idle_clock_s: float = 0.01,
@@ -134,34 +134,34 @@ def few_hot(
         loaded: Number of loaded workers, including the hottest.
         seconds: Length of the run.
         seed: Random seed of the stage, of the hash of groups, and of the other loaded workers.
-        sites: Number of workers, n.
+        workers: Number of workers, n.
         hashed: Whether groups are hashed to partitions; otherwise partitions have consecutive groups.
         idle_clock_s: Resolution at which consumers measure their waiting.
     """
     shares = np.diff((np.arange(GROUPS + 1) / GROUPS) ** (np.log(0.8) / np.log(0.2)))
     chance = np.random.default_rng(seed)
-    owners = chance.permutation(even_owners(sites, PARTITIONS_A_SITE))
+    owners = chance.permutation(even_owners(workers, PARTITIONS_PER_WORKER))
     partition_of = (
         chance.permutation(even_groups(GROUPS, len(owners)))
         if hashed
         else np.asarray(np.arange(GROUPS) * len(owners) // GROUPS, np.int32)
     )
     hottest = int(owners[np.argmax(np.bincount(partition_of, shares))])
-    others = [site for site in chance.permutation(sites).tolist() if site != hottest]
-    stage = StageSettings(sites, owners, partition_of, seed=seed)
+    others = [worker for worker in chance.permutation(workers).tolist() if worker != hottest]
+    stage = StageSettings(workers, owners, partition_of, seed=seed)
     return Scenario(_loaded(stage, [hottest, *others][:loaded]), seconds, Drawn(shares), idle_clock_s=idle_clock_s)
 
 
-def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def pressed(count: int = 1, seconds: float = 75.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Figures 9 and 10: workers lose half of their memory.
 
-    Also the second experiment on memory. One is `LOADED_SITE`; others are chosen by the seed.
+    Also the second experiment on memory. One is `LOADED_WORKER`; others are chosen by the seed.
     """
-    short = [LOADED_SITE] if count == 1 else _some(count, sites, seed)
-    return Scenario(_large_state(seed, sites), seconds, memory=_memory(short))
+    short = [LOADED_WORKER] if count == 1 else _some(count, workers, seed)
+    return Scenario(_large_state(seed, workers), seconds, memory=_memory(short))
 
 
-def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Large state; load on some workers, memory loss on others.
 
     The paper's experiments on mixed load are in its unpublished long version.
@@ -171,15 +171,15 @@ def mixed(loaded: int = 1, short: int = 1, seconds: float = 90.0, seed: int = 0,
         short: Number of other workers that lose memory.
         seconds: Length of the run.
         seed: Random seed of the stage and of the choice of workers.
-        sites: Number of workers, n.
+        workers: Number of workers, n.
     """
-    chosen = _some(loaded + short, sites, seed)
-    stage = _loaded(_large_state(seed, sites), chosen[:loaded], DISTURBED_S)
+    chosen = _some(loaded + short, workers, seed)
+    stage = _loaded(_large_state(seed, workers), chosen[:loaded], DISTURBED_S)
     return Scenario(stage, seconds, memory=_memory(chosen[loaded:]))
 
 
 def crashed(
-    standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, sites: int = SITES
+    standby: bool = True, dies: bool = True, seconds: float = 20.0, seed: int = 0, workers: int = WORKERS
 ) -> Scenario:
     """A worker dies for good.
 
@@ -190,13 +190,13 @@ def crashed(
         dies: Whether the worker dies; if not, this shows the cost of twins.
         seconds: Length of the run.
         seed: Random seed of the stage.
-        sites: Number of workers, n.
+        workers: Number of workers, n.
     """
-    faults = FaultSchedule((Crash(LOADED_SITE, DISTURBED_S),)) if dies else None
-    return Scenario(_stage(seed, sites), seconds, faults=faults, standby=standby)
+    faults = FaultSchedule((Crash(LOADED_WORKER, DISTURBED_S),)) if dies else None
+    return Scenario(_stage(seed, workers), seconds, faults=faults, standby=standby)
 
 
-def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
+def two_in_a_row(workers: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
     """Two stages that share their workers' CPUs.
 
     Every fourth worker is loaded from 1 s on.
@@ -204,11 +204,11 @@ def two_in_a_row(sites: int = 8, selectivity: float = 1.0, seed: int = 0) -> Tan
     Beyond the paper, which leaves several operators on the same machines as an open question.
 
     Args:
-        sites: Number of workers, n.
+        workers: Number of workers, n.
         selectivity: Tuples of the second stage per tuple of the first.
         seed: Random seed of both stages.
     """
-    first = _loaded(_stage(seed, sites), range(sites // 4), 1.0)
+    first = _loaded(_stage(seed, workers), range(workers // 4), 1.0)
     return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
 
 
@@ -226,16 +226,16 @@ class Drift:
     hot: int = 64
     held_s: float = 20.0
 
-    def stream(self, rows: int, seed: int, sites: int = SITES) -> Rows:
+    def stream(self, rows: int, seed: int, workers: int = WORKERS) -> Rows:
         """Rows of the stream, as fast as the stage takes them."""
-        return Rows(partial(self._chunks, rows, seed, sites))
+        return Rows(partial(self._chunks, rows, seed, workers))
 
-    def _chunks(self, rows: int, seed: int, sites: int, chunk: int = 2**18) -> Iterator[Chunk]:
+    def _chunks(self, rows: int, seed: int, workers: int, chunk: int = 2**18) -> Iterator[Chunk]:
         ends = np.cumsum((1.0 + np.arange(GROUPS)) ** -self.exponent)
         ends /= ends[-1]
         chance = np.random.default_rng([seed, 0])
         group_of = chance.permutation(GROUPS)
-        held = self.held_s * sites * FULL_A_SITE
+        held = self.held_s * workers * FULL_PER_WORKER
         since = chance.random(self.hot)
         holders = chance.integers(0, GROUPS, (self.hot, int(rows / held) + 2))
         for first in range(0, rows, chunk):
@@ -245,21 +245,21 @@ class Drift:
             groups = group_of[ranks]
             at = np.flatnonzero(ranks < self.hot)
             groups[at] = holders[ranks[at], ((first + at) / held + since[ranks[at]]).astype(np.int64)]
-            yield Chunk(groups, chance.integers(0, sites, size))
+            yield Chunk(groups, chance.integers(0, workers, size))
 
 
-def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, sites: int = SITES) -> Scenario:
+def drifting(drift: Drift | None = None, seconds: float = 40.0, seed: int = 0, workers: int = WORKERS) -> Scenario:
     """Drifting hot keys: a policy must keep moving.
 
     A hasty one moves the wrong keys.
     """
-    rows = (drift or Drift()).stream(int(1.05 * seconds * sites * FULL_A_SITE), seed, sites)
-    return Scenario(_stage(seed, sites), seconds, rows, idle_clock_s=0.01)
+    rows = (drift or Drift()).stream(int(1.05 * seconds * workers * FULL_PER_WORKER), seed, workers)
+    return Scenario(_stage(seed, workers), seconds, rows, idle_clock_s=0.01)
 
 
-def capacity_bound(count: int, sites: int = SITES) -> float:
+def capacity_bound(count: int, workers: int = WORKERS) -> float:
     """Tuples per second with all remaining CPU, by number of loaded workers."""
-    return FULL_A_SITE * (sites - count + count * KEPT)
+    return FULL_PER_WORKER * (workers - count + count * KEPT)
 
 
 class Interval(Protocol):
@@ -323,23 +323,23 @@ def ping_pongs(run: Simulated) -> int:
     return back
 
 
-def _stage(seed: int, sites: int) -> StageSettings:
-    owners = even_owners(sites, PARTITIONS_A_SITE)
-    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), seed=seed)
+def _stage(seed: int, workers: int) -> StageSettings:
+    owners = even_owners(workers, PARTITIONS_PER_WORKER)
+    return StageSettings(workers, owners, even_groups(GROUPS, len(owners)), seed=seed)
 
 
-def _large_state(seed: int, sites: int) -> StageSettings:
-    owners = even_owners(sites, LARGE_PARTITIONS_A_SITE)
-    return StageSettings(sites, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
+def _large_state(seed: int, workers: int) -> StageSettings:
+    owners = even_owners(workers, LARGE_PARTITIONS_PER_WORKER)
+    return StageSettings(workers, owners, even_groups(GROUPS, len(owners)), state_tuples=75_000, seed=seed)
 
 
-def _loaded(stage: StageSettings, sites: Sequence[int], from_s: float = 0.0) -> StageSettings:
-    return replace(stage, disturbances=tuple(ExternalLoad(site, from_s, np.inf) for site in sites))
+def _loaded(stage: StageSettings, workers: Sequence[int], from_s: float = 0.0) -> StageSettings:
+    return replace(stage, disturbances=tuple(ExternalLoad(worker, from_s, np.inf) for worker in workers))
 
 
-def _memory(sites: Sequence[int]) -> Memory:
-    return Memory(MEMORY_BYTES, tuple(MemoryChange(site, DISTURBED_S, PRESSED_BYTES) for site in sites))
+def _memory(workers: Sequence[int]) -> Memory:
+    return Memory(MEMORY_BYTES, tuple(MemoryChange(worker, DISTURBED_S, PRESSED_BYTES) for worker in workers))
 
 
-def _some(count: int, sites: int, seed: int) -> list[int]:
-    return [int(site) for site in np.random.default_rng(seed).choice(sites, count, replace=False)]
+def _some(count: int, workers: int, seed: int) -> list[int]:
+    return [int(worker) for worker in np.random.default_rng(seed).choice(workers, count, replace=False)]

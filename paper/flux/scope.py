@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from adapt.core.flux.policies.names import FluxPolicy
 from paper.experiments import Results
 from paper.flux.measured import COLLECTION_S, Argument, Ran, StageRun, TandemRun
-from paper.flux.scenarios import FULL_A_SITE, SITES
+from paper.flux.scenarios import FULL_PER_WORKER, WORKERS
 
 OTHER_COLLECTION_S = 0.05
 """delta_min, by the other reading."""
@@ -18,7 +18,7 @@ class Scope:
 
     Attributes:
         seeds: Seeds from 0.
-        sites: Number of workers, n.
+        workers: Number of workers, n.
         spaces: Producer buffers in Figure 3, in tuples.
         counts: Numbers of loaded workers in Figure 7, from 0 to n.
         collections_s: Minimum collection times in Figure 8.
@@ -35,13 +35,13 @@ class Scope:
         crash_s: Length of runs in which a worker dies.
         drift_s: Length of runs with drifting hot keys.
         drift_collections_s: Minimum collection times in those.
-        tandem_sites: Number of workers of two stages in sequence.
+        tandem_workers: Number of workers of two stages in sequence.
         tandem_s: Length of their runs.
         is_quick: Whether this is a rehearsal.
     """
 
     seeds: int = 5
-    sites: int = SITES
+    workers: int = WORKERS
     spaces: tuple[int, ...] = (256, 1024, 2048, 4096)
     counts: tuple[int, ...] = (0, 1, 2, 4, 8, 16, 24, 32)
     collections_s: tuple[float, ...] = (0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0)
@@ -58,7 +58,7 @@ class Scope:
     crash_s: float = 20.0
     drift_s: float = 40.0
     drift_collections_s: tuple[float, ...] = (0.05, 0.15, 0.5)
-    tandem_sites: int = 8
+    tandem_workers: int = 8
     tandem_s: float = 120.0
     is_quick: bool = False
 
@@ -67,7 +67,7 @@ class Scope:
         """A rehearsal: two seeds, four workers, only needed values."""
         return cls(
             seeds=2,
-            sites=4,
+            workers=4,
             spaces=(256, 2048),
             counts=(0, 1, 2, 4),
             collections_s=(0.025, 0.15, 0.25, 1.0),
@@ -84,7 +84,7 @@ class Scope:
             crash_s=10.0,
             drift_s=8.0,
             drift_collections_s=(0.05, 0.15),
-            tandem_sites=4,
+            tandem_workers=4,
             tandem_s=12.0,
             is_quick=True,
         )
@@ -99,7 +99,7 @@ class Scope:
     @property
     def full(self) -> float:
         """Tuples per second of the undisturbed stage."""
-        return self.sites * FULL_A_SITE
+        return self.workers * FULL_PER_WORKER
 
     def runs(
         self,
@@ -110,7 +110,7 @@ class Scope:
         **arguments: Argument,
     ) -> list[StageRun]:
         """Runs of a stage with a policy, one per seed."""
-        given = tuple(sorted({**arguments, "sites": self.sites}.items()))
+        given = tuple(sorted({**arguments, "workers": self.workers}.items()))
         return [
             StageRun(scenario, given, policy, 0.0 if policy is FluxPolicy.NONE else collection_s, seed, interval_s)
             for seed in range(self.seeds)
@@ -123,7 +123,7 @@ class Scope:
         """
         lasting = self.tandem_s, self.tandem_s / 2
         return [
-            TandemRun(self.tandem_sites, 1.0, control, policy, collection_s, *lasting, seed)
+            TandemRun(self.tandem_workers, 1.0, control, policy, collection_s, *lasting, seed)
             for seed in range(self.seeds)
         ]
 

@@ -1,12 +1,12 @@
-"""Flux, section 6.3: the hybrid policy against the other two, where load comes to some sites and others lose memory.
+"""Flux, section 6.3: the hybrid policy against the other two, where load comes to some workers and others lose memory.
 
 The paper says that the hybrid outperforms the others, and leaves the experiments to its unpublished long version. Here
-it does at the end of every run, with nothing on disk; but with 32 sites only by some 2 % where one of them is loaded
+it does at the end of every run, with nothing on disk; but with 32 workers only by some 2 % where one of them is loaded
 and one pressed, and in between the policy for load alone is ahead for a while, since it evens out load from the first.
 
-The paper leaves open what becomes of a pair whose receiver has no room. If that pair is given up, sites that gave state
-away and are idle therefore take the place of those that could help, and the hybrid does little more than the policy for
-memory alone; here it passes over them.
+The paper leaves open what becomes of a pair whose receiver has no room. If that pair is given up, workers that gave
+state away and are idle therefore take the place of those that could help, and the hybrid does little more than the
+policy for memory alone; here it passes over them.
 """
 
 import os
@@ -15,13 +15,13 @@ import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from paper.flux.scenarios import FULL_A_SITE, mean_rate, mixed
+from paper.flux.scenarios import FULL_PER_WORKER, mean_rate, mixed
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
-SITES = 32 if SOAK else 8
-FULL = SITES * FULL_A_SITE
+WORKERS = 32 if SOAK else 8
+FULL = WORKERS * FULL_PER_WORKER
 MIXES = {(1, 1): 150.0, (4, 4): 300.0} if SOAK else {(1, 1): 120.0}
-"""Loaded and pressed sites, and how long the stage is watched."""
+"""Loaded and pressed workers, and how long the stage is watched."""
 
 LAST_S = 20.0
 
@@ -31,7 +31,7 @@ def runs(request):
     """The runs of a mix by policy."""
     policies = (FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID, FluxPolicy.HYBRID_SEVERAL)
     seconds = MIXES[request.param]
-    return {policy: mixed(*request.param, seconds, sites=SITES).run(controller_of(policy)) for policy in policies}
+    return {policy: mixed(*request.param, seconds, workers=WORKERS).run(controller_of(policy)) for policy in policies}
 
 
 def at_the_end(run):
@@ -48,7 +48,7 @@ def test_the_hybrid_ends_with_a_higher_rate_than_either_of_the_others(runs):
 
 
 def test_the_hybrid_avoids_the_latencies_of_the_disk(runs):
-    """The policy for load sends partitions to sites without room for them."""
+    """The policy for load sends partitions to workers without room for them."""
     hybrid, load = (at_the_end(runs[one])[1] for one in (FluxPolicy.HYBRID, FluxPolicy.LOAD))
     assert runs[FluxPolicy.HYBRID].intervals[-1].on_disk == 0
     assert hybrid <= 60e-6

@@ -1,9 +1,9 @@
-"""Flux, section 6: sites that lose half of their memory, with and without moving partitions off them.
+"""Flux, section 6: workers that lose half of their memory, with and without moving partitions off them.
 
-Sites with 128 partitions of 6 MB each; at 5 s some have 512 MB instead of 1 GB, so that 43 of their partitions go to
+Workers with 128 partitions of 6 MB each; at 5 s some have 512 MB instead of 1 GB, so that 43 of their partitions go to
 disk. The paper, Figures 9 and 10: the stage stands still for about 14 s; the static one resumes far lower with
 latencies that grow; with Flux it resumes earlier or together, and ends at the full rate with the latency of a tuple in
-memory, 45 us. Its stages have 32 sites; here they have 8 where time is short.
+memory, 45 us. Its stages have 32 workers; here they have 8 where time is short.
 """
 
 import os
@@ -13,11 +13,11 @@ import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from paper.flux.scenarios import FULL_A_SITE, pressed
+from paper.flux.scenarios import FULL_PER_WORKER, pressed
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
-SITES = 32 if SOAK else 8
-FULL = SITES * FULL_A_SITE
+WORKERS = 32 if SOAK else 8
+FULL = WORKERS * FULL_PER_WORKER
 
 POLICIES = (FluxPolicy.MEMORY, FluxPolicy.MEMORY_SEVERAL)
 
@@ -25,11 +25,11 @@ soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 
 
 def run_of(policy, seconds, count=1):
-    return pressed(count, seconds, sites=SITES).run(controller_of(policy)).intervals
+    return pressed(count, seconds, workers=WORKERS).run(controller_of(policy)).intervals
 
 
 def rate_at_the_end(intervals):
-    """Of the full rate, over 40 s, in which a site that reads its partitions in turns has read all of them."""
+    """Of the full rate, over 40 s, in which a worker that reads its partitions in turns has read all of them."""
     return np.mean([one.throughput for one in intervals[-40:]]) / FULL
 
 
@@ -44,7 +44,7 @@ def settled_s(intervals):
 
 
 def assert_as_if_nothing_had_been(intervals):
-    """A site that has taken partitions has a few more than its share of the load."""
+    """A worker that has taken partitions has a few more than its share of the load."""
     last = intervals[-3:]
     assert [one.on_disk for one in last] == [0, 0, 0]
     assert min(one.throughput for one in last) >= (0.97 if SOAK else 0.94) * FULL
@@ -91,7 +91,7 @@ def test_several_moves_a_round_end_that_at_least_twice_as_soon(adapted, several)
 
 @soak
 def test_the_second_experiment_ends_in_memory_while_some_of_it_is_free():
-    """Eight of 32 sites: 344 partitions have to move, while their sites read and write."""
+    """Eight of 32 workers: 344 partitions have to move, while their workers read and write."""
     static, adapted, several = (run_of(policy, 150.0, 8) for policy in (FluxPolicy.NONE, *POLICIES))
     assert rate_at_the_end(static) == pytest.approx(1 / 3, abs=0.1)
     assert static[-1].operator.mean_s > 1
@@ -108,7 +108,7 @@ def test_the_second_experiment_ends_in_memory_while_some_of_it_is_free():
 def test_the_second_experiment_has_not_settled_where_memory_is_exhausted(count, most, policy):
     """The paper's stage degrades almost linearly here too; this one, at two minutes and a half, does not.
 
-    With 16 sites short of memory all of it just holds all state. With 24 it does not, and the stage that moves
+    With 16 workers short of memory all of it just holds all state. With 24 it does not, and the stage that moves
     partitions then does less than the static one, which has a third of its full rate.
     """
     intervals = run_of(policy, 150.0, count)

@@ -1,6 +1,6 @@
 """What process pairs cost and give on the stage of the Flux paper, which names them as what is to come (section 8).
 
-32 sites with 64 partitions of 800 KB each; every tuple is processed at two sites. A site dies for good.
+32 workers with 64 partitions of 800 KB each; every tuple is processed at two workers. A worker dies for good.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
-SITES = 32
-STAGE = StageSettings(SITES, even_owners(SITES, 64), even_groups(16384, SITES * 64))
-FULL = SITES / 45.5e-6
+WORKERS = 32
+STAGE = StageSettings(WORKERS, even_owners(WORKERS, 64), even_groups(16384, WORKERS * 64))
+FULL = WORKERS / 45.5e-6
 DIES = FaultSchedule((Crash(3, 1.0),), 0.5)
 
 
@@ -38,11 +38,11 @@ def test_standby_takes_half_of_the_capacity(alone, paired):
     assert paired.mirrored >= 0.9 * paired.census.processed
 
 
-def test_without_standby_the_partitions_of_the_site_are_lost_and_this_is_said(alone):
+def test_without_standby_the_partitions_of_the_worker_are_lost_and_this_is_said(alone):
     (crash,) = alone.crashes
     assert crash.lost_state_bytes == 64 * 800_000
     assert crash.lost_groups == 64 * 8
-    assert 0 < crash.lost_tuples <= SITES * 24 + 1
+    assert 0 < crash.lost_tuples <= WORKERS * 24 + 1
     assert alone.census.whole
     assert rate(alone, 1.75, 3.0) >= 0.9 * 31 / 32
 

@@ -22,15 +22,15 @@ BRIEF, FIXED = 0.05, (0.05, 0.15, 0.25, 0.5, 1.0, 2.0)
 """Least collection times that the one that is found is held against; all of them for every case."""
 
 CASES = {
-    "a loaded site": lambda seed: one_loaded(25.0, seed),
+    "a loaded worker": lambda seed: one_loaded(25.0, seed),
     "few hot keys": lambda seed: few_hot(0, SECONDS, seed),
-    "few hot keys and eight loaded sites": lambda seed: few_hot(8, SECONDS, seed),
+    "few hot keys and eight loaded workers": lambda seed: few_hot(8, SECONDS, seed),
     "drifting hot keys": lambda seed: drifting(seconds=30.0, seed=seed),
 }
 
 
-HOT = {0: "few hot keys", 8: "few hot keys and eight loaded sites"}
-"""The cases of Figure 8, by how many sites are loaded."""
+HOT = {0: "few hot keys", 8: "few hot keys and eight loaded workers"}
+"""The cases of Figure 8, by how many workers are loaded."""
 
 
 @cache
@@ -65,7 +65,7 @@ def test_the_paper_s_policy_loses_to_the_static_stage_and_wins_when_it_collects_
 def test_the_guarded_policies_do_not_thrash(loaded, policy):
     """The hottest partition, which the paper's policy moves in most rounds, comes to rest.
 
-    Others that are no bottleneck may go on moving: in 50 ms a site has some 130 tuples, and knows in five steps how
+    Others that are no bottleneck may go on moving: in 50 ms a worker has some 130 tuples, and knows in five steps how
     long it has waited.
     """
     assert throughput(policy, loaded) > 1.03 * throughput(FluxPolicy.NONE, loaded)

@@ -1,6 +1,6 @@
-"""Flux, section 4 and Figure 3: a buffer that all destinations share keeps a stage going while load visits its sites.
+"""Flux, section 4 and Figure 3: a buffer that all destinations share keeps a stage going while load visits its workers.
 
-The external process visits each of 32 sites for half a second, 16 s in all. The paper's rates are about 7e5 tuples/s
+The external process visits each of 32 workers for half a second, 16 s in all. The paper's rates are about 7e5 tuples/s
 unloaded (its digits are damaged; 32 / 45.5 us is 7.03e5), and about half of that without a buffer.
 """
 
@@ -28,7 +28,7 @@ def test_the_unloaded_stage_does_about_7e5_tuples_a_second(full):
     assert 6.9e5 <= full <= 7.1e5
 
 
-def test_without_a_buffer_one_loaded_site_at_a_time_halves_the_stage(full):
+def test_without_a_buffer_one_loaded_worker_at_a_time_halves_the_stage(full):
     assert 0.45 <= visited(Router.EXCHANGE) / full <= 0.55
 
 

@@ -1,4 +1,4 @@
-"""Two stages in a row that share their sites' CPUs, an open question of the Flux paper.
+"""Two stages in a row that share their workers' CPUs, an open question of the Flux paper.
 
 Measured over 60 s once settled, five seeds and 0.3, 1 and 2 tuples of the second stage for each of the first: the
 stages reach 94 to 99 % of what all CPU together could do. A joint controller comes to rest at the paper's least
@@ -38,7 +38,7 @@ JOINT, EACH, EACH_HASTY, SEVERAL = (
 
 
 def loaded(selectivity, seed):
-    """Four sites with 32 partitions of each stage, one of which keeps 43 % of its CPU from 1 s on."""
+    """Four workers with 32 partitions of each stage, one of which keeps 43 % of its CPU from 1 s on."""
     first = StageSettings(
         4, even_owners(4, 32), even_groups(4096, 128), disturbances=(ExternalLoad(0, 1.0, np.inf),), seed=seed
     )

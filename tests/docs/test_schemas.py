@@ -38,7 +38,7 @@ COMMANDS = {
     "evaluate": f"partition evaluate 3.plan 4.plan keys.csv {JSON}",
     "export": f"partition export kafka.plan --to kafka -o kafka {JSON}",
     "repartition": f"replay repartition t.trace --channels 3 --period 2s -o t.run {JSON}",
-    "flux": f"replay flux t.trace --sites 4 --policy load {STAGE} t.flux {JSON}",
+    "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
     "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream --join-window 50ms {STAGE} t.elastic {JSON}",
     "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
     f" {STAGE} sweep.elastic {JSON}",

@@ -94,8 +94,8 @@ def plan_sections():
 
 
 def stage_sections():
-    intervals, sites, moves = stage_tables(seconds=300, sites=40, queue=1, on_disk=3, moves=30)
-    yield Section("A stage", [], stage_charts(intervals, sites, moves), [intervals, sites, moves])
+    intervals, workers, moves = stage_tables(seconds=300, workers=40, queue=1, on_disk=3, moves=30)
+    yield Section("A stage", [], stage_charts(intervals, workers, moves), [intervals, workers, moves])
 
 
 @pytest.fixture(scope="module")

@@ -243,10 +243,10 @@ def _sustained(job: Job, stream: Stream) -> Table:
 
         found = largest_sustained(sustains, full)
         rate = first.rows_read / bounds.last_s / terms.speedup
-        even = terms.sites_of(job.scenario) / bounds.row_s
+        even = terms.workers_of(job.scenario) / bounds.row_s
         known = None if found.speedup is None else found.speedup * rate
-        sites = terms.sites_of(job.scenario)
-        rows.append((job.scenario.name, sites, known, found.speedup, full * rate, even, found.probes))
+        workers = terms.workers_of(job.scenario)
+        rows.append((job.scenario.name, workers, known, found.speedup, full * rate, even, found.probes))
     return Table.from_rows("Sustained", SUSTAINED_COLUMNS, rows)
 
 
@@ -254,7 +254,7 @@ def _reading(wanted: Wanted, terms: Terms | None = None) -> Reading:
     """Of static uniform: at the speed of the trace itself, or at that of the comparison."""
     until_s = inf if terms is None or terms.duration_s is None else terms.duration_s
     speedup = 1.0 if terms is None else terms.speedup
-    return Reading(wanted.placed, speedup, wanted.cost_unit_s, wanted.by_stream, until_s)
+    return Reading(wanted.placed, speedup, wanted.by_cost, wanted.by_stream, until_s)
 
 
 def _counted(trace: Trace) -> Frequencies:

@@ -65,7 +65,7 @@ def replay_elastic_trace(
     The trace is read once for its sums, once for each case, once for its heaviest keys if they are asked for, and once
     for its keys and sides if it is joined; a row group at a time. The run is kept at `out`, if given.
 
-    The sites of the stage are the pool, its groups are its partitions, those of `options.reading`.
+    The workers of the stage are the pool, its groups are its partitions, those of `options.reading`.
 
     Raises:
         UsageError: an argument is out of its range, or the trace has no such column.

@@ -1,4 +1,4 @@
-"""Replaying a trace from disk through a simulated stage, and keeping what came out; no Spark takes part."""
+"""Flux replay of a trace from disk, without Spark."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,17 +25,16 @@ from adapt.traces.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class FluxOptions:
-    """How a trace goes through a stage, beside the stage itself.
+    """Options of a Flux replay, besides the stage.
 
     Attributes:
         reading: How rows become tuples.
-        adapting: What decides on moves.
-        conditions: What limits or hits the sites.
-        state: The state of a partition is as many tuples as it has rows in the trace, or as its rows have bytes; None,
-            as the stage says.
-        duration_s: Until then at most; if not given, until all rows are processed.
-        interval_s: How often to take down what the stage does; if not given, some hundred times.
-        plan: The content hash of the plan whose channels are the sites, if there is one.
+        adapting: Policies and thresholds.
+        conditions: Memory limits, faults and standby replicas.
+        state: Size the state of a partition by its rows or bytes in the trace; None, by the stage's settings.
+        duration_s: Upper limit of the simulated time; None, until all rows are processed.
+        interval_s: Sampling interval; None, some hundred samples.
+        plan: Content hash of the plan of the initial placement, if any.
     """
 
     reading: Reading
@@ -57,15 +56,15 @@ def replay_flux_trace(
     command: str = "adapt.traces.replay.flux.replay_flux_trace",
     progress: Progress = silent,
 ) -> FluxRun:
-    """Simulate a trace through a stage, once without moves and once with each policy; see `replay_flux`.
+    """Replay a trace through a stage, static and with each policy.
 
-    The trace is read once for its sums and once for each case, a row group at a time. The
-    groups of the stage are its partitions, those of `options.reading`. The run is kept at `out`, if given.
+    See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time. The groups of
+    the stage are the partitions of `options.reading`. The run is written to `out`, if given.
 
     Raises:
-        UsageError: an argument is out of its range, or the trace has no such column.
-        EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: a part of the trace is damaged, its rows are not in the order of time, or it does not fit the stage.
+        UsageError: An argument is out of range, or the trace lacks a column.
+        EnvironmentFailure: `out` exists or cannot be written.
+        BadInput: The trace is damaged, not in time order, or does not fit the stage.
     """
     reading = options.reading
     check_folder_free(out, force=force)
@@ -92,60 +91,58 @@ def replay_flux_trace(
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:
-    """Read a fault schedule for a stage from its file.
+    """Read a fault schedule file for a stage.
 
     Raises:
-        BadInput: there is none, or it is none, or the stage cannot have such faults.
+        BadInput: The file is missing, malformed or does not fit the stage.
     """
     with readable(path):
         text = path.read_bytes()
     try:
         schedule = parse_faults(text)
-        schedule.check(settings.sites, settings.disturbances)
+        schedule.check(settings.workers, settings.disturbances)
         return schedule
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 
 
 def rows_of(trace: Trace, reading: Reading) -> Rows:
-    """The rows of a trace as the tuples of a stage, read a row group at a time as often as they are asked for."""
+    """Rows of a trace as tuples, read by row group, repeatable."""
     return reading.rows(lambda: trace.batches(reading.columns, encoded(trace, reading.columns)))
 
 
 def check_columns(trace: Trace, reading: Reading, state: Weight | None) -> None:
-    """Whether a trace has what is asked of it.
+    """Check that a trace has the columns that a replay needs.
 
     Raises:
-        UsageError: it has no column of that name.
+        UsageError: A column is missing.
     """
     for wanted, column, option in (
-        (reading.cost_unit_s is not None, COST, "--cost"),
+        (reading.by_cost, COST, "--cost"),
         (state is Weight.BYTES, BYTES, "--bytes"),
         (reading.by_stream, STREAM, "--stream"),
     ):
         if wanted and column not in trace.columns:
-            raise UsageError(
-                f"{trace.path} has no {option.removeprefix('--')}; ingest it with {option} COLUMN, or do without"
-            )
+            raise UsageError(f"{trace.path} has no column {column!r}; ingest it with {option} COLUMN")
 
 
 def check_key_type(trace: Trace, key_type: KeyType, plan: Path) -> None:
-    """Whether a plan is for the keys of a trace.
+    """Check that a plan and a trace have the same key type.
 
     Raises:
-        BadInput: its keys are of another type.
+        BadInput: The key types differ.
     """
     if trace.key_type is not key_type:
         raise BadInput(
-            f"{plan} is for keys of type {key_type}, but those of {trace.path} are {trace.key_type}; build it from this"
-            " trace"
+            f"{plan} is for keys of type {key_type}, but {trace.path} has {trace.key_type} keys; build the plan from"
+            f" this trace"
         )
 
 
 def with_state(
     settings: StageSettings, trace: Trace, reading: Reading, state: Weight | None, demand: Demand
 ) -> StageSettings:
-    """The stage, each partition's state in tuples: as said, or as many as it has rows or as its rows have bytes."""
+    """The stage with state sized by rows or bytes, if requested."""
     if state is None:
         return settings
     tuples = demand.rows
@@ -157,5 +154,5 @@ def with_state(
 
 
 def encoded(trace: Trace, columns: list[str]) -> list[str]:
-    """The columns of text, of which each value is then hashed once."""
+    """Text columns, read dictionary-encoded so that each value is hashed once."""
     return [name for name in columns if name == STREAM or (name == KEY and trace.key_type is not KeyType.INT64)]

@@ -63,26 +63,26 @@ def _flux(run: StoredRun) -> Told:
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     further = [tables[name] for name in ("crashes", "moves", "rounds") if tables[name].rows]
-    charts = stage_charts(tables["intervals"], tables["sites"], tables["moves"])
-    return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["sites"], *further], charts
+    charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["workers"], *further], charts
 
 
 def _elastic(run: StoredRun) -> Told:
     tables = run.tables
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    series = [tables[name] for name in ("steps", "intervals", "sites", "moves") if tables[name].rows]
+    series = [tables[name] for name in ("steps", "intervals", "workers", "moves") if tables[name].rows]
     told = [replace(cases, note=""), summary, *series]
     if "trade_off" in tables:
         return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
-    return sentences, told, elastic_charts(tables["intervals"], tables["sites"], tables["moves"], tables.get("steps"))
+    return sentences, told, elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("steps"))
 
 
 def _scenario(run: StoredRun) -> Told:
     tables = run.tables
     name = str(run.summary.records()[0]["scenario"])
-    series = [tables[at] for at in ("sustained", "steps", "intervals", "sites", "moves") if at in tables]
-    charts = elastic_charts(tables["intervals"], tables["sites"], tables["moves"], tables.get("steps"))
+    series = [tables[at] for at in ("sustained", "steps", "intervals", "workers", "moves") if at in tables]
+    charts = elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("steps"))
     return [f"Scenario {name} of a comparison."], [run.summary, *(each for each in series if each.rows)], charts
 
 

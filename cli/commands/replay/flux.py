@@ -1,10 +1,10 @@
-"""`adapt replay flux`: a trace through a simulated stage of sites, without moves and with policies that move state."""
+"""`adapt replay flux`: rebalance the partitions of a simulated stage online."""
 
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import setting
-from adapt.cli.options.replay.flux import PlacingOptions, PolicyOptions, SiteOptions
+from adapt.cli.options.groups import setting, short_help
+from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -19,36 +19,42 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 100_000
 
 
+@short_help(
+    *("out", "workers", "plan", "policy", "speedup", "arrivals"),
+    *("service_time", "buffer", "load", "faults", "standby", "format"),
+)
 def flux(
     trace: TracePath,
     output: RunOutput,
     placing: PlacingOptions,
     policy: PolicyOptions,
-    sites: SiteOptions,
+    faults: FaultOptions,
     stage: StageOptions,
-    arrivals: Arrivals = setting(Arrivals.TRACE, "Rows arrive by their times, or as fast as they can be taken."),
+    arrivals: Arrivals = setting(Arrivals.TRACE, "Replay rows by timestamp, or as fast as workers accept."),
     speedup: SpeedupOption = 1.0,
-    router: Router = setting(Router.FLUX, "How rows find their site: one queue a connection, any site, or one buffer."),
+    router: Router = setting(
+        Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
+    ),
 ) -> None:
-    """Simulate a trace through a stage of sites, row by row, with partitions that stay and with partitions that move.
+    """Replay a trace through a simulated stage and rebalance it online.
 
-    Every row is queued, sent and processed at its site; policies of Flux move partitions with their state between sites
-    while rows go on arriving. The static case of the same seed stands beside them. Defaults are those of the paper.
+    Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
+    keep arriving; the static case with the same seed is the baseline. Defaults are those of the Flux paper.
 
-    Example: adapt replay flux web.trace --sites 8 --speedup 20000 --load 3@5s -o web.flux
+    Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
     from adapt.traces.replay.flux import FluxOptions, replay_flux_trace
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    check_speedup(speedup, ", or --arrivals saturate")
+    check_speedup(speedup, "; or use --arrivals saturate")
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)
-    settings = stage.settings(placed, sites, router)
+    settings = stage.settings(placed, faults, router)
     options = FluxOptions(
         reading=stage.reading(opened, placed, speedup if arrivals is Arrivals.TRACE else None),
         adapting=policy.adapting(router),
-        conditions=sites.conditions(settings),
+        conditions=faults.conditions(settings),
         state=stage.state_weight(),
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
@@ -63,7 +69,7 @@ def flux(
 
 
 def _warn_of_length(trace: "Trace", options: "FluxOptions") -> None:
-    """Say when a replay is likely to take very long, since a controller decides in every round."""
+    """Warn of a replay with very many rounds of the controller."""
     speedup = options.reading.speedup
     if speedup is None:
         return
@@ -71,6 +77,6 @@ def _warn_of_length(trace: "Trace", options: "FluxOptions") -> None:
     rounds = min(span_s, options.duration_s or span_s) / max(options.adapting.min_collection_s, 1e-9)
     if rounds > _MOST_ROUNDS:
         narrate(
-            f"the trace lasts {span_s:,.0f} s at speed-up {speedup:g}, some {rounds:,.0f} rounds of a policy; a larger"
-            " --speedup or --min-collection, or a --duration, is sooner done"
+            f"the replay simulates {span_s:,.0f} s, about {rounds:,.0f} rounds of a policy; to finish sooner, increase"
+            " --speedup or --min-collection, or set --duration"
         )

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
-from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption, ServiceTimeOption
+from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption
 from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption
 from adapt.cli.options.result import RunOutput
 from adapt.core.keys.names import HashName
@@ -32,8 +32,11 @@ class ComparisonOutput(RunOutput):
 class ComparedCosts(CostOptions):
     """What a row costs where nothing is known of it."""
 
-    service_time: ServiceTimeOption = "1ms"
-    service_sd: ServiceSdOption = "0"
+    DEFAULT_SERVICE: ClassVar[str] = "1ms"
+    service_time: Annotated[
+        str | None, option("CPU time per row (default: the trace's cost, else 1ms).", "1ms", shown=False)
+    ] = None
+    service_sd: ServiceSdOption = "0s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +122,7 @@ class WorkerOptions:
             channels=self.channels,
             pool=self.pool,
             least=self.workers,
-            a_site=self.partitions,
+            per_worker=self.partitions,
             speedup=self.speedup,
             offered=self.offered,
             period_s=above_0_or_none("--period", times.period),
@@ -130,13 +133,13 @@ class WorkerOptions:
             interval_s=stage.interval_s,
             thresholds=stage.shedding.thresholds(),
             overload=stage.shedding.overload(),
-            least_shed=stage.shedding.least_shed,
-            form=stage.shedding.shed_form,
+            min_drop=stage.shedding.min_drop,
+            drop_curve=stage.shedding.drop_curve,
             costs=stage.costs.costs(),
             network=stage.network.network(),
             state=stage.partition_state(),
             buffer_tuples=stage.buffer,
-            cost_unit_s=stage.costs.cost_unit_s,
+            by_cost=stage.costs.by_cost(trace),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,
             hash=self.hash,

@@ -1,67 +1,69 @@
-"""Options of what rows and state cost on a simulated stage: CPU and network."""
+"""Options of the CPU and network costs of a stage."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
-from adapt.cli.options.amounts import above_0_or_none, bits, seconds
+from adapt.cli.options.amounts import amount_of, bits, seconds
 from adapt.cli.options.groups import option, setting
+from adapt.core.units.amounts import bytes_of
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.settings import Costs, Network
+    from adapt.traces.store.trace import Trace
 
 NETWORK_PANEL = "Network and disk"
 
-ServiceTimeOption: TypeAlias = Annotated[str, option("CPU to process a row, the mean of what is drawn.", "45us")]
-ServiceSdOption: TypeAlias = Annotated[str, option("Its deviation.", "3us")]
+ServiceSdOption: TypeAlias = Annotated[str, option("Standard deviation of the service time, where it is drawn.", "3us")]
 
 
 @dataclass(frozen=True, slots=True)
 class CostOptions:
     """What a row and a tuple of state cost."""
 
-    PANEL: ClassVar[str] = "What things cost"
-    service_time: ServiceTimeOption = "45us"
+    PANEL: ClassVar[str] = "Costs"
+    DEFAULT_SERVICE: ClassVar[str] = "45us"
+    service_time: Annotated[
+        str | None, option("CPU time per row (default: the trace's cost, else 45us).", "45us", shown=False)
+    ] = None
     service_sd: ServiceSdOption = "3us"
-    cost_unit: str | None = setting(None, "CPU for 1 of a row's cost in the trace; nothing is drawn then.", "1us")
-    produce_time: str = setting("0.5us", "CPU to make a row.", "0.5us")
-    marshal_time: str = setting("0.2us", "CPU to take out or put in a tuple of state.", "0.2us")
-    tuple_bytes: int = setting(80, "Size of a tuple of state.", "B")
+    produce_time: str = setting("0.5us", "CPU time to produce a row.", "0.5us")
+    marshal_time: str = setting("0.2us", "CPU time to serialize or deserialize a tuple of state.", "0.2us")
+    tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
         from adapt.core.stage.conditions.settings import Costs
 
         return Costs(
-            service_s=seconds("--service-time", self.service_time),
+            service_s=seconds("--service-time", self.service_time or self.DEFAULT_SERVICE),
             service_sd_s=seconds("--service-sd", self.service_sd),
             produce_s=seconds("--produce-time", self.produce_time),
             marshal_s=seconds("--marshal-time", self.marshal_time),
-            tuple_bytes=self.tuple_bytes,
+            tuple_bytes=round(amount_of("--tuple-size", self.tuple_size, bytes_of)),
         )
 
-    @property
-    def cost_unit_s(self) -> float | None:
-        """Seconds for 1 of a row's cost, if rows cost what the trace says."""
-        return above_0_or_none("--cost-unit", self.cost_unit)
+    def by_cost(self, trace: "Trace") -> bool:
+        """Whether rows take the CPU time of the trace's cost column."""
+        return self.service_time is None and "cost_us" in trace.columns
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkOptions:
-    """What connects producers, sites and the states that move."""
+    """The network between producers and workers."""
 
     PANEL: ClassVar[str] = NETWORK_PANEL
-    latency: str = setting("70us", "A packet is on its way so long.", "70us")
-    connection: int = setting(24, "Rows that a connection holds.", "N")
-    state_bandwidth: str = setting("250Mbps", "For one partition on its way.", "250Mbps")
-    state_bandwidth_all: str = setting("500Mbps", "For all of them together.", "500Mbps")
+    network_latency: str = setting("70us", "One-way network latency.", "70us")
+    connection_buffer: int = setting(24, "Rows that a connection buffers.", "ROWS")
+    state_bandwidth: str = setting("250Mbps", "Bandwidth for the state of one partition.", "250Mbps")
+    state_bandwidth_total: str = setting("500Mbps", "Bandwidth for all state transfers together.", "500Mbps")
 
     def network(self) -> "Network":
         """The network in seconds and bits per second."""
         from adapt.core.stage.conditions.settings import Network
 
         return Network(
-            latency_s=seconds("--latency", self.latency),
-            connection_tuples=self.connection,
+            latency_s=seconds("--network-latency", self.network_latency),
+            connection_tuples=self.connection_buffer,
             flow_bits_per_s=bits("--state-bandwidth", self.state_bandwidth),
-            state_bits_per_s=bits("--state-bandwidth-all", self.state_bandwidth_all),
+            state_bits_per_s=bits("--state-bandwidth-total", self.state_bandwidth_total),
         )

@@ -45,10 +45,10 @@ class PlanOptions:
 
     def placed(self, pool: int) -> "MiniPartitions":
         """The partitions of a pool of workers."""
-        from adapt.core.stage.conditions.settings import check_sites
+        from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
 
-        check_sites(pool)
+        check_workers(pool)
         return MiniPartitions(pool, self.partitions, self.hash)
 
     def recipe(self) -> "Recipe | None":

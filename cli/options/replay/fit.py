@@ -9,7 +9,7 @@ from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
-from adapt.core.stage.conditions.names import SheddingForm
+from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ class QueueOptions:
     )
     tau2: float = setting(0.8, "Share of the queue above which a node drops.", "RATIO")
     min_drop: float = setting(0.0, "Drop probability at the --tau2 threshold.", "RATIO")
-    drop_curve: SheddingForm = setting(
-        SheddingForm.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
+    drop_curve: DropCurve = setting(
+        DropCurve.LINEAR, "Shape of the drop-probability curve, which reaches 1 at a full queue."
     )
 
     def overload(self) -> "Overload | None":

@@ -1,4 +1,4 @@
-"""Options of `adapt replay flux`: where keys are, what moves them, what happens to sites."""
+"""Options of `adapt replay flux`: placement, policies and failures."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,100 +24,98 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacingOptions:
-    """Where keys are at the start."""
+    """Initial placement of keys."""
 
-    sites: int | None = setting(None, "Sites, each with a producer and a consumer.", "N", shown=False)
-    plan: Path | None = setting(None, "The sites are its channels, where it places keys at the start.", "PLAN")
-    partitions: int = setting(64, "Partitions of a site at the start; each moves as a whole.", "K")
+    workers: int | None = setting(None, "Number of workers (without --plan).", "N")
+    plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
+    partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
-        """Where the keys of a trace are, and the content hash of the plan that says so.
+        """Initial placement of the keys, and the plan's content hash.
 
         Raises:
-            UsageError: there are neither sites nor a plan, or both and they differ.
-            BadInput: the plan is for keys of another type.
+            UsageError: Neither --workers nor --plan is given, or they contradict.
+            BadInput: The plan is for keys of another type.
         """
-        from adapt.core.stage.conditions.settings import check_sites
+        from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
         from adapt.traces.replay.flux import check_key_type
         from adapt.traces.store.plans import read_plan
 
         if self.plan is None:
-            if self.sites is None:
-                raise UsageError("give either --sites N, or --plan PLAN, whose channels are the sites")
-            check_sites(self.sites)
-            return MiniPartitions(self.sites, self.partitions, self.hash), None
+            if self.workers is None:
+                raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
+            check_workers(self.workers)
+            return MiniPartitions(self.workers, self.partitions, self.hash), None
         read = read_plan(self.plan)
-        if self.sites not in (None, read.channels):
+        if self.workers not in (None, read.channels):
             raise UsageError(
-                f"{self.plan} has {read.channels} channels, but --sites is {self.sites}; leave --sites out, or build"
+                f"{self.plan} has {read.channels} channels, but --workers is {self.workers}; omit --workers, or build"
                 " another plan"
             )
-        check_sites(read.channels)
+        check_workers(read.channels)
         check_key_type(trace, read.key_type, self.plan)
         return MiniPartitions(read.channels, self.partitions, read.hash, read.partitioner()), read.content_hash()
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """What moves partitions, and when."""
+    """Rebalancing policies and their limits."""
 
-    PANEL: ClassVar[str] = "The policy"
-    policy: list[FluxPolicy] | None = setting(
-        None, "What moves partitions, beside the static case; repeatable; load if left out.", panel="Options"
-    )
-    min_collection: str = setting("150ms", "Least time to collect statistics in a round.", "150ms")
-    min_imbalance: float = setting(1.2, "Least ratio of two sites' utilisations to be evened out.", "X")
-    max_receiver: float = setting(0.95, "A site that is busier receives nothing.", "U")
+    PANEL: ClassVar[str] = "Policy"
+    policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
+    min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
+    min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
+    max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
 
     def adapting(self, router: Router) -> "Adapting":
-        """The policies, with delta_min, lambda_min and u_max."""
+        """The policies with their limits: delta_min, lambda_min and u_max."""
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
         collection_s = above_0("--min-collection", self.min_collection)
-        return Adapting(policies_of(self.policy or (), router), collection_s, self.min_imbalance, self.max_receiver)
+        policies = policies_of(self.policy or (), router)
+        return Adapting(policies, collection_s, self.min_imbalance, self.max_receiver_utilization)
 
 
 @dataclass(frozen=True, slots=True)
-class SiteOptions(TroubleOptions):
-    """What limits, slows or kills sites."""
+class FaultOptions(TroubleOptions):
+    """Memory, faults and standby replicas."""
 
     PANEL: ClassVar[str] = TROUBLE_PANEL
     memory: list[str] | None = setting(
         None,
-        "Memory of every site for state, and what a site has from a time on; what does not fit goes to disk;"
-        " no limit if left out; repeatable.",
+        "Memory per worker for state; the rest spills to disk (default: unlimited). Repeatable; 0@5s:512MB changes"
+        " worker 0 at 5 s.",
         "1GB|0@5s:512MB",
     )
     faults: Path | None = setting(
-        None, "Loads, slow-downs, pauses and crashes of sites, as JSON (adapt.faults/1).", "FILE"
+        None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
-    standby: bool = setting(
-        False, "Every partition has a twin on another site, which takes over when its site dies.", None, "--standby"
-    )
-    disk: str = setting("160Mbps", "Bandwidth of a site's disk, 20 MB/s.", "160Mbps", panel=NETWORK_PANEL)
-    seek: str = setting("5ms", "Before each access to it.", "5ms", panel=NETWORK_PANEL)
+    standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
+    disk_bandwidth: str = setting("160Mbps", "Disk bandwidth per worker.", "160Mbps", panel=NETWORK_PANEL)
+    disk_seek: str = setting("5ms", "Disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
-        """The memory, faults and standby of a stage.
+        """Memory, faults and standby replicas of a stage.
 
         Raises:
-            UsageError: an option is not so written.
-            BadInput: the file of faults is missing, or the stage cannot have such faults.
+            UsageError: An option is malformed.
+            BadInput: The fault schedule is missing, malformed or does not fit the stage.
         """
         from adapt.core.flux.replay.replay import Conditions
         from adapt.traces.replay.flux import read_faults
 
         faults = read_faults(self.faults, settings) if self.faults else None
-        return Conditions(self._memory(settings.sites), faults, self.standby)
+        return Conditions(self._memory(settings.workers), faults, self.standby)
 
-    def _memory(self, sites: int) -> "Memory | None":
-        from adapt.core.stage.control.schedules import memory_of_sites
+    def _memory(self, workers: int) -> "Memory | None":
+        from adapt.core.stage.control.schedules import memory_of_workers
         from adapt.core.stage.movement.spilling import Memory
 
-        site_bytes, changes = memory_of_sites(self.memory or [], sites)
-        if site_bytes is None:
+        worker_bytes, changes = memory_of_workers(self.memory or [], workers)
+        if worker_bytes is None:
             return None
-        disk_bytes_per_s, seek_s = bits("--disk", self.disk) / 8, seconds("--seek", self.seek)
-        return Memory(site_bytes, tuple(changes), disk_bytes_per_s=disk_bytes_per_s, seek_s=seek_s)
+        disk_bytes_per_s = bits("--disk-bandwidth", self.disk_bandwidth) / 8
+        seek_s = seconds("--disk-seek", self.disk_seek)
+        return Memory(worker_bytes, tuple(changes), disk_bytes_per_s=disk_bytes_per_s, seek_s=seek_s)

@@ -201,8 +201,8 @@ def _span(one: Interval, sizes: Sequence[tuple[float, int]]) -> Span:
             worker_s += overlap * workers
             most = max(most, workers)
     busy_s = float((1 - one.idle).sum()) * lasted
-    rows = int(one.by_site.sum())
-    imbalance = float(one.by_site.max()) * most / rows if rows >= FEW * most else None
+    rows = int(one.by_worker.sum())
+    imbalance = float(one.by_worker.max()) * most / rows if rows >= FEW * most else None
     return Span(worker_s / lasted, most, max(0.0, worker_s - busy_s), imbalance)
 
 

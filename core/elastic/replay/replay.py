@@ -104,7 +104,7 @@ class ElasticRun:
     Attributes:
         outcomes: One a case, that of fixed workers first.
         bounds: What the pool can do at best.
-        settings: The stage, whose sites are the pool.
+        settings: The stage, whose workers are the pool.
         least: M.
         starts: The load from which thresholds ask for more workers, over what these hold; None without them.
         parameters: All that decides the result, beside the stream; JSON data.
@@ -121,11 +121,11 @@ class ElasticRun:
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        pool, partitions = self.settings.sites, self.settings.partitions
+        pool, partitions = self.settings.workers, self.settings.partitions
         return elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `sites`, `moves` and `steps`."""
+        """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `workers`, `moves` and `steps`."""
         swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
         return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
 
@@ -158,7 +158,7 @@ def replay_elastic(
 
     Args:
         rows: The tuples, as often as they are asked for; each is due at a time.
-        settings: The stage; its sites are the pool. Where workers hold what they take, and shed, its overload policy
+        settings: The stage; its workers are the pool. Where workers hold what they take, and shed, its overload policy
             says so; where two streams are joined, its join does.
         duration_s: Until then at most; if not given, until all rows are processed.
         interval_s: How often to take down what the stage does; if not given, some hundred times.
@@ -187,7 +187,7 @@ def replay_elastic(
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.start_s)
-        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, told=tell)
+        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))
@@ -275,7 +275,7 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
             f" {PACKET_TUPLES} or more"
         )
     check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
-    segments_of(settings.sites, settings.disturbances)
+    segments_of(settings.workers, settings.disturbances)
     for policy, _ in elastic.cases().values():
         policy_of(policy, elastic.chosen)
     elastic.swept()

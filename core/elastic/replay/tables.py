@@ -117,7 +117,7 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
 
 
 def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[str, Table]:
-    """`intervals` with workers, their utilization and imbalance, `sites`, `moves` and `steps`, each of all cases."""
+    """`intervals` with workers, their utilization and imbalance, `workers`, `moves` and `steps`, each of all cases."""
     series = series_tables([one.outcome for one in outcomes], bounds)
     columns: tuple[Column, ...] = (
         Column("workers", Kind.NUMBER, "", "on average over the interval"),
@@ -137,7 +137,7 @@ def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[s
     rows = tuple((*row, *more) for row, more in zip(intervals.rows, added, strict=True))
     return {
         "intervals": _of_cases(replace(intervals, columns=(*intervals.columns, *columns), rows=rows)),
-        "sites": _of_cases(series["sites"]),
+        "workers": _of_cases(series["workers"]),
         "moves": _of_cases(series["moves"]),
         "steps": Table.from_rows(
             "Steps", STEP_COLUMNS, [_step(one.case, step) for one in outcomes for step in one.steps]
@@ -167,7 +167,7 @@ def elastic_summary(
         Column("pool", Kind.COUNT, "workers"),
         Column("partitions", Kind.COUNT),
         Column("capacity", Kind.NUMBER, "rows/s", "of a worker that does nothing else"),
-        Column("heaviest_partition", Kind.SHARE, about="of all work"),
+        Column("hottest_partition", Kind.SHARE, about="of all work"),
         Column("starts_at", Kind.NUMBER, about="load over what workers can hold, from which on more are asked for"),
     )
     known = None if starts is None or starts == float("inf") else starts

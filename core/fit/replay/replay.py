@@ -236,8 +236,8 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "queue": overload
         and {
             "tau2": overload.factor.tau2,
-            "min_drop": overload.factor.least,
-            "drop_curve": str(overload.factor.form),
+            "min_drop": overload.factor.min_drop,
+            "drop_curve": str(overload.factor.drop_curve),
             "capacity_tuples": overload.capacity_tuples,
         },
         "bindings": {entering.name: binding_text(entering.stream) for entering in binding.network.inputs},

@@ -1,1 +1,1 @@
-"""Policies of Flux: which partitions move in a round."""
+"""Flux policies: which partitions move in a round."""

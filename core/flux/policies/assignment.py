@@ -1,4 +1,4 @@
-"""Which site should have which partition, if all is known: the least time that the slowest site needs for a tuple."""
+"""Assignment of partitions to workers that maximizes the bottleneck's throughput."""
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput
 
 CLOSE = 1e-3
-"""How far above what is not reached the search for the least time ends, as a share."""
+"""Relative tolerance of the bisection."""
 
 NOWHERE = -1
 
 WORTH_MOVING_ALL = 0.05
-"""By what share an assignment from nothing must beat one that keeps what it can."""
+"""Relative gain from which a fresh assignment replaces one with few moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """What partitions take and sites have, at some time.
+    """Work of partitions and resources of workers.
 
     Attributes:
-        work_s: CPU that a tuple of the stage takes at each partition on average, shape (partitions,).
-        fixed_s: CPU that it takes at each site, wherever partitions are.
-        speeds: The share of its CPU that each site has, above 0, shape (sites,).
-        sizes: State of each partition, bytes, shape (partitions,).
-        room: Memory of each site, bytes, shape (sites,).
+        work_s: Mean CPU seconds per tuple of the stage in each partition, shape (partitions,).
+        fixed_s: CPU seconds per tuple on each worker, independent of the placement.
+        speeds: Share of its CPU available on each worker, above 0, shape (workers,).
+        sizes: State of each partition in bytes, shape (partitions,).
+        room: Memory of each worker in bytes, shape (workers,).
     """
 
     work_s: NDArray[np.float64]
@@ -37,26 +37,26 @@ class Demand:
 
     def __post_init__(self) -> None:
         if not (self.speeds.min() > 0 and self.work_s.min() >= 0 and self.fixed_s >= 0):
-            raise BadInput("a site has no speed, or a partition less than no work; give speeds above 0, work from 0 up")
+            raise BadInput("speeds of workers must be above 0, and work at least 0")
 
     def slowest_s(self, owners: NDArray[np.int32]) -> float:
-        """1 / X: what a tuple of the stage takes at the site that is the bottleneck."""
+        """Seconds per tuple at the bottleneck worker, the inverse of the throughput."""
         loads = np.bincount(owners, self.work_s, len(self.speeds))
         return float(((loads + self.fixed_s) / self.speeds).max())
 
     def fits(self, owners: NDArray[np.int32]) -> bool:
-        """Whether the state of every site is within its memory."""
+        """Whether the state fits in the memory of every worker."""
         return bool((np.bincount(owners, self.sizes, len(self.room)) <= self.room).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A site for each partition, and how far it may be from the best.
+    """An assignment of partitions to workers, with a lower bound.
 
     Attributes:
-        owners: Shape (partitions,).
-        slowest_s: What a tuple takes at the bottleneck.
-        bound_s: No assignment does it in less.
+        owners: Worker of each partition, shape (partitions,).
+        slowest_s: Seconds per tuple at the bottleneck.
+        bound_s: Lower bound for any assignment.
     """
 
     owners: NDArray[np.int32]
@@ -65,15 +65,15 @@ class Assignment:
 
     @property
     def gap(self) -> float:
-        """How much longer it takes than the bound, as a share."""
+        """Relative distance from the lower bound."""
         return self.slowest_s / self.bound_s - 1
 
 
 def bound_s(demand: Demand) -> float:
-    """A time below which no assignment comes, whatever it moves.
+    """Lower bound of the seconds per tuple for any assignment.
 
-    The j heaviest partitions are on j sites at most, so that these, and the fastest j all the more, do their work; and
-    all sites do all the work.
+    The j hottest partitions are on at most j workers, so the fastest j workers bound their work; all workers bound the
+    total work.
     """
     speeds = -np.sort(-demand.speeds)
     heaviest = -np.sort(-demand.work_s)[: len(speeds)]
@@ -84,12 +84,12 @@ def bound_s(demand: Demand) -> float:
 
 
 def assign(owners: NDArray[np.int32], demand: Demand) -> Assignment:
-    """A good assignment with few moves from where partitions are.
+    """A good assignment with few moves from the current owners.
 
-    Finding the best is NP-hard. Sites keep what they can do within a time, and what leaves them goes, heaviest first,
-    to where most is left, or where lighter ones make way; the least time for which this works is found by bisection.
-    Where it is clearly worse than placing everything anew, everything is. Memory is kept to, unless there is too little
-    of it.
+    The optimum is NP-hard. Workers keep the partitions that they can process within a time; the others go, hottest
+    first, to the worker with the most capacity left, or displace colder ones. Bisection finds the smallest feasible
+    time. A fresh assignment replaces the result if it is clearly better. Memory limits hold unless there is too little
+    memory in all.
     """
     bound = bound_s(demand)
     if not demand.fits(owners) and demand.sizes.sum() > demand.room.sum():
@@ -110,26 +110,26 @@ def assign(owners: NDArray[np.int32], demand: Demand) -> Assignment:
 
 
 def _keeping(owners: NDArray[np.int32], demand: Demand, within_s: float) -> NDArray[np.int32] | None:
-    """An assignment with which every site takes at most so long, keeping what sites can keep; None, none is found."""
-    sites = len(demand.speeds)
+    """An assignment within a time that keeps what workers can keep; None if not found."""
+    workers = len(demand.speeds)
     most = demand.speeds * within_s - demand.fixed_s
-    left = most - np.bincount(owners, demand.work_s, sites)
-    room = demand.room - np.bincount(owners, demand.sizes, sites)
+    left = most - np.bincount(owners, demand.work_s, workers)
+    room = demand.room - np.bincount(owners, demand.sizes, workers)
     assigned = owners.copy()
     leaving: list[tuple[float, int]] = []
 
-    def leave(partitions: list[int], site: int) -> None:
+    def leave(partitions: list[int], worker: int) -> None:
         for partition in partitions:
             heappush(leaving, (-float(demand.work_s[partition]), partition))
             assigned[partition] = NOWHERE
-        left[site] += demand.work_s[partitions].sum()
-        room[site] += demand.sizes[partitions].sum()
+        left[worker] += demand.work_s[partitions].sum()
+        room[worker] += demand.sizes[partitions].sum()
 
-    for site in np.flatnonzero((left < 0) | (room < 0)).tolist():
-        own = np.flatnonzero(assigned == site)
-        too_heavy = own[demand.work_s[own] > most[site]].tolist()
-        leave(too_heavy, site)
-        leave(_leaving(np.flatnonzero(assigned == site), demand, -left[site], -room[site]), site)
+    for worker in np.flatnonzero((left < 0) | (room < 0)).tolist():
+        own = np.flatnonzero(assigned == worker)
+        too_heavy = own[demand.work_s[own] > most[worker]].tolist()
+        leave(too_heavy, worker)
+        leave(_leaving(np.flatnonzero(assigned == worker), demand, -left[worker], -room[worker]), worker)
     while leaving:
         partition = heappop(leaving)[1]
         work, size = demand.work_s[partition], demand.sizes[partition]
@@ -147,7 +147,7 @@ def _keeping(owners: NDArray[np.int32], demand: Demand, within_s: float) -> NDAr
 
 
 def _leaving(own: NDArray[np.int64], demand: Demand, work: float, size: float) -> list[int]:
-    """Few of some partitions with which enough work and state leaves a site; all, if they are too few."""
+    """A few partitions that take enough work and state off a worker; all, if they are too few."""
     leaving: list[int] = []
     ranked = own[np.argsort(demand.work_s[own], kind="stable")]
     while work > 0 and len(ranked):
@@ -165,15 +165,15 @@ def _leaving(own: NDArray[np.int64], demand: Demand, work: float, size: float) -
 
 
 def _heaviest_first(demand: Demand) -> NDArray[np.int32] | None:
-    """Every partition, heaviest first, to the site that then takes least; None, memory is in the way."""
+    """Each partition, hottest first, on the worker that is then least loaded; None if memory does not suffice."""
     needs, room = np.full(len(demand.speeds), demand.fixed_s), demand.room.copy()
     owners = np.zeros(len(demand.work_s), np.int32)
     for partition in np.argsort(-demand.work_s, kind="stable"):
         work, size = demand.work_s[partition], demand.sizes[partition]
-        site = int(np.argmin(np.where(room >= size, (needs + work) / demand.speeds, np.inf)))
-        if room[site] < size:
+        worker = int(np.argmin(np.where(room >= size, (needs + work) / demand.speeds, np.inf)))
+        if room[worker] < size:
             return None
-        owners[partition] = site
-        needs[site] += work
-        room[site] -= size
+        owners[partition] = worker
+        needs[worker] += work
+        room[worker] -= size
     return owners

@@ -1,4 +1,7 @@
-"""What a policy could do that knows the run ahead: a bound for the others. Not in the paper."""
+"""Optimum policy: knows the future, as a bound for the others.
+
+Not in the paper.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,25 +18,24 @@ from adapt.core.stage.movement.controller import Move, Observation, Round
 from adapt.core.stage.movement.spilling import Memory
 
 HORIZON_S = 1.0
-"""How far it looks ahead at a time."""
+"""Lookahead."""
 
 WORTHWHILE = 0.02
-"""By what share the bottleneck must improve for anything to move."""
+"""Relative improvement of the bottleneck that triggers moves."""
 
 LEAST_SPEED = 1e-3
-"""Of a site that stands still; nothing is assigned by a division by zero."""
+"""Speed of a paused worker, to avoid division by zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """What is known of a run before it is made.
+    """Knowledge of a run in advance.
 
     Attributes:
-        settings: The stage and what disturbs it.
-        work_s: CPU of the tuples of each partition in each period, over all tuples of the period, shape (periods,
-            partitions).
-        period_s: How long a period is; infinite if there is one.
-        memory: Limits the state, if given.
+        settings: The stage and its disturbances.
+        work_s: CPU seconds of each partition per tuple of the period, shape (periods, partitions).
+        period_s: Length of a period; infinite for a single one.
+        memory: Memory limits, if any.
     """
 
     settings: StageSettings
@@ -42,62 +44,62 @@ class Ahead:
     memory: Memory | None = None
 
     def demand(self, from_s: float, to_s: float) -> Demand:
-        """The mean of work and speeds between two times, and the least memory."""
+        """Mean work and speeds between two times, and the smallest memory."""
         last = len(self.work_s) - 1
         first, end = (min(last, int(at / self.period_s)) for at in (from_s, to_s))
         return Demand(
             work_s=self.work_s[first : end + 1].mean(axis=0),
-            fixed_s=self.settings.costs.produce_s / self.settings.sites,
-            speeds=np.array([self._speed(site, from_s, to_s) for site in range(self.settings.sites)]),
+            fixed_s=self.settings.costs.produce_s / self.settings.workers,
+            speeds=np.array([self._speed(worker, from_s, to_s) for worker in range(self.settings.workers)]),
             sizes=(self.settings.state_sizes() * self.settings.costs.tuple_bytes).astype(np.float64),
             room=self._room(to_s),
         )
 
     def bound_rate(self, from_s: float, to_s: float) -> float:
-        """Tuples a second that no assignment exceeds between two times, if it is not changed within steps of a horizon.
+        """Upper bound of the throughput between two times.
 
-        What producers and connections hold at the start may come on top.
+        Assignments are fixed within each lookahead step. Tuples buffered at the start may come on top.
         """
         starts = np.arange(from_s, to_s, HORIZON_S)
         ends = np.minimum(starts + HORIZON_S, to_s)
         rates = [1 / bound_s(self.demand(*times)) for times in zip(starts.tolist(), ends.tolist(), strict=True)]
         return float(np.average(rates, weights=ends - starts))
 
-    def _speed(self, site: int, from_s: float, to_s: float) -> float:
+    def _speed(self, worker: int, from_s: float, to_s: float) -> float:
         lost = 0.0
         for one in self.settings.disturbances:
-            if one.site == site:
+            if one.worker == worker:
                 speed = one.kept if isinstance(one, ExternalLoad) else one.speed
                 lost += (1 - speed) * max(0.0, min(one.end_s, to_s) - max(one.start_s, from_s))
         return max(LEAST_SPEED, 1 - lost / (to_s - from_s))
 
     def _room(self, to_s: float) -> NDArray[np.float64]:
         if self.memory is None:
-            return np.full(self.settings.sites, np.inf)
-        room = np.full(self.settings.sites, self.memory.site_bytes)
+            return np.full(self.settings.workers, np.inf)
+        room = np.full(self.settings.workers, self.memory.worker_bytes)
         for change in sorted(self.memory.changes, key=lambda one: one.at_s):
             if change.at_s <= to_s:
-                room[change.site] = change.bytes
+                room[change.worker] = change.bytes
         return room
 
 
 def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = None, period_s: float = 1.0) -> Ahead:
-    """All that a run will be made of, from what makes it.
+    """Knowledge of a run from its settings and source.
 
     Args:
-        source: Its tuples. Those of a stream are read once and counted.
-        memory: Limits the state, if given.
-        period_s: How finely the shares of partitions in a stream are known. Rows that are not due at a time are thought
-            to be taken at the full rate of the stage.
+        source: The tuples; a stream is read once and counted.
+        memory: Memory limits, if any.
+        period_s: Resolution of the load over time. Rows without arrival times count as processed at the full rate of
+            the stage.
     """
     if not period_s > 0:
-        raise UsageError(f"a period of {period_s:g} s is none; give one above 0")
+        raise UsageError(f"the period must be above 0 (got {period_s:g} s)")
     costs, groups = settings.costs, len(settings.partition_of)
     if not isinstance(source, Rows):
         shares = np.ones(groups) if source.shares is None else source.shares
         by_partition = np.bincount(settings.partition_of, shares, settings.partitions)
         return Ahead(settings, costs.service_s * by_partition[None] / shares.sum(), np.inf, memory)
-    rows_a_period = period_s * settings.sites / (costs.service_s + costs.produce_s)
+    rows_a_period = period_s * settings.workers / (costs.service_s + costs.produce_s)
     work_s, counts = np.zeros((1, settings.partitions)), np.zeros(1)
     rows = 0
     for chunk in source.chunks():
@@ -117,39 +119,39 @@ def ahead_of(settings: StageSettings, source: Source, memory: Memory | None = No
 
 
 class OptimumController:
-    """Knows what will be, and assigns partitions for it as well as it can; bound by moves taking their time.
+    """Optimum controller: assigns partitions by the known future load.
 
-    Every round looks at the mean of the time that follows. Moves are made if the bottleneck improves by some share, or
-    if state does not fit where it is.
+    Every round considers the mean load over the lookahead. Partitions move if the bottleneck improves enough, or if
+    state does not fit.
 
     Attributes:
-        found: The assignments that it has made, with their gaps.
+        found: Assignments made, with their gaps.
     """
 
     def __init__(self, ahead: Ahead, collection_s: float, horizon_s: float = HORIZON_S) -> None:
-        """A controller of one run.
+        """Start a controller for one run.
 
         Args:
-            collection_s: Time between moves and the next look.
-            horizon_s: How far it looks ahead at a time.
+            collection_s: Time between moves and the next round.
+            horizon_s: Lookahead.
 
         Raises:
-            UsageError: a time is not above 0.
+            UsageError: A time is not above 0.
         """
         if not (collection_s > 0 and horizon_s > 0):
             raise UsageError(
-                f"rounds of {collection_s:g} s that look {horizon_s:g} s ahead are none; give times above 0"
+                f"collection time and lookahead must be above 0 (got {collection_s:g} and {horizon_s:g} s)"
             )
         self._ahead, self._round_s, self._horizon_s = ahead, collection_s, horizon_s
         self.found: list[Assignment] = []
 
     def collection_s(self, previous: Round | None) -> float:  # noqa: ARG002
-        """Always the same."""
+        """A constant collection time."""
         return self._round_s
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves from where partitions are to where they should be."""
-        if observed.sites != self._ahead.settings.sites:
+        """Moves from the current owners to the assignment."""
+        if observed.workers != self._ahead.settings.workers:
             return ()
         demand = self._ahead.demand(observed.at_s, observed.at_s + self._horizon_s)
         present, fits = demand.slowest_s(observed.owners), demand.fits(observed.owners)

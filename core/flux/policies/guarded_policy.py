@@ -1,4 +1,7 @@
-"""The load policy with an estimator that cannot be fooled by an idle receiver. Not in the paper."""
+"""Guarded load policy: robust against receivers that only look idle.
+
+Not in the paper.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,24 +15,23 @@ from adapt.core.stage.movement.controller import Move, Observation
 MIN_GAIN = 0.5
 
 BUSY = 0.5
-"""The utilization from which on the statistics of a receiver tell what a tuple costs it."""
+"""Utilization from which a receiver's own statistics give its cost per tuple."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedLoadBalancing:
-    """Pairs sites as the paper does, and moves only what is sure to help.
+    """Guarded load policy: moves only what is sure to help.
 
-    A tuple is taken to cost a receiver what it costs the donor, if that is more than its own statistics say: right
-    after a move producers hold back the tuples of a hot partition, the other sites look idle, and the paper's estimate
-    is that it would cost them nothing. And the higher utilization of the pair must fall by some share of what the
-    partition makes of it, so that one that is most of the load of its site does not go round the sites.
+    Workers are paired as in the paper. A tuple is assumed to cost a receiver at least what it costs the donor: right
+    after a move, producers hold back the tuples of a hot partition, other workers look idle, and the paper estimates
+    that it would cost them nothing. The higher utilization of the pair must also fall by a share of the partition's
+    load, so a partition that is most of its worker's load does not circulate.
 
     Attributes:
-        pairs: The thresholds of the paper.
-        min_gain: The least fall of the higher of the two utilizations, as a share of what the partition makes of the
-            donor's, in (0, 1].
-        least_cost: The least that a tuple is taken to cost a busy receiver, as a share of what it costs the donor;
-            below 1 for statistics that are long enough. An idle one is taken to have the donor's cost at least.
+        pairs: Thresholds of the paper.
+        min_gain: Smallest fall of the higher utilization, as a share of the partition's load on the donor, in (0, 1].
+        least_cost: Smallest assumed cost per tuple on a busy receiver, as a share of the donor's; below 1 for long
+            statistics. An idle receiver is assumed to have at least the donor's cost.
     """
 
     pairs: LoadBalancing = field(default_factory=LoadBalancing)
@@ -38,10 +40,10 @@ class GuardedLoadBalancing:
 
     def __post_init__(self) -> None:
         if not 0 < self.min_gain <= 1:
-            raise UsageError(f"a gain of {self.min_gain:g} is none or too much; give a share above 0, up to 1")
+            raise UsageError(f"min_gain must be above 0 and at most 1 (got {self.min_gain:g})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition."""
+        """Moves of this round, at most one per worker."""
         moves = []
         for donor, receiver in self.pairs.worth_evening(observed):
             owned, leaving = loads_of(observed, donor)
@@ -50,22 +52,22 @@ class GuardedLoadBalancing:
             gives, takes = observed.utilization[donor], observed.utilization[receiver]
             after = takes + leaving * self.cost_ratio(observed, donor, receiver)
             gain = gives - np.maximum(gives - leaving, after)
-            good = np.flatnonzero((gain >= self.min_gain * leaving) & (after <= self.pairs.max_receiver))
+            good = np.flatnonzero((gain >= self.min_gain * leaving) & (after <= self.pairs.max_receiver_utilization))
             if len(good):
                 moves.append(Move(int(owned[good[0]]), donor, receiver))
         return tuple(moves)
 
     def cost_ratio(self, observed: Observation, donor: int, receiver: int) -> float:
-        """What a tuple is taken to cost the receiver over what it costs the donor; 1 where nothing tells."""
-        total, utilization = observed.processed_by_site, observed.utilization
+        """Assumed cost ratio of a tuple, receiver over donor."""
+        total, utilization = observed.processed_by_worker, observed.utilization
         if total[receiver] == 0 or utilization[donor] == 0:
             return 1.0
         ratio = float(utilization[receiver] / total[receiver] * total[donor] / utilization[donor])
         return max(self.least_cost if utilization[receiver] >= BUSY else 1.0, ratio)
 
 
-def loads_of(observed: Observation, site: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The partitions of a site that had tuples, heaviest first, and the utilization that each of them makes."""
-    owned = heaviest_first(observed, site)
+def loads_of(observed: Observation, worker: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Partitions of a worker, hottest first, and their utilization."""
+    owned = heaviest_first(observed, worker)
     tuples = observed.processed[owned]
-    return owned, np.asarray(observed.utilization[site] * tuples / max(1, int(tuples.sum())))
+    return owned, np.asarray(observed.utilization[worker] * tuples / max(1, int(tuples.sum())))

@@ -1,4 +1,4 @@
-"""The hybrid policy of Flux: memory first, then load."""
+"""Flux's hybrid policy: memory first, then load."""
 
 from dataclasses import dataclass, field
 
@@ -9,23 +9,23 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class HybridBalancing:
-    """Balances memory while anything is on disk anywhere, else load, to sites that have room.
+    """Balances memory while any partition is on disk, else load.
 
-    The paper has a partition move for load only if there is room for it. Here sites that have none for the largest
-    partition are no receivers: they gave partitions away, are idle therefore, and would be paired with the busiest.
+    The paper moves a partition for load only if there is room for it. Here workers without room for the largest
+    partition do not receive: they gave partitions away, are therefore idle, and would be paired with the busiest.
 
     Source: Flux, section 6.3.
 
     Attributes:
-        load: Decides while all is in memory.
-        memory: Decides otherwise.
+        load: Policy while everything is in memory.
+        memory: Policy otherwise.
     """
 
     load: LoadBalancing = field(default_factory=LoadBalancing)
     memory: MemoryBalancing = field(default_factory=MemoryBalancing)
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves."""
+        """Moves of this round."""
         if observed.on_disk.any():
             return self.memory.plan(observed)
         return self.load.plan(observed, excess_bytes(observed) >= observed.state_bytes.max())

@@ -1,4 +1,4 @@
-"""The load policy of Flux: the busiest site gives to the idlest, one partition a pair."""
+"""Flux's load policy: from the busiest to the least busy worker."""
 
 from dataclasses import dataclass
 
@@ -14,44 +14,46 @@ MAX_RECEIVER = 0.95
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancing:
-    """Evens out utilization in as few moves as possible.
+    """Balances utilization in as few moves as possible.
 
-    A site that processed nothing has no rate from which to tell what a partition would cost it; the paper divides by
-    zero. Here it is predicted to stay as idle as it is, which is what makes this policy thrash where the paper's does.
+    A worker that processed nothing has no rate to predict the cost of a partition; the paper divides by zero. Here it
+    is predicted to stay idle, so this policy thrashes where the paper's does.
 
     Source: Flux, section 5.3.
 
     Attributes:
-        min_imbalance: lambda_min, the ratio of utilizations from which a pair is evened out; at least 1.
-        max_receiver: u_max, the utilization above which a site receives nothing, in (0, 1].
+        min_imbalance: lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1.
+        max_receiver_utilization: u_max, the utilization above which a worker receives no partitions, in (0, 1].
     """
 
     min_imbalance: float = MIN_IMBALANCE
-    max_receiver: float = MAX_RECEIVER
+    max_receiver_utilization: float = MAX_RECEIVER
 
     def __post_init__(self) -> None:
         if not self.min_imbalance >= 1:
-            raise UsageError(f"a least imbalance of {self.min_imbalance:g} is none; give 1 or more")
-        if not 0 < self.max_receiver <= 1:
-            raise UsageError(f"a receiver's utilization of {self.max_receiver:g} is none; give one above 0, up to 1")
+            raise UsageError(f"min_imbalance must be at least 1 (got {self.min_imbalance:g})")
+        if not 0 < self.max_receiver_utilization <= 1:
+            raise UsageError(
+                f"max_receiver_utilization must be above 0 and at most 1 (got {self.max_receiver_utilization:g})"
+            )
 
     def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition.
+        """Moves of this round, at most one per worker.
 
         Args:
-            may_take: Which sites may receive, shape (sites,); all if not given.
+            may_take: Workers that may receive, shape (workers,); None, all.
         """
         moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
         return tuple(move for move in moves if move is not None)
 
     def worth_evening(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
-        """Donors and receivers, taken from both ends of the ranking towards its middle.
+        """Pairs of donor and receiver, from both ends of the ranking inwards.
 
-        The first pair that is not worth it ends them. Equal sites rank by their number.
+        Stops at the first pair below the thresholds. Ties rank by worker number.
         """
         utilization = observed.utilization
         ranking = np.argsort(-utilization, kind="stable")
-        places = np.arange(observed.sites) if may_take is None else np.flatnonzero(may_take[ranking])
+        places = np.arange(observed.workers) if may_take is None else np.flatnonzero(may_take[ranking])
         mean = utilization.mean()
         pairs = []
         for at, place in enumerate(places[::-1].tolist()):
@@ -60,31 +62,31 @@ class LoadBalancing:
                 place <= at
                 or utilization[donor] < mean
                 or utilization[donor] < self.min_imbalance * utilization[receiver]
-                or utilization[receiver] > self.max_receiver
+                or utilization[receiver] > self.max_receiver_utilization
             ):
                 break
             pairs.append((donor, receiver))
         return pairs
 
     def _first_that_evens(self, observed: Observation, donor: int, receiver: int) -> Move | None:
-        """The donor's heaviest partition that brings the two closer, unless it would fill the receiver.
+        """The donor's hottest partition that narrows the gap, unless it would overload the receiver.
 
-        Equal partitions go by their number.
+        Ties go by partition number.
         """
         owned = heaviest_first(observed, donor)
         if len(owned) == 0:
             return None
-        tuples, total = observed.processed[owned], observed.processed_by_site
+        tuples, total = observed.processed[owned], observed.processed_by_worker
         gives, takes = observed.utilization[donor], observed.utilization[receiver]
         gives_after = gives - gives * tuples / total[donor]
         takes_after = takes + (takes * tuples / total[receiver] if total[receiver] else np.zeros(len(tuples)))
         closer = np.flatnonzero(np.abs(gives_after - takes_after) < gives - takes)
-        if len(closer) == 0 or takes_after[closer[0]] > self.max_receiver:
+        if len(closer) == 0 or takes_after[closer[0]] > self.max_receiver_utilization:
             return None
         return Move(int(owned[closer[0]]), donor, receiver)
 
 
-def heaviest_first(observed: Observation, site: int) -> NDArray[np.int64]:
-    """The partitions of a site that had tuples, heaviest first."""
-    owned = np.flatnonzero((observed.owners == site) & (observed.processed > 0))
+def heaviest_first(observed: Observation, worker: int) -> NDArray[np.int64]:
+    """Partitions of a worker with tuples, hottest first."""
+    owned = np.flatnonzero((observed.owners == worker) & (observed.processed > 0))
     return owned[np.argsort(-observed.processed[owned], kind="stable")]

@@ -1,4 +1,4 @@
-"""The memory policy of Flux: the site with the least memory to spare gives to the one with the most."""
+"""Flux's memory policy: balances free memory."""
 
 from dataclasses import dataclass
 
@@ -12,32 +12,32 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class MemoryBalancing:
-    """Evens out the memory that is to spare, e_i = available - the sizes of the partitions at i.
+    """Balances the free memory e_i of workers.
 
-    The paper leaves open which pairs rest. Here a pair does if its donor has more than the mean to spare, or if all of
-    the donor fits and the share of its memory that it uses is less than `min_imbalance` times that of the receiver; the
-    first such pair ends the round, as it does in the load policy. Of equal partitions the last moves, since a site
-    short of memory writes its first ones first.
+    e_i is the available memory minus the sizes of the partitions on worker i. The paper leaves open which pairs are
+    skipped. Here a pair is skipped if its donor has more than the mean free memory, or if the donor's state fits and
+    its memory utilization is less than `min_imbalance` times the receiver's; the first such pair ends the round, as in
+    the load policy. Of equal partitions the last moves, since a worker short of memory writes its first ones first.
 
     Source: Flux, section 6.1.
 
     Attributes:
-        min_imbalance: Least ratio of the shares of memory in use, at least 1.
+        min_imbalance: Smallest ratio of memory utilization that triggers a move, at least 1.
     """
 
     min_imbalance: float = MIN_IMBALANCE
 
     def __post_init__(self) -> None:
         if not self.min_imbalance >= 1:
-            raise UsageError(f"a least imbalance of {self.min_imbalance:g} is none; give 1 or more")
+            raise UsageError(f"min_imbalance must be at least 1 (got {self.min_imbalance:g})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: each site gives or takes at most one partition, those in memory before those on disk."""
+        """Moves of this round, at most one per worker."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         ranking = np.argsort(excess, kind="stable")
         mean = excess.mean()
         moves = []
-        for at in range(observed.sites // 2):
+        for at in range(observed.workers // 2):
             donor, receiver = int(ranking[at]), int(ranking[-1 - at])
             if excess[donor] > mean or self.rests(excess[donor], in_use[donor], in_use[receiver]):
                 break
@@ -49,28 +49,32 @@ class MemoryBalancing:
         return tuple(moves)
 
     def rests(self, excess: float, gives: float, takes: float) -> bool:
-        """Whether a donor keeps what it has: all fits, and not much more of its memory is used than elsewhere.
+        """Whether a donor keeps its partitions.
 
-        The shares of their memory that donor and receiver use are `gives` and `takes`; the excess is e_i.
+        Its state fits, and its memory utilization is not much higher than the receiver's. `gives` and `takes` are the
+        memory utilizations of donor and receiver; `excess` is e_i.
         """
         return bool(excess == np.inf or (excess >= 0 and gives < self.min_imbalance * takes))
 
 
-def leaving(observed: Observation, site: int) -> NDArray[np.int64]:
-    """The partitions of a site in the order in which they leave it: those in memory first, the largest, the last."""
-    owned = np.flatnonzero((observed.owners == site) & (observed.state_bytes > 0))
+def leaving(observed: Observation, worker: int) -> NDArray[np.int64]:
+    """Partitions of a worker in the order in which they leave.
+
+    In-memory ones come first, then larger ones, then later ones.
+    """
+    owned = np.flatnonzero((observed.owners == worker) & (observed.state_bytes > 0))
     return owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
 
 
 def excess_bytes(observed: Observation) -> NDArray[np.float64]:
-    """e_i, negative where not all fits; shape (sites,)."""
+    """Free memory e_i, negative if the state does not fit, shape (workers,)."""
     return np.asarray(observed.available_bytes - _used(observed))
 
 
 def used_share(observed: Observation) -> NDArray[np.float64]:
-    """The size of each site's partitions over its memory, shape (sites,)."""
+    """Memory utilization of each worker, shape (workers,)."""
     return np.asarray(_used(observed) / observed.available_bytes)
 
 
 def _used(observed: Observation) -> NDArray[np.float64]:
-    return np.bincount(observed.owners, observed.state_bytes, observed.sites).astype(np.float64)
+    return np.bincount(observed.owners, observed.state_bytes, observed.workers).astype(np.float64)

@@ -1,4 +1,7 @@
-"""The guarded load policy with as many moves in a round as are wanted. Not in the paper."""
+"""Guarded load policy with several moves per round.
+
+Not in the paper.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,15 +15,15 @@ from adapt.core.stage.movement.controller import Move, Observation
 
 @dataclass(frozen=True, slots=True)
 class SeveralMoves:
-    """The busiest site gives to the idlest, as predicted after the moves so far, until no pair is worth evening out.
+    """Several moves per round: busiest to least busy worker, by predicted utilization.
 
-    The faithful policy moves one partition of a loaded site a round, so that its recovery takes a round for each.
+    The paper's policy moves one partition of a loaded worker per round, so recovery takes one round per partition.
 
     Attributes:
-        guard: Its estimator and thresholds.
-        least_donor: The utilization below which a site gives nothing.
-        within_memory: Whether sites take only what they have room for; the mean is then of those that give or take,
-            since one that is full and idle tells nothing of what the others could come to.
+        guard: Estimator and thresholds.
+        least_donor: Utilization below which a worker gives nothing.
+        within_memory: Whether receivers need room for the state; the mean then excludes workers that are full and idle,
+            since they say nothing about what the others could reach.
     """
 
     guard: GuardedLoadBalancing = field(default_factory=GuardedLoadBalancing)
@@ -28,21 +31,23 @@ class SeveralMoves:
     within_memory: bool = False
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: a site gives, or takes, or neither. Equal sites rank by their number."""
+        """Moves of this round; a worker gives, or takes, or neither."""
         return self.foreseen(observed)[0]
 
     def foreseen(self, observed: Observation) -> tuple[tuple[Move, ...], NDArray[np.float64]]:
-        """The moves, and the utilization that each site should then have, shape (sites,)."""
+        """The moves, and the predicted utilization of each worker, shape (workers,)."""
         pairs = self.guard.pairs
         predicted = observed.utilization.copy()
-        room = excess_bytes(observed) if self.within_memory else np.full(observed.sites, np.inf)
+        room = excess_bytes(observed) if self.within_memory else np.full(observed.workers, np.inf)
         largest = observed.state_bytes.max()
         shares = (room >= largest) | (predicted > predicted.mean())
         if not shares.any():
             return (), predicted
         mean = float(predicted[shares].mean())
         gives, takes = predicted > mean, (predicted < mean) & (room >= largest)
-        offers = {int(site): list(zip(*loads_of(observed, int(site)), strict=True)) for site in np.flatnonzero(gives)}
+        offers = {
+            int(worker): list(zip(*loads_of(observed, int(worker)), strict=True)) for worker in np.flatnonzero(gives)
+        }
         moves = []
         while gives.any() and takes.any():
             donor = int(np.argmax(np.where(gives, predicted, -np.inf)))
@@ -65,10 +70,10 @@ class SeveralMoves:
     def _first_that_helps(
         self, offers: list[tuple[int, float]], gives: float, takes: float, ratio: float
     ) -> int | None:
-        """Where the first partition stands that brings the higher of two sites down enough."""
+        """Position of the first partition that lowers the higher utilization enough."""
         for at, (_, load) in enumerate(offers):
             after = takes + load * ratio
             gain = gives - max(gives - load, after)
-            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver:
+            if gain >= self.guard.min_gain * load and after <= self.guard.pairs.max_receiver_utilization:
                 return at
         return None

@@ -1,4 +1,7 @@
-"""Several moves a round where memory is short, and then where load is uneven. Not in the paper."""
+"""Memory and hybrid policies with several moves per round.
+
+Not in the paper.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,36 +14,36 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
-MOST_A_SITE = 8
+MOST_A_WORKER = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralMemoryMoves:
-    """The site shortest of memory gives to the one with the most, as it is after the moves so far.
+    """Several moves per round that balance free memory.
 
-    A site that is short of memory reads its messages between two accesses to its disk, so that with one move a round,
-    as in the paper, most of the time goes by waiting for rounds. What moves is held back by producers meanwhile, so
-    that a round cannot move everything either.
+    A worker short of memory reads messages only between disk accesses, so with one move per round, as in the paper,
+    most time is spent waiting for rounds. Producers hold back tuples of moving partitions, so a round cannot move
+    everything either.
 
     Attributes:
-        pairs: Which pairs rest.
-        most_a_site: The most partitions that a site gives in a round, at least 1.
+        pairs: Thresholds of the memory policy.
+        most_per_worker: Largest number of partitions that a worker gives per round, at least 1.
     """
 
     pairs: MemoryBalancing = field(default_factory=MemoryBalancing)
-    most_a_site: int = MOST_A_SITE
+    most_per_worker: int = MOST_A_WORKER
 
     def __post_init__(self) -> None:
-        if self.most_a_site < 1:
-            raise UsageError(f"a site that gives {self.most_a_site} partitions gives none; let it give 1 or more")
+        if self.most_per_worker < 1:
+            raise UsageError(f"most_per_worker must be at least 1 (got {self.most_per_worker})")
 
     def plan(self, observed: Observation) -> tuple[Move, ...]:
-        """This round's moves: a site gives, or takes, or neither; those in memory before those on disk."""
+        """Moves of this round; a worker gives, or takes, or neither."""
         excess, in_use = excess_bytes(observed), used_share(observed)
         mean = excess.mean()
         gives, takes = excess < mean, excess > mean
-        given = np.zeros(observed.sites, np.int64)
-        owned = {site: leaving(observed, site).tolist() for site in np.flatnonzero(gives).tolist()}
+        given = np.zeros(observed.workers, np.int64)
+        owned = {worker: leaving(observed, worker).tolist() for worker in np.flatnonzero(gives).tolist()}
         moves: list[Move] = []
         while gives.any() and takes.any():
             donor = int(np.argmin(np.where(gives, excess, np.inf)))
@@ -54,42 +57,42 @@ class SeveralMemoryMoves:
                 continue
             owned[donor].remove(closer)
             moves.append(Move(closer, donor, receiver))
-            for site, more in ((donor, -observed.state_bytes[closer]), (receiver, observed.state_bytes[closer])):
-                excess[site] -= more
-                in_use[site] += more / observed.available_bytes[site]
+            for worker, more in ((donor, -observed.state_bytes[closer]), (receiver, observed.state_bytes[closer])):
+                excess[worker] -= more
+                in_use[worker] += more / observed.available_bytes[worker]
             given[donor] += 1
-            gives[donor] = given[donor] < self.most_a_site
+            gives[donor] = given[donor] < self.most_per_worker
         return tuple(moves)
 
 
 class SeveralMemoryController:
-    """Evens out memory while anything is on disk anywhere, else load, and that ever more finely.
+    """Balances memory while any partition is on disk, else load.
 
-    Rounds on memory need no statistics, so that they do not collect for as long as moves take.
+    Rounds for memory need no statistics, so their collection time does not grow with the duration of moves.
     """
 
     def __init__(
         self, memory: SeveralMemoryMoves, load: SettlingController | None, min_collection_s: float = MIN_COLLECTION_S
     ) -> None:
-        """A controller of one run.
+        """Start a controller for one run.
 
         Args:
-            memory: Decides while anything is on disk, and always if nothing else does.
-            load: Decides otherwise, if given; it should keep to memory.
+            memory: Policy while any partition is on disk, and always without `load`.
+            load: Policy otherwise; it should respect memory limits.
 
         Raises:
-            UsageError: the least time to collect is not above 0.
+            UsageError: The minimum collection time is not above 0.
         """
         self._memory, self._load = memory, load
         self._paced = PacedController(memory, min_collection_s)
         self._by_load = False
 
     def collection_s(self, previous: Round | None) -> float:
-        """As in the paper after moves for load; the least, after those for memory."""
+        """Collection time: the minimum after moves for memory."""
         return self._paced.collection_s(previous if self._by_load else None)
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of a round."""
+        """Moves of this round."""
         if self._load is None or observed.on_disk.any():
             self._by_load = False
             return self._memory.plan(observed)

@@ -1,37 +1,37 @@
-"""The names by which policies of Flux are chosen; light enough for `--help`."""
+"""Names of rebalancing policies."""
 
 from enum import StrEnum
 
 
 class FluxPolicy(StrEnum):
-    """What moves partitions between sites."""
+    """Rebalancing policy."""
 
     NONE = "none"
-    """Nothing: every partition stays where it is."""
+    """No moves: the static case."""
 
     LOAD = "load"
-    """As the paper has it: evens out utilization, one partition a pair of sites."""
+    """The paper's load policy: balances utilization, one partition per pair of workers."""
 
     MEMORY = "memory"
-    """As the paper has it: evens out memory to spare."""
+    """The paper's memory policy: balances free memory."""
 
     HYBRID = "hybrid"
-    """As the paper has it: memory while anything is on disk, else load."""
+    """The paper's hybrid policy: memory while any partition is on disk, else load."""
 
     LOAD_AUTO = "load-auto"
-    """That for load, finding by itself how long to collect."""
+    """Load policy that tunes its collection time."""
 
     LOAD_GUARDED = "load-guarded"
-    """Evens out utilization, and is not fooled by receivers that look idle."""
+    """Load policy that is robust against receivers that only look idle."""
 
     LOAD_SEVERAL = "load-several"
-    """The guarded one, as many moves a round as are wanted, and ever finer ones while nothing changes."""
+    """Guarded policy with several moves per round, and finer ones while the load is stable."""
 
     MEMORY_SEVERAL = "memory-several"
-    """Evens out memory to spare, with several moves a round."""
+    """Memory policy with several moves per round."""
 
     HYBRID_SEVERAL = "hybrid-several"
-    """Memory while anything is on disk, else load; with several moves a round and ever finer ones."""
+    """Hybrid policy with several moves per round, and finer ones while the load is stable."""
 
     OPTIMUM = "optimum"
-    """Knows the run ahead, and assigns partitions as well as can be: a bound for the others."""
+    """Clairvoyant policy: an upper bound for the others."""

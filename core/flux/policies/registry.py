@@ -1,4 +1,4 @@
-"""Every policy by name."""
+"""Registry of rebalancing policies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from adapt.core.stage.movement.controller import Controller
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a controller is made from.
+    """Arguments of a controller.
 
     Attributes:
-        pairs: The thresholds of the paper.
-        min_collection_s: delta_min.
-        ahead: What is known of the run; only the optimum may know anything.
+        pairs: Thresholds of the paper.
+        min_collection_s: Minimum collection time, delta_min.
+        ahead: Knowledge of the future, for the optimum only.
     """
 
     pairs: LoadBalancing
@@ -35,7 +35,7 @@ class Chosen:
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
-    """A policy in the rounds of the paper."""
+    """A policy with the paper's round lengths."""
     return lambda chosen: PacedController(policy(chosen.pairs), chosen.min_collection_s)
 
 
@@ -62,7 +62,7 @@ def _several_hybrid(chosen: Chosen) -> Controller:
 
 def _optimum(chosen: Chosen) -> Controller:
     if chosen.ahead is None:
-        raise UsageError("the policy optimum knows its run ahead; give it what is ahead, or choose another policy")
+        raise UsageError("policy optimum needs `ahead`, the knowledge of the run")
     return OptimumController(chosen.ahead, chosen.min_collection_s)
 
 
@@ -80,7 +80,7 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
         FluxPolicy.OPTIMUM: _optimum,
     }
 )
-"""How each is made."""
+"""Factory of each policy's controller; None for `none`."""
 
 
 def controller_of(
@@ -89,15 +89,15 @@ def controller_of(
     pairs: LoadBalancing | None = None,
     ahead: Ahead | None = None,
 ) -> Controller | None:
-    """The controller of a policy for one run; None, of that which moves nothing.
+    """A controller of a policy for one run; None for policy `none`.
 
     Args:
-        min_collection_s: delta_min; of the one that finds it by itself, where it begins.
-        pairs: The thresholds of the paper; its defaults if not given.
-        ahead: What is known of the run, for the optimum.
+        min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
+        pairs: Thresholds; None, those of the paper.
+        ahead: Knowledge of the run, for the optimum.
 
     Raises:
-        UsageError: the least collection time is not above 0, or the optimum is to know nothing.
+        UsageError: The collection time is not above 0, or the optimum has no knowledge of the run.
     """
     made = CONTROLLERS[policy]
     return None if made is None else made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead))

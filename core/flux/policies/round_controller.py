@@ -1,4 +1,4 @@
-"""A policy in rounds, each collecting as long as the moves before it took.
+"""Round controller: collects as long as the previous moves took.
 
 Source: Flux, section 5.3.
 """
@@ -14,19 +14,19 @@ MIN_COLLECTION_S = 0.15
 
 
 class Policy(Protocol):
-    """Decides from one observation, remembering nothing."""
+    """Stateless policy: decides from one observation."""
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of a round."""
+        """Moves of this round."""
 
 
 @dataclass(frozen=True, slots=True)
 class PacedController:
-    """Asks a policy, at most half of the time being spent on moves.
+    """Runs a policy in rounds, at most half the time moving.
 
     Attributes:
-        policy: Decides.
-        min_collection_s: delta_min, the least time to collect, above 0.
+        policy: The policy.
+        min_collection_s: Minimum collection time, delta_min, above 0.
     """
 
     policy: Policy
@@ -34,15 +34,15 @@ class PacedController:
 
     def __post_init__(self) -> None:
         if not self.min_collection_s > 0:
-            raise UsageError(f"statistics cannot be collected for {self.min_collection_s:g} s; give a time above 0")
+            raise UsageError(f"the minimum collection time must be above 0 (got {self.min_collection_s:g} s)")
 
     def collection_s(self, previous: Round | None) -> float:
-        """The time that the last moves took; half of the last collection if there were none; never below the least."""
+        """Duration of the last moves, or half of the last collection."""
         if previous is None:
             return self.min_collection_s
         wanted = previous.moving_s if previous.moves else previous.collection_s / 2
         return max(self.min_collection_s, wanted)
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of a round."""
+        """Moves of this round."""
         return self.policy.plan(observed)

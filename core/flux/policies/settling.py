@@ -1,4 +1,7 @@
-"""A controller that goes on evening out, ever more finely, while nothing changes. Not in the paper."""
+"""Settling controller: balances with growing precision while the load is stable.
+
+Not in the paper.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,45 +14,45 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
 PATIENCE_S = 0.5
-"""How long statistics add up at least before they are acted on."""
+"""Minimum accumulation of statistics before fine moves."""
 
 MEMORY_S = 4.0
-"""Statistics that are older count for less and less."""
+"""Age from which statistics are halved."""
 
 ERRORS = 4.0
-"""By how many standard errors two sites must differ."""
+"""Standard errors by which two workers must differ."""
 
 WORTHWHILE = 0.05
-"""By what share the highest utilization must be to fall for moves by the statistics of one round."""
+"""Relative fall of the highest utilization that triggers moves by one round's statistics."""
 
 SATURATED = 0.95
-"""The utilization below which a site is no bottleneck, so that it would gain nothing by giving."""
+"""Utilization below which a worker is not a bottleneck and need not give."""
 
 
 IDLE = 0.015
-"""Fine moves cease where less of all CPU than this is idle: they could gain no more."""
+"""Idle share of all CPU below which fine moves stop, since they can gain no more."""
 
 
 class SettlingController:
-    """Several moves a round while sites are far apart, then fine ones by statistics that add up as long as none moves.
+    """Several coarse moves per round, then fine moves by accumulated statistics.
 
-    The threshold of the paper, 1.2, leaves a stage some 7 % below what it could do, while one partition of 64 is only
-    1.6 % of a site. But in a collection of 150 ms a site processes 3,300 tuples, a count that is 2 % off by chance.
-    Here the threshold is as far above 1 as chance makes likely, so that it falls with the time since the last move; the
-    added statistics tell what a tuple costs a receiver that is busy.
+    The paper's threshold of 1.2 leaves a stage about 7 % below capacity, although one partition of 64 is only 1.6 % of
+    a worker. But in a collection of 150 ms a worker processes 3,300 tuples, a count with a random error of 2 %. Here
+    the threshold above 1 follows the random error, so it falls with the time since the last move; the accumulated
+    statistics also give the cost per tuple on a busy receiver.
 
-    Fine moves after which the stage does no more than before make the next ones wait twice as long, and there are none
-    where nearly all sites are at work all the time.
+    After fine moves that did not raise throughput, the next ones wait twice as long. There are none while nearly all
+    workers are always busy.
     """
 
     def __init__(self, coarse: SeveralMoves | None = None, min_collection_s: float = MIN_COLLECTION_S) -> None:
-        """A controller of one run.
+        """Start a controller for one run.
 
         Args:
-            coarse: Decides while sites are far apart.
+            coarse: Policy for large differences.
 
         Raises:
-            UsageError: the least time to collect is not above 0.
+            UsageError: The minimum collection time is not above 0.
         """
         self._coarse = coarse or SeveralMoves()
         self._paced = PacedController(self._coarse, min_collection_s)
@@ -58,11 +61,11 @@ class SettlingController:
         self._rate_before: float | None = None
 
     def collection_s(self, previous: Round | None) -> float:
-        """As in the paper."""
+        """Collection time as in the paper."""
         return self._paced.collection_s(previous)
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of a round."""
+        """Moves of this round."""
         moves, predicted = self._coarse.foreseen(observed)
         if moves and predicted.max() <= (1 - WORTHWHILE) * observed.utilization.max():
             self._added, self._rate_before, self._patience_s = None, None, PATIENCE_S
@@ -84,16 +87,16 @@ class SettlingController:
         return moves
 
     def _fine(self, added: Observation) -> SeveralMoves:
-        """The policy for statistics that are as sure as these are."""
-        tuples = max(1.0, float(added.processed.sum()) / added.sites)
+        """The policy with a threshold that matches the random error of these statistics."""
+        tuples = max(1.0, float(added.processed.sum()) / added.workers)
         threshold = min(1 + ERRORS / np.sqrt(tuples), self._coarse.guard.pairs.min_imbalance)
         guard = replace(self._coarse.guard, pairs=LoadBalancing(threshold, 1.0), least_cost=0.0)
         return replace(self._coarse, guard=guard, least_donor=SATURATED)
 
 
 def _sum(before: Observation | None, observed: Observation) -> Observation:
-    """Both together; only the later if partitions are elsewhere, as when a site has died."""
-    if before is None or before.sites != observed.sites or not np.array_equal(before.owners, observed.owners):
+    """Sum of both; only the later if owners differ, such as after a crash."""
+    if before is None or before.workers != observed.workers or not np.array_equal(before.owners, observed.owners):
         return observed
     return replace(
         observed,

@@ -1,4 +1,7 @@
-"""A controller that finds by itself how long to collect. Not in the paper, which leaves it as a direction."""
+"""Controller that tunes its collection time.
+
+The paper leaves this as future work.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,37 +14,37 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
 LEAST_S, MOST_S = 0.05, 5.0
-"""Between what delta_min stays, unless it begins outside."""
+"""Limits of delta_min, unless it begins outside."""
 
 TOLERANCE = 0.2
-"""By how much a receiver may be busier than predicted."""
+"""Tolerated excess of a receiver's utilization over the prediction."""
 
 REMEMBERED_ROUNDS = 20
-"""For how long a partition that comes back has not been worth moving."""
+"""Rounds in which the return of a partition counts as a wrong move."""
 
 RAISED, LOWERED = 2.0, 0.8
-"""What becomes of the least collection time after a round that went wrong, and after one that did not."""
+"""Factors of the minimum collection time after a wrong round and after a right one."""
 
 
 class TunedController:
-    """Collects longer after moves that turn out wrong, and shorter again while they turn out as predicted.
+    """Collects longer after wrong moves, and shorter again while predictions hold.
 
-    A round went wrong if in the next one a receiver is busier than the paper's estimate u_j (1 + n_p / N_j) by more
-    than 0.2, and busier than its donor, or if it brings a partition back to a site that it has left in the last rounds.
-    A receiver that is only busier than predicted works off what producers held back of the partition while it moved.
+    A round was wrong if, in the next one, a receiver exceeds the paper's estimate u_j (1 + n_p / N_j) by more than 0.2
+    and is busier than its donor, or if it returns a partition to a worker that it left in recent rounds. A receiver
+    that is only busier than predicted works off the tuples that producers held back during the move.
 
     Attributes:
-        min_collection_s: What delta_min is at present.
+        min_collection_s: Current delta_min.
     """
 
     def __init__(self, policy: Policy, begin_s: float = MIN_COLLECTION_S) -> None:
-        """A controller of one run.
+        """Start a controller for one run.
 
         Args:
-            begin_s: Where delta_min begins.
+            begin_s: Initial delta_min.
 
         Raises:
-            UsageError: that is not above 0.
+            UsageError: It is not above 0.
         """
         self._paced = PacedController(policy, begin_s)
         self._least_s, self._most_s = min(begin_s, LEAST_S), max(begin_s, MOST_S)
@@ -51,11 +54,11 @@ class TunedController:
         self.min_collection_s = begin_s
 
     def collection_s(self, previous: Round | None) -> float:
-        """As in the paper, with delta_min as it is at present."""
+        """Collection time as in the paper, with the current delta_min."""
         return replace(self._paced, min_collection_s=self.min_collection_s).collection_s(previous)
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of a round, which tell with the statistics before and after whether to collect longer."""
+        """Moves of this round; adapts delta_min by the outcome of the last."""
         busy = observed.utilization
         surprised = len(busy) == len(self._predicted) and any(
             busy[move.receiver] > max(busy[move.donor], self._predicted[move.receiver] + TOLERANCE)
@@ -71,7 +74,7 @@ class TunedController:
 
 
 def predicted_utilization(observed: Observation, moves: Sequence[Move]) -> NDArray[np.float64]:
-    """u_j' of receivers by the paper's estimate, shape (sites,); one that processed nothing stays as idle as it is."""
+    """Predicted utilization by the paper's estimate, shape (workers,); idle receivers stay idle."""
     receivers = np.array([move.receiver for move in moves], np.int64)
-    gained = np.bincount(receivers, observed.processed[[move.partition for move in moves]], observed.sites)
-    return np.asarray(observed.utilization * (1 + gained / np.maximum(1, observed.processed_by_site)))
+    gained = np.bincount(receivers, observed.processed[[move.partition for move in moves]], observed.workers)
+    return np.asarray(observed.utilization * (1 + gained / np.maximum(1, observed.processed_by_worker)))

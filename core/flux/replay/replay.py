@@ -1,4 +1,4 @@
-"""A stream replayed through a stage: once without moves, and once with each policy of Flux that moves partitions."""
+"""Flux replay: a stream through a stage, static and with each policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,39 +29,39 @@ from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
 STATIC = "static"
-"""The case in which every partition stays where it is."""
+"""Name of the case without moves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """What decides on moves.
+    """Rebalancing policies and thresholds.
 
     Attributes:
-        policies: One case each, beside the static one.
-        min_collection_s: delta_min.
-        min_imbalance: lambda_min.
-        max_receiver: u_max.
+        policies: Policies to compare with the static case.
+        min_collection_s: Minimum collection time, delta_min.
+        min_imbalance: Utilization ratio that triggers a move, lambda_min.
+        max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
     min_collection_s: float = MIN_COLLECTION_S
     min_imbalance: float = MIN_IMBALANCE
-    max_receiver: float = MAX_RECEIVER
+    max_receiver_utilization: float = MAX_RECEIVER
 
     def cases(self) -> dict[str, FluxPolicy]:
-        """The policy of each case by its name, the static one first, every policy once."""
+        """Policy of each case by name, static first, without duplicates."""
         moving = [policy for policy in dict.fromkeys(self.policies) if policy is not FluxPolicy.NONE]
         return {STATIC: FluxPolicy.NONE, **{policy.value: policy for policy in moving}}
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What limits or hits the sites, beside the disturbances of the stage.
+    """Memory limits, faults and standby replicas of a replay.
 
     Attributes:
-        memory: Of each site; without limit if not given.
-        faults: Slow-downs, pauses, loads and crashes.
-        standby: Whether every partition has a twin on another site, that takes over if its site dies.
+        memory: Memory of each worker; None, unlimited.
+        faults: Loads, slowdowns, pauses and crashes.
+        standby: Whether every partition has a standby replica on another worker.
     """
 
     memory: Memory | None = None
@@ -71,12 +71,12 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast rows are due, until when, and how often the stage is measured.
+    """Speed-up, duration and sampling interval of a replay.
 
     Attributes:
-        speedup: By which rows are due; None where they are taken as fast as they can be.
-        duration_s: Until then at most; if not given, until all rows are processed.
-        interval_s: How often to take down what the stage does; if not given, some hundred times.
+        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
+        duration_s: Upper limit of the simulated time; None, until all rows are processed.
+        interval_s: Sampling interval; None, some hundred samples.
     """
 
     speedup: float | None = 1.0
@@ -86,14 +86,14 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class FluxRun:
-    """What a replay measured.
+    """Result of a Flux replay.
 
     Attributes:
-        outcomes: One a case, the static one first.
-        bounds: What can be done at best.
+        outcomes: Outcome of each case, static first.
+        bounds: Performance bounds.
         settings: The stage.
-        speedup: Trace seconds in a second of the stage; None, rows were taken as fast as they could be.
-        parameters: All that decides the result, beside the stream; JSON data.
+        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
+        parameters: All parameters of the replay, as JSON data.
     """
 
     mechanism: ClassVar[str] = "flux"
@@ -105,11 +105,11 @@ class FluxRun:
     parameters: Mapping[str, Any]
 
     def summary(self) -> Table:
-        """The run in one row, with its verdict."""
+        """The run as one row, with its verdict."""
         return summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, one row each; `intervals`, `sites`, `moves`, `crashes` and `rounds` of all of them."""
+        """`cases`, and `intervals`, `workers`, `moves`, `crashes` and `rounds` of all cases."""
         return {
             "cases": cases_table(self.outcomes),
             **series_tables(self.outcomes, self.bounds),
@@ -117,7 +117,7 @@ class FluxRun:
         }
 
     def shown(self) -> tuple[Table, Table]:
-        """The cases under the verdict, and the rest of the summary."""
+        """The cases with the verdict, and the rest of the summary."""
         return verdict_under(self.tables()["cases"], self.summary())
 
     def as_data(self) -> dict[str, Any]:
@@ -140,21 +140,21 @@ def replay_flux(
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
 ) -> FluxRun:
-    """Simulate a stream through a stage, once without moves and once with each policy.
+    """Replay a stream through a stage, static and with each policy.
 
     Args:
-        rows: The tuples, as often as they are asked for.
+        rows: The tuples, repeatable.
         settings: The stage; its groups are its partitions.
-        parameters: What is recorded as decisive.
+        parameters: Parameters to record with the run.
 
     Raises:
-        UsageError: an argument is out of its range, or a policy has nothing to move.
-        BadInput: a row of the stream cannot be.
+        UsageError: An argument is out of range, or a policy has nothing to move.
+        BadInput: A row of the stream is invalid.
     """
     under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
-    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver)
+    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver_utilization)
     outcomes = []
     for case, policy in adapting.cases().items():
         taken = 0
@@ -168,7 +168,7 @@ def replay_flux(
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
         actors = Actors(controller, under.memory, under.faults, standby=under.standby)
-        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, told=tell)
+        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=tell)
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
@@ -176,13 +176,13 @@ def replay_flux(
 def parameters_of(
     settings: StageSettings, reading: Reading, adapting: Adapting, conditions: Conditions, duration_s: float | None
 ) -> dict[str, Any]:
-    """All that decides a replay, beside the stream and where state comes from; JSON data."""
+    """Parameters of a replay, as JSON data."""
     return {
         **stage_parameters(settings, reading, duration_s),
         "policies": [policy.value for policy in adapting.cases().values()],
         "min_collection_s": adapting.min_collection_s,
         "min_imbalance": adapting.min_imbalance,
-        "max_receiver": adapting.max_receiver,
+        "max_receiver_utilization": adapting.max_receiver_utilization,
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
         "standby": conditions.standby,
@@ -190,32 +190,32 @@ def parameters_of(
 
 
 def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
-    """What can be said of a replay before its rows are read.
+    """Check a replay before its rows are read.
 
     Raises:
-        UsageError: the buffer is smaller than a packet, or there is nothing that a policy could move.
-        BadInput: disturbances or limits of memory cannot be.
+        UsageError: The buffer is smaller than a packet, or a policy has nothing to move.
+        BadInput: Disturbances or memory limits are invalid.
     """
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
-            f"a buffer of {settings.buffer_tuples} tuples is smaller than a packet of {PACKET_TUPLES}; give it"
-            f" {PACKET_TUPLES} or more, or none at all with the router exchange"
+            f"--buffer must be at least one packet, {PACKET_TUPLES} tuples (got {settings.buffer_tuples}); --router"
+            " exchange needs no buffer"
         )
     memory, faults = conditions.memory, conditions.faults
     placed = len(adapting.cases()) > 1 or memory is not None or conditions.standby or (faults and faults.crashes)
     if settings.router is Router.RIVER and placed:
         raise UsageError(
-            "the router river sends a tuple to any site, so no partition is anywhere to be moved, spilled or taken"
-            " over; use flux, or the policy none without memory, crashes and standby"
+            "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not apply;"
+            " use --router flux, or --policy none without them"
         )
     if memory is not None and conditions.standby:
-        raise UsageError("the twins of standby need memory that no limit accounts for; leave --memory or --standby out")
+        raise UsageError("standby replicas are not counted against a memory limit; omit --memory or --standby")
     if settings.overload is not None and conditions.standby:
-        raise UsageError("a row that is shed has no twin; leave --shed or --standby out")
+        raise UsageError("shed rows have no standby replica; omit --shed or --standby")
     if faults is not None:
-        faults.check(settings.sites, settings.disturbances)
-    segments_of(settings.sites, (*settings.disturbances, *(faults.disturbances if faults else ())))
-    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver)
+        faults.check(settings.workers, settings.disturbances)
+    segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
+    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver_utilization)
     for policy in adapting.cases().values():
         if policy is not FluxPolicy.OPTIMUM:
             controller_of(policy, adapting.min_collection_s, pairs)
@@ -224,13 +224,13 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
 
 
 def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: float) -> Ahead:
-    """What the optimum is told: the rows, counted in one pass more, and what the schedules say."""
+    """Knowledge for the optimum: rows counted in an extra pass, and all schedules."""
     disturbances = (*settings.disturbances, *(under.faults.disturbances if under.faults else ()))
     return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
 
 
 def policies_of(names: Sequence[FluxPolicy], router: Router) -> tuple[FluxPolicy, ...]:
-    """The policies that were asked for: if none was, that of the paper where there is something to move."""
+    """The requested policies; by default load, if partitions can move."""
     if names:
         return tuple(names)
     return (FluxPolicy.NONE,) if router is Router.RIVER else (FluxPolicy.LOAD,)

@@ -1,4 +1,4 @@
-"""What a replay through a stage comes to, in plain words."""
+"""Verdict of a Flux replay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from adapt.core.stage.outcome import Outcome
 from adapt.core.values import duration, size
 
 KEEPS_UP = 0.98
-"""From this share of what the sites can do on, nothing is to be gained."""
+"""Share of capacity from which there is nothing to gain."""
 
 GAINS = 1.05
-"""From this ratio of two shares on, one case is better than the other."""
+"""Ratio of throughput from which one case is better."""
 
 
 COSTS = 2.0
-"""Above this ratio of two latencies, one case is worse than the other."""
+"""Ratio of latency from which one case is worse."""
 
 
 @dataclass(frozen=True, slots=True)
 class FluxVerdict:
-    """The cases against each other.
+    """Verdict on the cases of a replay.
 
     Attributes:
-        best: The policy that comes closest to what the sites can do; None if there is none.
-        static_full_at: The speed-up at which the busiest site has all the work it can do, on average.
-        best_full_at: The same, of the best placement of whole partitions.
-        sentence: What there is to know.
+        best: The policy closest to capacity; None without policies.
+        static_full_at: Speed-up at which the busiest worker is fully utilized on average.
+        best_full_at: The same for the best placement of whole partitions.
+        sentence: The verdict.
     """
 
     best: str | None
@@ -37,7 +37,7 @@ class FluxVerdict:
 
 
 def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | None) -> FluxVerdict:
-    """Judge the policies against the static case, which comes first."""
+    """Compare the policies with the static case, which comes first."""
     static, *moving = outcomes
     best = max(moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
     full = [
@@ -49,44 +49,44 @@ def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | Non
 
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
-    reached = f"{static.of_capacity:.1%} of what the sites can do"
+    reached = f"{static.of_capacity:.1%} of capacity"
     if static.of_capacity >= KEEPS_UP and not static.shed:
-        return f"The static placement keeps up with all rows: nothing to gain in throughput.{_latencies(static, best)}"
+        return f"Keep the static placement: it keeps up with all rows.{_latencies(static, best)}"
     if best is None:
         return f"The static placement reaches {reached}."
     moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})"
     if best.of_capacity >= GAINS * static.of_capacity:
         return (
-            f"{best.case} reaches {best.of_capacity:.1%} of what the sites can do, where the static placement reaches"
-            f" {static.of_capacity:.1%}, with {moved}."
+            f"Use {best.case}: it reaches {best.of_capacity:.1%} of capacity with {moved}; the static placement reaches"
+            f" {static.of_capacity:.1%}."
         )
     if not best.simulated.moves:
-        return f"The static placement reaches {reached}, and {best.case} finds nothing to move."
+        return f"Keep the static placement: it reaches {reached}, and {best.case} finds nothing to move."
     if best.of_capacity * GAINS > static.of_capacity:
-        return f"The static placement reaches {reached}, and {best.case} as much ({best.of_capacity:.1%}) with {moved}."
-    return f"The static placement reaches {reached}, and {best.case} only {best.of_capacity:.1%} with {moved}."
+        return f"Keep the static placement: it reaches {reached}, and {best.case} {best.of_capacity:.1%} with {moved}."
+    return f"Keep the static placement: it reaches {reached}, and {best.case} only {best.of_capacity:.1%} with {moved}."
 
 
 def _latencies(static: Outcome, best: Outcome | None) -> str:
-    """What moving does to the latency where all rows are done anyway."""
+    """Effect of moves on latency if the static placement keeps up."""
     still, moved = (each.total.share_below_s(0.99) if each else None for each in (static, best))
     if best is None or still is None or moved is None or not best.simulated.moves:
         return ""
-    sentence = f" The latency of 99% of the rows is at most {duration(still)}, and {duration(moved)} with {best.case}"
+    sentence = f" Its p99 latency is {duration(still)}, against {duration(moved)} with {best.case}"
     if moved <= COSTS * still:
         return f"{sentence}."
-    return f"{sentence}, whose {counted(len(best.simulated.moves), 'move')} only cost."
+    return f"{sentence}, so moves only cost latency."
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:
-    """What was not done when a run was cut off, what was lost, and what was shed."""
+    """Rows not processed at the end, lost in crashes, and shed."""
     left = [f"{each.left:,} with {each.case}" for each in (static, best) if each is not None and each.left]
     lost = [f"{each.lost:,} with {each.case}" for each in (static, best) if each is not None and each.lost]
     shed = [f"{each.shed:,} with {each.case}" for each in (static, best) if each is not None and each.shed]
     return [
-        *([f"Rows that were due and not processed at the end: {', '.join(left)}."] if left else []),
-        *([f"Rows that died with a site, and with them answers: {', '.join(lost)}."] if lost else []),
-        *([f"Rows that sites dropped as they filled up: {', '.join(shed)}."] if shed else []),
+        *([f"Rows not processed at the end: {', '.join(left)}."] if left else []),
+        *([f"Rows lost in crashes: {', '.join(lost)}."] if lost else []),
+        *([f"Rows dropped by load shedding: {', '.join(shed)}."] if shed else []),
     ]
 
 
@@ -95,13 +95,13 @@ def _p99(outcome: Outcome) -> float:
 
 
 def _limit(bounds: Bounds, best: Outcome) -> list[str]:
-    """What no placement of whole partitions can pass."""
+    """Limit of any placement of whole partitions."""
     reachable = bounds.even_s / bounds.least_s if bounds.least_s else 1.0
     if best.of_capacity >= KEEPS_UP or reachable >= KEEPS_UP:
         return []
     return [
-        f"The heaviest partition alone makes {bounds.heaviest_share:.1%} of the work, so that no placement of whole"
-        f" partitions reaches more than {reachable:.1%}."
+        f"The hottest partition alone has {bounds.heaviest_share:.1%} of the work, which limits any placement of whole"
+        f" partitions to {reachable:.1%} of capacity."
     ]
 
 
@@ -109,8 +109,8 @@ def _full(static: float | None, best: float | None) -> list[str]:
     if static is None or best is None:
         return []
     return [
-        f"On average the busiest site is full at about speed-up {_rounded(static)}, and the best placement of whole"
-        f" partitions at {_rounded(best)}."
+        f"On average the busiest worker is fully utilized at speed-up {_rounded(static)}, and at {_rounded(best)} with"
+        f" the best placement of whole partitions."
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a replay through a stage measured, as tables: its cases, their series, and the whole with its verdict."""
+"""Tables of a Flux replay: cases, rounds and summary."""
 
 from collections.abc import Sequence
 
@@ -12,51 +12,51 @@ from adapt.core.table import Column, Kind, Table
 
 CASE_COLUMNS = (
     CASE,
-    Column("throughput", Kind.NUMBER, "rows/s", "until it was through with the rows, or cut off"),
-    Column("of_capacity", Kind.SHARE, about="of what all sites together could have done with the same rows"),
-    Column("finished", Kind.SECONDS, "s", "when the last row was processed, or it was cut off"),
-    Column("latency_p50", Kind.SECONDS, "s", "from when a row is due until it is processed"),
-    Column("latency_p99", Kind.SECONDS, "s", "from when a row is due until it is processed"),
+    Column("throughput", Kind.NUMBER, "rows/s", "until all rows were processed, or the cut-off"),
+    Column("of_capacity", Kind.SHARE, about="throughput over the capacity of all workers for the same rows"),
+    Column("finished", Kind.SECONDS, "s", "time of the last processed row, or of the cut-off"),
+    Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("moves", Kind.COUNT),
-    Column("moved", Kind.BYTES, "bytes", "state that went to another site"),
-    Column("behind", Kind.SECONDS, "s", "time at less than 85 % of what the sites could do, while input waited"),
-    Column("recovered", Kind.SECONDS, "s", "from when it fell behind until it no longer was; missing if it never did"),
-    Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
-    Column("late", Kind.SECONDS, "s", "from when the last row was due until all were processed"),
+    Column("moved", Kind.BYTES, "bytes", "state migrated"),
+    Column("behind", Kind.SECONDS, "s", "time below 85 % of capacity while input waited"),
+    Column("recovered", Kind.SECONDS, "s", "from falling behind until caught up; missing if it never caught up"),
+    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
+    Column("late", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
     Column("processed", Kind.COUNT, "rows"),
-    Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
-    Column("lost", Kind.COUNT, "rows", "that died with a site"),
-    Column("shed", Kind.COUNT, "rows", "that sites dropped as they filled up"),
-    Column("on_disk_max", Kind.COUNT, "partitions", "on disk at the same time"),
-    Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
+    Column("left", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    Column("lost", Kind.COUNT, "rows", "lost in crashes"),
+    Column("shed", Kind.COUNT, "rows", "dropped by load shedding"),
+    Column("on_disk_max", Kind.COUNT, "partitions", "largest number on disk at once"),
+    Column("spilled_max", Kind.COUNT, "rows", "largest number on disk at once"),
 )
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("best", about="the policy that comes closest to what the sites can do"),
-    Column("rows", Kind.COUNT, about="of the trace, or of its part that was replayed"),
-    Column("sites", Kind.COUNT),
+    Column("best", about="the policy closest to capacity"),
+    Column("rows", Kind.COUNT, about="replayed rows of the trace"),
+    Column("workers", Kind.COUNT),
     Column("partitions", Kind.COUNT),
-    Column("capacity", Kind.NUMBER, "rows/s", "of all sites while nothing disturbs them"),
-    Column("busiest_site", Kind.SHARE, about="of all work, at the start"),
-    Column("heaviest_partition", Kind.SHARE, about="of all work"),
-    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest site has all the work it can do"),
-    Column("best_full_at", Kind.NUMBER, about="the same, of the best placement of whole partitions"),
+    Column("capacity", Kind.NUMBER, "rows/s", "of all workers without disturbances"),
+    Column("busiest_worker", Kind.SHARE, about="share of all work on the busiest worker, at the start"),
+    Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
+    Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
+    Column("best_full_at", Kind.NUMBER, about="the same for the best placement of whole partitions"),
 )
 
 ROUND_COLUMNS = (
     CASE,
-    Column("round", Kind.COUNT, about="from 0; those without moves are left out"),
-    Column("collection", Kind.SECONDS, "s", "how long statistics were collected"),
+    Column("round", Kind.COUNT, about="from 0; only rounds with moves"),
+    Column("collection", Kind.SECONDS, "s", "collection time"),
     Column("moves", Kind.COUNT),
-    Column("moving", Kind.SECONDS, "s", "how long the moves took"),
+    Column("moving", Kind.SECONDS, "s", "duration of the moves"),
 )
 
 
 def cases_table(outcomes: Sequence[Outcome]) -> Table:
-    """One row a case; with what crashes took, and what standby costs, where there are any."""
+    """One row per case, with columns on crashes if any."""
     if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
         rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
         return Table.from_rows("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
@@ -76,16 +76,16 @@ def _case(one: Outcome) -> list[str | int | float | None]:
 
 
 def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
-    """All cases in one row, with the verdict."""
+    """Summary of all cases in one row, with the verdict."""
     found = verdict_of(outcomes, bounds, speedup)
-    capacity = settings.sites / bounds.row_s if bounds.row_s else None
-    stage = bounds.rows, settings.sites, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
+    capacity = settings.workers / bounds.row_s if bounds.row_s else None
+    stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 
 def rounds_table(outcomes: Sequence[Outcome]) -> Table:
-    """One row for each round of a controller in which something moved."""
+    """One row per round with moves."""
     rows = [
         (outcome.case, number, one.collection_s, len(one.moves), one.moving_s)
         for outcome in outcomes

@@ -1,1 +1,1 @@
-"""What a run of the stage is given: settings, arrivals, faults, disturbances, shedding."""
+"""Inputs of a stage: settings, arrivals, faults, disturbances and shedding."""

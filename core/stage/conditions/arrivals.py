@@ -1,4 +1,4 @@
-"""Where tuples come from: drawn by shares without end, or rows of a stream in chunks."""
+"""Sources of tuples: unbounded random draws, or rows of a stream."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -16,10 +16,10 @@ from adapt.core.stage.records.tuples import ROW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Every producer draws groups by their shares, as fast as its tuples are taken.
+    """Unbounded source of random groups, as fast as producers can send.
 
     Attributes:
-        shares: What each group weighs, from 0, shape (groups,); all alike if not given.
+        shares: Weight of each group, at least 0, shape (groups,); None, all equal.
     """
 
     shares: NDArray[np.float64] | None = None
@@ -27,16 +27,16 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive rows of a stream. The rows of a producer keep their order.
+    """Consecutive rows of a stream, in order per producer.
 
     Attributes:
         groups: The group of each row, shape (rows,).
-        producers: The site of its producer, shape (rows,).
-        due_s: When it arrives, in seconds from the start, rising; if not given, as soon as it can be taken.
-        cost_s: CPU to process it; drawn if not given.
-        numbers: What it is called and what is aggregated; the rank among all rows if not given.
-        sides: 0 or 1, or -1 for neither, where rows are joined.
-        times: When it happened, rising, in the unit of the join's window; likewise.
+        producers: The worker of its producer, shape (rows,).
+        due_s: Arrival time in seconds from the start, ascending; None, as soon as a producer accepts it.
+        cost_s: CPU seconds to process it; None, drawn.
+        numbers: Identity of the row and the value to aggregate; None, its rank among all rows.
+        sides: Side of a join: 0, 1, or -1 for neither.
+        times: Event time of a row to be joined, ascending, in the unit of the join window.
     """
 
     groups: NDArray[Any]
@@ -48,7 +48,7 @@ class Chunk:
     times: NDArray[np.int64] | None = None
 
     def part(self, first: int, end: int) -> "Chunk":
-        """Its rows from one to before another."""
+        """Rows from `first` to before `end`."""
         columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         cut: dict[str, Any] = {name: None if column is None else column[first:end] for name, column in columns.items()}
         return Chunk(**cut)
@@ -56,7 +56,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A stream in chunks, which are asked for as they are needed and can be asked for again from the start."""
+    """A stream in chunks, read on demand and repeatable from the start."""
 
     chunks: Callable[[], Iterator[Chunk]]
 
@@ -66,11 +66,11 @@ Source: TypeAlias = Drawn | Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """Producers take what the consumers of the stage before them, at their sites, make of its tuples.
+    """Input of a second stage: the tuples that the first stage emits.
 
     Attributes:
-        selectivity: Tuples of this stage for each of the one before, on average; from 0 up.
-        shares: What each group weighs, from 0, shape (groups,); all alike if not given.
+        selectivity: Mean tuples out per tuple in, at least 0.
+        shares: Weight of each group, at least 0, shape (groups,); None, all equal.
     """
 
     selectivity: float = 1.0
@@ -78,20 +78,20 @@ class Made:
 
     def __post_init__(self) -> None:
         if not 0 <= self.selectivity < np.inf:
-            raise UsageError(f"a tuple cannot make {self.selectivity:g} others; give a selectivity from 0 up")
+            raise UsageError(f"selectivity must be finite and at least 0 (got {self.selectivity:g})")
 
 
 def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """For drawing groups in constant time: of 2^32, the draws in its cell that stay with a group, and who has the rest.
+    """Alias table to draw groups by weight in constant time.
 
     Args:
-        shares: What each group weighs; None, all alike.
+        shares: Weight of each group; None, all equal.
 
     Returns:
-        Thresholds and aliases, each of shape (groups,).
+        Thresholds out of 2^32 and aliases, each of shape (groups,).
 
     Raises:
-        BadInput: the shares are not one for each group, are negative or infinite, or are all 0.
+        BadInput: The number of shares is not that of the groups, a share is negative or infinite, or all are 0.
     """
     whole = 2**32
     aliases = np.arange(groups, dtype=np.int32)
@@ -99,7 +99,7 @@ def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArra
         return np.full(groups, whole), aliases
     if len(shares) != groups or not np.isfinite(shares).all() or shares.min() < 0 or not shares.sum() > 0:
         raise BadInput(
-            f"{len(shares)} shares are given for {groups} groups; give one for each, from 0 up and not all 0"
+            f"shares need one finite weight of at least 0 per group, not all 0 (got {len(shares)} for {groups} groups)"
         )
     cells = np.ascontiguousarray(shares / shares.sum() * groups, np.float64)
     _fill_cells(cells, aliases)
@@ -135,7 +135,7 @@ def _fill_cells(cells: NDArray[np.float64], aliases: NDArray[np.int32]) -> None:
 
 @compiled
 def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: Records, joined: Records) -> None:
-    """Put the rows that each producer has left, then its rows of those that were read, one producer after the other."""
+    """Append the rows that were read to the remaining rows of each producer, producer by producer."""
     more = np.zeros(len(producers), np.int64)
     for producer in of_read:
         more[producer] += 1
@@ -157,13 +157,13 @@ def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: R
 
 
 class Feed:
-    """The rows that producers have not yet pulled, and what comes after them."""
+    """Rows read ahead for producers, and the rest of the stream."""
 
-    def __init__(self, source: Rows, sites: int, groups: int) -> None:
-        """A feed from which nothing was pulled."""
+    def __init__(self, source: Rows, workers: int, groups: int) -> None:
+        """Start at the first row."""
         self._source = source
         self._chunks = enumerate(source.chunks())
-        self._sites = sites
+        self._workers = workers
         self._groups = groups
         self._read = 0
         self._last = -np.inf
@@ -173,24 +173,24 @@ class Feed:
         self._loaded = 0
         self.ended = False
         self.last_read: Chunk | None = None
-        """The chunk that was read last; None at the end."""
+        """The chunk read last; None at the end of the stream."""
         self.timed = True
-        """Whether the rows that were read are due at a time."""
+        """Whether the last chunk has arrival times."""
 
     @property
     def horizon(self) -> float:
-        """No row that is still to be read is due before."""
+        """Lower bound of the arrival times not yet read."""
         return np.inf if self.ended else self._last
 
     def more(self, rows: Records, producers: Records) -> Records:
-        """Read a chunk behind the rows that are left.
+        """Read a chunk and append it to the remaining rows.
 
         Args:
-            rows: Those of each producer together, in order.
-            producers: Where the next row of each is, and where its rows end; changed to what is returned.
+            rows: Remaining rows, grouped by producer, in order.
+            producers: First and last position of each producer's rows; updated for the returned rows.
 
         Raises:
-            BadInput: a row is of no group or producer, is due before the one before it, or costs less than nothing.
+            BadInput: A row has an invalid group or producer, arrives before its predecessor, or has a negative cost.
         """
         numbered = next(self._chunks, None)
         self.last_read = numbered[1] if numbered else None
@@ -205,9 +205,9 @@ class Feed:
         return joined
 
     def arrived(self, now: float, rows: Records, producers: Records) -> int:
-        """How many rows are due before now, whether they were pulled or not: those of this moment are about to be.
+        """Number of rows that arrived before `now`, pulled or not.
 
-        Rows that are so and not yet read are counted by reading ahead of them, not by keeping them.
+        Rows beyond the last chunk are counted by reading ahead without keeping them.
         """
         waiting = sum(
             int(np.searchsorted(rows["due"][first:end], now, "left"))
@@ -217,7 +217,7 @@ class Feed:
         return pulled + waiting + (0 if now < self.horizon else self._due_beyond(now))
 
     def _due_beyond(self, now: float) -> int:
-        """Rows after those that were read that are due before now."""
+        """Rows that were not yet read and arrived before `now`."""
         if self._ahead is None:
             self._ahead = islice(self._source.chunks(), self._loaded, None)
             self._passed = self._read
@@ -233,21 +233,19 @@ class Feed:
 
     def _checked(self, chunk: Chunk) -> Records:
         rows = np.empty(len(chunk.groups), ROW)
-        for name, given, end in (("group", chunk.groups, self._groups), ("producer", chunk.producers, self._sites)):
+        for name, given, end in (("group", chunk.groups, self._groups), ("producer", chunk.producers, self._workers)):
             if len(given) != len(rows) or (len(rows) and not 0 <= given.min() <= given.max() < end):
                 raise BadInput(
-                    f"after row {self._read:,} of the stream there is a {name} outside 0 to {end - 1}, or a row without"
+                    f"after row {self._read:,} of the stream a row has a {name} outside 0 to {end - 1}, or none"
                 )
         rows["group"] = chunk.groups
         rows["due"] = -np.inf if chunk.due_s is None else chunk.due_s
         rows["cost"] = -1.0 if chunk.cost_s is None else chunk.cost_s
         rows["number"] = np.arange(self._read, self._read + len(rows)) if chunk.numbers is None else chunk.numbers
         if chunk.due_s is not None and not (np.diff(rows["due"], prepend=max(self._last, -1e300)) >= 0).all():
-            raise BadInput(
-                f"after row {self._read:,} of the stream a row is due before the one ahead of it; sort by time"
-            )
+            raise BadInput(f"after row {self._read:,} of the stream a row arrives before its predecessor; sort by time")
         if chunk.cost_s is not None and not (rows["cost"] >= 0).all():
-            raise BadInput(f"after row {self._read:,} of the stream a row costs less than 0 s; mend the cost column")
+            raise BadInput(f"after row {self._read:,} of the stream a row has a negative cost; fix the cost column")
         self._read += len(rows)
         self.timed = chunk.due_s is not None
         if len(rows):

@@ -1,4 +1,4 @@
-"""How much CPU the sites of a stage have for its tuples, by the clock."""
+"""CPU time that disturbances leave to the workers of a stage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from adapt.core.stage.conditions.faults import Crash
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capacity:
-    """CPU seconds from the start to a time: a line between some times, and straight on after the last.
+    """Cumulative CPU seconds over time, piecewise linear.
 
     Attributes:
-        times_s: From 0, rising.
-        cpu_s: CPU seconds by then, from 0.
-        rate: CPU seconds a second after the last time.
+        times_s: Breakpoints from 0, ascending.
+        cpu_s: CPU seconds until each breakpoint.
+        rate: CPU seconds per second after the last breakpoint.
     """
 
     times_s: NDArray[np.float64]
@@ -25,9 +25,9 @@ class Capacity:
     rate: float
 
     @classmethod
-    def from_disturbances(cls, sites: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
-        """The CPU of some sites together; a disturbance is of one of them, and those of a site do not overlap."""
-        changes: dict[float, float] = {0.0: float(sites)}
+    def from_disturbances(cls, workers: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """Total CPU of all workers under non-overlapping disturbances."""
+        changes: dict[float, float] = {0.0: float(workers)}
         for one in disturbances:
             start_s, end_s, kept = _kept(one)
             changes[start_s] = changes.get(start_s, 0.0) - (1 - kept)
@@ -39,21 +39,21 @@ class Capacity:
         return cls(times_s, cpu_s, float(rates[-1]))
 
     @classmethod
-    def of_site(cls, site: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
-        """The CPU of one of the sites."""
-        return cls.from_disturbances(1, [one for one in disturbances if one.site == site])
+    def of_worker(cls, worker: int, disturbances: Sequence[ExternalLoad | SlowDown | Crash]) -> "Capacity":
+        """CPU of one worker."""
+        return cls.from_disturbances(1, [one for one in disturbances if one.worker == worker])
 
     def by(self, time_s: float) -> float:
         """CPU seconds until a time."""
         return float(self.by_each(np.array([time_s]))[0])
 
     def by_each(self, times_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """CPU seconds until each of some times, of their shape."""
+        """CPU seconds until each time, of the same shape."""
         over = np.maximum(0.0, times_s - self.times_s[-1])
         return np.asarray(np.interp(times_s, self.times_s, self.cpu_s) + over * self.rate)
 
     def until(self, cpu_s: float) -> float:
-        """The first time by which there were so many CPU seconds; infinite if there never are."""
+        """The time when `cpu_s` CPU seconds are reached; infinite if never."""
         over = cpu_s - float(self.cpu_s[-1])
         if over > 0:
             return float(self.times_s[-1]) + over / self.rate if self.rate > 0 else np.inf
@@ -65,7 +65,7 @@ class Capacity:
 
 
 def _kept(one: ExternalLoad | SlowDown | Crash) -> tuple[float, float, float]:
-    """From when, to when, and the share of its CPU that a site keeps."""
+    """Start, end and the share of CPU that the worker keeps."""
     match one:
         case Crash():
             return one.at_s, one.back_s, 0.0

@@ -1,4 +1,4 @@
-"""What takes CPU from a site: other processes, slow-downs and pauses, by schedule."""
+"""Disturbances of workers: external load, slowdowns and pauses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ import numpy as np
 
 from adapt.core.errors import BadInput
 from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.sites import SEGMENT
+from adapt.core.stage.records.workers import SEGMENT
 
 BURST_S = 100e-6
-"""CPU that the external process of the paper takes each time."""
+"""CPU burst of the paper's external process."""
 
 SLEEP_S = 50e-6
-"""How long it then sleeps."""
+"""Its sleep after a burst."""
 
 WAIT_S = 25e-6
-"""How long it waits on average before it gets the CPU: half a tuple. Calibrated: the operator keeps 75 of 175 us and so
-loses 57 %, as reported; preemption at once would leave it 33 %, fair sharing 60 %."""
+"""Its mean wait for the CPU, half a service time. Calibrated: the operator keeps 75 of 175 us and loses 57 %, as
+reported; immediate preemption would leave it 33 %, fair sharing 60 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalLoad:
-    """Another process that shares the CPU of a site: it works for a burst, sleeps, waits for the CPU, and again.
+    """Another process on a worker's CPU: burst, sleep, wait, repeat.
 
     Source: Flux, section 4; the wait is a calibration.
     """
 
-    site: int
+    worker: int
     start_s: float
     end_s: float
     burst_s: float = BURST_S
@@ -42,48 +42,47 @@ class ExternalLoad:
         return run / (run + self.burst_s)
 
     def segment(self) -> tuple[float, float, float, float]:
-        """Start, what the operator has of each cycle and what not in seconds, speed."""
+        """Start, CPU seconds per cycle for operator and others, speed."""
         return self.start_s, self.sleep_s + self.wait_s, self.burst_s, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SlowDown:
-    """A site whose CPU runs at a part of its speed; at 0 it stands still."""
+    """A worker at a fraction of its CPU speed; 0 pauses it."""
 
-    site: int
+    worker: int
     start_s: float
     end_s: float
     speed: float
 
     def segment(self) -> tuple[float, float, float, float]:
-        """Start, what the operator has of each cycle and what not in seconds, speed."""
+        """Start, CPU seconds per cycle for operator and others, speed."""
         return self.start_s, 1.0, 0.0, self.speed
 
 
-def segments_of(sites: int, disturbances: Sequence[ExternalLoad | SlowDown]) -> tuple[Records, list[int]]:
-    """How fast each site works and when.
+def segments_of(workers: int, disturbances: Sequence[ExternalLoad | SlowDown]) -> tuple[Records, list[int]]:
+    """CPU segments of each worker.
 
     Args:
-        disturbances: In any order; those of a site must not overlap.
+        disturbances: In any order; those of a worker must not overlap.
 
     Returns:
-        The segments of all sites, one site after another, and where those of each begin, with the end; n + 1 long.
+        The segments of all workers, worker by worker, and the n + 1 offsets of each worker's segments.
 
     Raises:
-        BadInput: a disturbance is of no site, ends before it starts, overlaps another, or leaves the site nothing for
-            ever.
+        BadInput: A disturbance names an unknown worker, ends before it starts, overlaps another, or never ends at speed
+            0.
     """
     segments: list[tuple[float, float, float, float]] = []
     firsts = [0]
     for one in disturbances:
-        _check(sites, one)
-    for site in range(sites):
-        own = sorted((one for one in disturbances if one.site == site), key=lambda one: one.start_s)
+        _check(workers, one)
+    for worker in range(workers):
+        own = sorted((one for one in disturbances if one.worker == worker), key=lambda one: one.start_s)
         for one, following in pairwise(own):
             if following.start_s < one.end_s:
                 raise BadInput(
-                    f"two disturbances of site {site} overlap from {following.start_s:g} to {one.end_s:g} s; "
-                    "let one end where the next starts"
+                    f"two disturbances of worker {worker} overlap from {following.start_s:g} to {one.end_s:g} s"
                 )
         segments.append((0.0, 1.0, 0.0, 1.0))
         for one in own:
@@ -94,22 +93,22 @@ def segments_of(sites: int, disturbances: Sequence[ExternalLoad | SlowDown]) -> 
     return np.array(segments, SEGMENT), firsts
 
 
-def _check(sites: int, one: ExternalLoad | SlowDown) -> None:
-    if not 0 <= one.site < sites:
-        raise BadInput(f"a disturbance is of site {one.site}, but sites run from 0 to {sites - 1}")
+def _check(workers: int, one: ExternalLoad | SlowDown) -> None:
+    if not 0 <= one.worker < workers:
+        raise BadInput(f"the worker of a disturbance must be from 0 to {workers - 1} (got {one.worker})")
     if not 0 <= one.start_s < one.end_s:
         raise BadInput(
-            f"a disturbance of site {one.site} lasts from {one.start_s:g} to {one.end_s:g} s; "
-            "it must start at 0 or later and end after that"
+            f"a disturbance must start at 0 s or later and end after its start (got {one.start_s:g} to {one.end_s:g} s"
+            f" for worker {one.worker})"
         )
     if isinstance(one, SlowDown):
         if not 0 <= one.speed < np.inf or (one.speed == 0 and one.end_s == np.inf):
             raise BadInput(
-                f"site {one.site} runs at {one.speed:g} of its speed from {one.start_s:g} s; a speed is finite, from 0 "
-                "up, and 0 only until some time"
+                f"the speed of a worker must be finite and above 0, or 0 with an end (got {one.speed:g} for worker"
+                f" {one.worker} from {one.start_s:g} s)"
             )
     elif not (one.burst_s > 0 and one.sleep_s + one.wait_s > 0 and min(one.sleep_s, one.wait_s) >= 0):
         raise BadInput(
-            f"the external load of site {one.site} takes {one.burst_s:g} s after {one.sleep_s:g} s of sleep and "
-            f"{one.wait_s:g} s of waiting; the burst must be above 0, and the others together"
+            f"external load needs a burst above 0 s, and a sleep or wait above 0 s (got {one.burst_s:g},"
+            f" {one.sleep_s:g} and {one.wait_s:g} s for worker {one.worker})"
         )

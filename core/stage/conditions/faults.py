@@ -1,13 +1,13 @@
-"""A fault schedule: what goes wrong at which site and when, as a JSON document that is stored with a run.
+"""Fault schedule: loads, slowdowns, pauses and crashes of workers, as JSON.
 
     {"schema": "adapt.faults/1", "detection_s": 0.5, "faults": [
-      {"kind": "load", "site": 1, "start_s": 2, "end_s": 4},
-      {"kind": "crash", "site": 3, "at_s": 5, "back_s": 12},
-      {"kind": "slow", "site": 1, "start_s": 6, "end_s": 8, "speed": 0.5},
-      {"kind": "pause", "site": 0, "start_s": 7, "end_s": 7.5}]}
+      {"kind": "load", "worker": 1, "start_s": 2, "end_s": 4},
+      {"kind": "crash", "worker": 3, "at_s": 5, "back_s": 12},
+      {"kind": "slow", "worker": 1, "start_s": 6, "end_s": 8, "speed": 0.5},
+      {"kind": "pause", "worker": 0, "start_s": 7, "end_s": 7.5}]}
 
-Faults stand in the order of their times, and those of one site do not overlap. A load takes also `burst_s`, `sleep_s`
-and `wait_s`; a load or slow-down without an end, and a crash without a way back, last for ever.
+Faults are sorted by time, and those of one worker must not overlap. A load also takes `burst_s`, `sleep_s` and
+`wait_s`. A load or slowdown without `end_s`, and a crash without `back_s`, lasts to the end.
 """
 
 import json
@@ -17,20 +17,20 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from adapt.core.errors import BadInput, near_miss
+from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.stage.conditions.disturbances import BURST_S, SLEEP_S, WAIT_S, ExternalLoad, SlowDown
 
 SCHEMA = "adapt.faults/1"
 
 DETECTION_S = 0.5
-"""How long after a crash the controller takes a site for dead, if nothing else is said."""
+"""Default failure detection timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A site dies, with all that is in its memory and on its disk; it may come back, with nothing."""
+    """A crash: the worker loses memory and disk; it may restart empty."""
 
-    site: int
+    worker: int
     at_s: float
     back_s: float = math.inf
 
@@ -40,11 +40,11 @@ Fault: TypeAlias = ExternalLoad | SlowDown | Crash
 
 @dataclass(frozen=True, slots=True)
 class FaultSchedule:
-    """Faults in the order of their times.
+    """Faults sorted by time.
 
     Attributes:
-        faults: What goes wrong.
-        detection_s: The controller takes a site for dead when it has not heard from it for so long.
+        faults: The faults.
+        detection_s: Failure detection timeout: the controller declares a silent worker dead after it.
     """
 
     faults: tuple[Fault, ...] = ()
@@ -52,75 +52,73 @@ class FaultSchedule:
 
     @property
     def disturbances(self) -> tuple[ExternalLoad | SlowDown, ...]:
-        """What takes CPU from sites that live."""
+        """Loads, slowdowns and pauses."""
         return tuple(one for one in self.faults if not isinstance(one, Crash))
 
     @property
     def crashes(self) -> tuple[Crash, ...]:
-        """What kills sites."""
+        """Crashes of workers."""
         return tuple(one for one in self.faults if isinstance(one, Crash))
 
     def document(self) -> dict[str, Any]:
-        """The schedule as plain data, with every field that has a value."""
+        """The schedule as JSON data, with every field that has a value."""
         return {"schema": SCHEMA, "detection_s": self.detection_s, "faults": [_entry(one) for one in self.faults]}
 
     def canonical(self) -> str:
-        """The one text of this schedule: sorted fields, no spaces, all defaults written out."""
+        """Canonical JSON text: sorted fields, no spaces, all defaults written out."""
         return json.dumps(self.document(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
-    def check(self, sites: int, disturbances: Sequence[ExternalLoad | SlowDown] = ()) -> None:
-        """See whether a stage can have these faults, beside disturbances that it has anyway.
+    def check(self, workers: int, disturbances: Sequence[ExternalLoad | SlowDown] = ()) -> None:
+        """Check the schedule against a stage and its other disturbances.
 
         Raises:
-            BadInput: a fault is of no site, or at some time no site is alive.
+            BadInput: A fault names an unknown worker, all workers are dead at once, or a crash overlaps a disturbance.
         """
         for index, fault in enumerate(self.faults):
-            if not 0 <= fault.site < sites:
-                raise BadInput(
-                    f"faults[{index}].site is {fault.site}, but sites run from 0 to {sites - 1}; name one of them"
-                )
+            if not 0 <= fault.worker < workers:
+                raise BadInput(f"faults[{index}].worker must be from 0 to {workers - 1} (got {fault.worker})")
         for index, fault in enumerate(self.faults):
             if isinstance(fault, Crash):
-                dead = {one.site for one in self.crashes if one.at_s <= fault.at_s < one.back_s}
-                if len(dead) == sites:
+                dead = {one.worker for one in self.crashes if one.at_s <= fault.at_s < one.back_s}
+                if len(dead) == workers:
                     raise BadInput(
-                        f"faults[{index}] kills the last of {sites} sites at {fault.at_s:g} s; let one of them be back "
-                        "before, with back_s"
+                        f"faults[{index}] crashes the last of {workers} workers at {fault.at_s:g} s; restart one"
+                        f" earlier with back_s"
                     )
                 for other in disturbances:
-                    if other.site == fault.site and other.start_s < fault.back_s and fault.at_s < other.end_s:
+                    if other.worker == fault.worker and other.start_s < fault.back_s and fault.at_s < other.end_s:
                         raise BadInput(
-                            f"faults[{index}] kills site {fault.site} at {fault.at_s:g} s, while it is disturbed from "
-                            f"{other.start_s:g} to {other.end_s:g} s; let one end where the other starts"
+                            f"faults[{index}] crashes worker {fault.worker} at {fault.at_s:g} s, during its disturbance"
+                            f" from {other.start_s:g} to {other.end_s:g} s; they must not overlap"
                         )
 
 
 def parse_faults(text: str | bytes) -> FaultSchedule:
-    """Read a fault schedule.
+    """Parse a fault schedule.
 
     Args:
-        text: The JSON document, in UTF-8 if it is bytes.
+        text: The JSON document; bytes are UTF-8.
 
     Raises:
-        BadInput: it is not such a document; the sentence names the entry and its field.
+        BadInput: The document is malformed; the message names the entry and its field.
     """
     try:
         document = json.loads(text, object_pairs_hook=_without_doubles)
     except UnicodeDecodeError as error:
         raise BadInput(f"the fault schedule is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except RecursionError as error:
-        raise BadInput("the fault schedule is nested too deeply; it is an object with a list of faults") from error
+        raise BadInput("the fault schedule is nested too deeply; it must be an object with a list of faults") from error
     except ValueError as error:
-        raise BadInput(f"the fault schedule is not JSON: {error}; mend it there") from error
+        raise BadInput(f"the fault schedule is not JSON: {error}") from error
     where = "the fault schedule"
     fields = _fields(document, where, needed=("schema", "faults"), known=("schema", "detection_s", "faults"))
     if fields["schema"] != SCHEMA:
-        raise BadInput(f"the fault schedule's schema is {_shown(fields['schema'])}; this program reads {SCHEMA!r}")
+        raise BadInput(f"the fault schedule's schema must be {SCHEMA!r} (got {_shown(fields['schema'])})")
     detection_s = _number(fields, "detection_s", where, DETECTION_S)
     if detection_s <= 0:
-        raise BadInput(f"detection_s of the fault schedule is {detection_s:g}; a crash is detected after more than 0 s")
+        raise BadInput(f"detection_s of the fault schedule must be above 0 (got {detection_s:g})")
     if not isinstance(fields["faults"], list):
-        raise BadInput(f"faults of the fault schedule is {_shown(fields['faults'])}; give a list of faults")
+        raise BadInput(f"faults of the fault schedule must be a list (got {_shown(fields['faults'])})")
     faults = tuple(_fault(entry, f"faults[{index}]") for index, entry in enumerate(fields["faults"]))
     _check_times(faults)
     return FaultSchedule(faults, detection_s)
@@ -132,49 +130,48 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "pause": (("start_s", "end_s"), ()),
     "load": (("start_s",), ("end_s", "burst_s", "sleep_s", "wait_s")),
 }
-"""Of every kind, the fields that it needs beside its site and those that it may have."""
+"""Required and optional fields of each kind, besides `worker`."""
 
 
 def _fault(entry: object, where: str) -> Fault:
     if not isinstance(entry, dict):
-        raise BadInput(f"{where} is {_shown(entry)}; give an object with kind and site")
+        raise BadInput(f"{where} must be an object with kind and worker (got {_shown(entry)})")
     kind = entry.get("kind")
     if kind not in list(KINDS):
-        hint = near_miss(kind, KINDS) if isinstance(kind, str) else ""
-        what = f"{where}.kind is {_shown(kind)}" if "kind" in entry else f"{where} has no kind"
-        raise BadInput(f"{what}; give one of {', '.join(KINDS)}{hint}")
+        what = f"{where}.kind {_shown(kind)} does not exist" if "kind" in entry else f"{where} has no kind"
+        raise BadInput(f"{what}{did_you_mean(str(kind), KINDS)}")
     needed, further = KINDS[str(kind)]
-    fields = _fields(entry, where, ("kind", "site", *needed), ("kind", "site", *needed, *further))
-    site = fields["site"]
-    if isinstance(site, bool) or not isinstance(site, int) or site < 0:
-        raise BadInput(f"{where}.site is {_shown(site)}; give the number of a site, from 0")
+    fields = _fields(entry, where, ("kind", "worker", *needed), ("kind", "worker", *needed, *further))
+    worker = fields["worker"]
+    if isinstance(worker, bool) or not isinstance(worker, int) or worker < 0:
+        raise BadInput(f"{where}.worker must be an integer of at least 0 (got {_shown(worker)})")
     first, last = ("at_s", "back_s") if kind == "crash" else ("start_s", "end_s")
     start_s, end_s = _number(fields, first, where), _number(fields, last, where, math.inf)
     if end_s <= start_s:
-        raise BadInput(f"{where}.{last} is {end_s:g}, not after {first} {start_s:g}; give a later time")
+        raise BadInput(f"{where}.{last} must be after {first} {start_s:g} (got {end_s:g})")
     match kind:
         case "crash":
-            return Crash(site, start_s, end_s)
+            return Crash(worker, start_s, end_s)
         case "slow":
             speed = _number(fields, "speed", where)
             if speed == 0:
-                raise BadInput(f"{where}.speed is 0; give a speed above 0, or kind pause with an end")
-            return SlowDown(site, start_s, end_s, speed)
+                raise BadInput(f"{where}.speed must be above 0 (got 0); use kind pause")
+            return SlowDown(worker, start_s, end_s, speed)
         case "pause":
-            return SlowDown(site, start_s, end_s, 0.0)
+            return SlowDown(worker, start_s, end_s, 0.0)
         case _:
             burst_s = _number(fields, "burst_s", where, BURST_S)
             sleep_s, wait_s = _number(fields, "sleep_s", where, SLEEP_S), _number(fields, "wait_s", where, WAIT_S)
             if burst_s == 0 or sleep_s + wait_s == 0:
                 raise BadInput(
-                    f"{where} works for burst_s {burst_s:g} after sleep_s {sleep_s:g} and wait_s {wait_s:g}; give a "
-                    "burst above 0, and a sleep or a wait above 0"
+                    f"{where} needs burst_s above 0, and sleep_s or wait_s above 0 (got {burst_s:g}, {sleep_s:g} and"
+                    f" {wait_s:g})"
                 )
-            return ExternalLoad(site, start_s, end_s, burst_s, sleep_s, wait_s)
+            return ExternalLoad(worker, start_s, end_s, burst_s, sleep_s, wait_s)
 
 
 def _entry(fault: Fault) -> dict[str, Any]:
-    """A fault as plain data; what lasts for ever has no end."""
+    """A fault as JSON data; an infinite end is omitted."""
     fields = asdict(fault)
     match fault:
         case Crash():
@@ -186,7 +183,7 @@ def _entry(fault: Fault) -> dict[str, Any]:
             kind = "slow"
         case _:
             kind = "load"
-    fields = {"site": fault.site, "kind": kind, **fields}
+    fields = {"worker": fault.worker, "kind": kind, **fields}
     return {name: value for name, value in fields.items() if value != math.inf}
 
 
@@ -199,19 +196,19 @@ def _check_times(faults: Sequence[Fault]) -> None:
     for index, (before, after) in enumerate(pairwise(starts), start=1):
         if after < before:
             raise BadInput(
-                f"faults[{index}] starts at {after:g} s, before faults[{index - 1}] at {before:g} s; put them in the "
-                "order of their times"
+                f"faults[{index}] starts at {after:g} s, before faults[{index - 1}] at {before:g} s; sort faults by"
+                f" time"
             )
     latest: dict[int, int] = {}
     for index, fault in enumerate(faults):
-        before_it = latest.get(fault.site)
+        before_it = latest.get(fault.worker)
         if before_it is not None and starts[index] < (ends := _times(faults[before_it])[1]):
-            until = f"until {ends:g} s" if ends < math.inf else "for ever"
+            until = f"until {ends:g} s" if ends < math.inf else "to the end"
             raise BadInput(
-                f"faults[{index}] starts at {starts[index]:g} s, but faults[{before_it}] of the same site {fault.site} "
-                f"lasts {until}; let one end where the next starts"
+                f"faults[{index}] starts at {starts[index]:g} s, but faults[{before_it}] of the same worker"
+                f" {fault.worker} lasts {until}; faults of a worker must not overlap"
             )
-        latest[fault.site] = index
+        latest[fault.worker] = index
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -225,18 +222,18 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _fields(entry: object, where: str, needed: Sequence[str], known: Sequence[str]) -> dict[str, Any]:
     if not isinstance(entry, dict):
-        raise BadInput(f"{where} is {_shown(entry)}; give an object with {', '.join(needed)}")
+        raise BadInput(f"{where} must be an object with {', '.join(needed)} (got {_shown(entry)})")
     for name in entry:
         if name not in known:
-            raise BadInput(f"{where} has a field {name!r}; leave it out, known are {', '.join(known)}")
+            raise BadInput(f"{where}: field {name!r} does not exist{did_you_mean(name, known)}")
     for name in needed:
         if name not in entry:
-            raise BadInput(f"{where} has no {name}; add it")
+            raise BadInput(f"{where} needs a field {name}")
     return entry
 
 
 def _number(fields: Mapping[str, Any], name: str, where: str, otherwise: float | None = None) -> float:
-    """A field that is a finite number from 0 up."""
+    """A field that must be a finite number of at least 0."""
     if name not in fields and otherwise is not None:
         return otherwise
     value = fields[name]
@@ -247,11 +244,11 @@ def _number(fields: Mapping[str, Any], name: str, where: str, otherwise: float |
         except OverflowError:
             number = math.inf
     if not 0 <= number < math.inf:
-        raise BadInput(f"{where}.{name} is {_shown(value)}; give a finite number from 0 up")
+        raise BadInput(f"{where}.{name} must be a finite number of at least 0 (got {_shown(value)})")
     return number + 0.0  # no negative zero
 
 
 def _shown(value: object) -> str:
-    """A value as JSON, cut short."""
+    """A value as JSON, truncated."""
     text = json.dumps(value)
     return text if len(text) <= 40 else text[:37] + "..."

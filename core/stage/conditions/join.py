@@ -1,9 +1,8 @@
-"""A windowed equi-join as the operator of a stage: what it is, and what is known of the rows that may still match.
+"""A windowed equi-join as the operator of a stage.
 
-Tuples of two sides are joined on their group if they are at most a window apart. Whoever is processed later finds the
-other, so that every order of processing gives the same answers. A tuple is kept as long as one that is still to come
-may match it: rows come in the order of time, so that nothing later than the oldest row that waits is needed than what
-is a window before it.
+Tuples of two sides are joined on their group if they are at most a window apart. The tuple that is processed later
+finds the other, so every processing order gives the same matches. Rows arrive in time order, so a tuple is dropped once
+it is more than a window older than the oldest row that waits.
 
 Source: ESJ, adaptive workload.
 """
@@ -21,22 +20,22 @@ from adapt.core.stage.records.codes import NONE, SERVING
 from adapt.core.stage.records.tuples import JOINED
 
 NEITHER = -1
-"""The side of a tuple that matches none, such as one without a key."""
+"""The side of a tuple without matches, such as one without a key."""
 
 LEAST_ROWS = 1024
-"""There is place for so many, at least."""
+"""Smallest capacity of the table of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Tuples of one group and of different sides match if they are at most a window apart.
+    """A windowed equi-join on the group.
 
     Attributes:
-        window: How far apart, both ends included, in the unit of `Chunk.times`; from 0 up.
-        match_s: CPU for each match of a tuple, beside what it costs by itself.
+        window: Largest distance of matching tuples, inclusive, in the unit of `Chunk.times`; at least 0.
+        match_s: CPU seconds per match, on top of the tuple's own cost.
 
     Raises:
-        UsageError: a number is out of its range.
+        UsageError: A number is out of range.
     """
 
     window: int
@@ -44,26 +43,26 @@ class Join:
 
     def __post_init__(self) -> None:
         if self.window < 0:
-            raise UsageError(f"tuples cannot be {self.window} apart; give a join a window from 0 up")
+            raise UsageError(f"the join window must be at least 0 (got {self.window})")
         if not 0 <= self.match_s < np.inf:
-            raise UsageError(f"a match cannot cost {self.match_s:g} s; give a time from 0 up")
+            raise UsageError(f"the CPU time per match must be finite and at least 0 (got {self.match_s:g} s)")
 
 
 class SerialJoin:
-    """Counts the matches of a stream in the order of time: of each tuple with those before it, in O(1)."""
+    """Counts the matches of each tuple with earlier ones, in O(1)."""
 
     def __init__(self, join: Join, groups: int) -> None:
-        """Nothing was read."""
+        """Start with an empty window."""
         self._window = join.window
         self._live: NDArray[np.int64] = np.zeros(2 * groups, np.int64)
         self._times: NDArray[np.int64] = np.empty(0, np.int64)
         self._lists: NDArray[np.int64] = np.empty(0, np.int64)
 
     def matches(self, chunk: Chunk) -> NDArray[np.int64]:
-        """The matches of each tuple of the next chunk, which says sides and times, shape (rows,).
+        """Matches of each tuple of the next chunk, shape (rows,).
 
         Raises:
-            BadInput: a side or a time cannot be.
+            BadInput: Sides or times are missing or invalid.
         """
         times, lists = _checked(chunk, int(self._times[-1]) if len(self._times) else None)
         before = len(self._times)
@@ -75,10 +74,10 @@ class SerialJoin:
 
 
 class JoinedRows:
-    """The rows of a stage that joins, from the oldest that may still match to the last that was read, by their rank."""
+    """Rows of a join that may still match, by rank."""
 
     def __init__(self, join: Join, arrays: Arrays) -> None:
-        """Nothing was read."""
+        """Start with an empty window."""
         self._join = join
         self._arrays = arrays
         self._serial = SerialJoin(join, int(arrays.world["groups"]))
@@ -86,10 +85,10 @@ class JoinedRows:
         self._last = 0
 
     def read(self, chunk: Chunk) -> None:
-        """Rows that come after those that were read; those that nothing matches any more are forgotten.
+        """Append rows, and drop those that cannot match any more.
 
         Raises:
-            BadInput: they do not say sides and times, or these cannot be.
+            BadInput: Sides or times are missing or invalid.
         """
         matches = self._serial.matches(chunk)
         times, lists = _checked(chunk, None)
@@ -109,38 +108,38 @@ class JoinedRows:
         self._last = int(times[-1]) if len(times) else self._last
 
     def match_s(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """CPU for the matches that rows have with those before them, if all are there; of rows that are not forgotten.
+        """CPU seconds for the matches of rows with earlier rows.
 
         Args:
-            numbers: Their ranks, shape (rows,).
+            numbers: Ranks of rows that are still kept, shape (rows,).
         """
         known = self._arrays["joined"]["matches"][numbers - int(self._arrays.world["joined_first"])]
         return np.asarray(known * self._join.match_s, np.float64)
 
     def held(self, groups: NDArray[np.int64]) -> int:
-        """Tuples of some groups that were processed and may still match: the state of the join."""
+        """Join state of these groups: processed tuples that may still match."""
         newest, first = self._arrays["newest"].view(np.int64), int(self._arrays.world["joined_first"])
         return int(_count_held(newest, self._arrays["joined"], np.ascontiguousarray(groups), first, self._earliest()))
 
     def _earliest(self) -> int:
-        """The time before which nothing is needed: a window before the oldest row that is not processed."""
+        """Time before which rows are not needed: a window before the oldest unprocessed row."""
         oldest = self._oldest()
         known, first = self._arrays["joined"]["time"], int(self._arrays.world["joined_first"])
         return (self._last if oldest >= self._read else int(known[oldest - first])) - self._join.window
 
     def _oldest(self) -> int:
-        """The least rank of a row that is not processed."""
+        """Smallest rank of an unprocessed row."""
         producers, rows = self._arrays["producer"], self._arrays["row"]
         unread = producers["row"][producers["row"] < producers["rows_end"]]
         waiting = [rows["number"][unread], self._in_pools(), self._in_connections()]
-        sites = self._arrays["site"]
-        waiting.append(sites["number"][sites["doing"] == SERVING])
+        workers = self._arrays["worker"]
+        waiting.append(workers["number"][workers["doing"] == SERVING])
         return min((int(numbers.min()) for numbers in waiting if len(numbers)), default=self._read)
 
     def _in_pools(self) -> NDArray[np.int64]:
-        """The first of each flow, which is its oldest."""
+        """The oldest row of each flow."""
         world = self._arrays.world
-        heads = self._arrays["flow"]["head"].reshape(int(world["sites"]), int(world["partitions"]))
+        heads = self._arrays["flow"]["head"].reshape(int(world["workers"]), int(world["partitions"]))
         producers, partitions = np.nonzero(heads != NONE)
         places = producers * int(world["places"]) + heads[producers, partitions]
         return np.asarray(self._arrays["pooled"]["number"][places])
@@ -153,16 +152,16 @@ class JoinedRows:
 
 
 def _checked(chunk: Chunk, last: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Times, and the list of each row: that of its group and side, or none."""
+    """Times, and the list of each row by group and side, or `NONE`."""
     if chunk.sides is None or chunk.times is None or not len(chunk.sides) == len(chunk.times) == len(chunk.groups):
-        raise BadInput("a stage that joins is given rows without sides or times; give one of each for every row")
+        raise BadInput("a join needs a side and a time for every row")
     if chunk.numbers is not None:
-        raise BadInput("rows that are joined are called by their rank; leave their numbers away")
+        raise BadInput("rows of a join are numbered by rank; omit `numbers`")
     sides, times = np.asarray(chunk.sides, np.int64), np.asarray(chunk.times, np.int64)
     if len(sides) and not NEITHER <= sides.min() <= sides.max() <= 1:
-        raise BadInput(f"a join has sides 0 and 1, and {NEITHER} for neither; there is a row of side {sides.max()}")
+        raise BadInput(f"a join has sides 0 and 1, and {NEITHER} for neither (got {sides.max()})")
     if (np.diff(times) < 0).any() or (last is not None and len(times) and times[0] < last):
-        raise BadInput("a row to be joined is before the one ahead of it; sort by time")
+        raise BadInput("a row of a join is before its predecessor; sort by time")
     return times, np.where(sides < 0, NONE, 2 * np.asarray(chunk.groups, np.int64) + sides)
 
 
@@ -175,7 +174,7 @@ def _count_in_order(
     live: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> int:
-    """The matches of each row from `first` on with those before it; the first row that is not a window past."""
+    """Matches of each row from `first` on with earlier rows; returns the first row still in the window."""
     passed = 0
     for row in range(first, len(times)):
         while times[passed] < times[row] - window:
@@ -193,7 +192,7 @@ def _count_in_order(
 def _count_held(
     newest: NDArray[np.int64], joined: Records, groups: NDArray[np.int64], first: int, earliest: int
 ) -> int:
-    """Rows in the lists of some groups, from a time on."""
+    """Rows of these groups from a time on."""
     held = 0
     for group in groups:
         for side in range(2):

@@ -1,49 +1,59 @@
-"""The names by which arrivals and ways of routing are chosen; light enough for `--help`."""
+"""Names of routers, arrivals, drop curves and migration modes."""
 
 from enum import StrEnum
 
 
 class Router(StrEnum):
-    """How a producer's tuples find their consumer."""
+    """How tuples are routed from producers to consumers."""
 
     EXCHANGE = "exchange"
-    """By content, one queue a connection: a producer that meets a full one waits, whatever room the others have."""
+    """By content, with a queue per connection: a full one blocks the producer."""
 
     RIVER = "river"
-    """To any consumer, drawn by the room in its connection: what content-insensitive routing could reach."""
+    """To any consumer, drawn by the free space of its connection: an upper bound for content-insensitive routing."""
 
     FLUX = "flux"
-    """By content, from a buffer that all partitions share: tuples for slow consumers wait, the others go on."""
+    """By content, from a buffer shared by all partitions: tuples for slow consumers wait without blocking others."""
 
 
 class Arrivals(StrEnum):
-    """When the rows of a trace arrive."""
+    """When rows of a trace arrive."""
 
     TRACE = "trace"
-    """By their times."""
+    """By their timestamps."""
 
     SATURATE = "saturate"
-    """As soon as there is room for them."""
+    """As fast as producers accept them."""
 
 
-class SheddingForm(StrEnum):
-    """How a shed factor rises from its threshold to a full worker."""
+class DropCurve(StrEnum):
+    """Shape of the drop probability between the threshold and a full worker."""
 
     LINEAR = "linear"
     QUADRATIC = "quadratic"
 
 
+class Producers(StrEnum):
+    """How rows are assigned to producers."""
+
+    ROW = "row"
+    """By the hash of the row's number."""
+
+    STREAM = "stream"
+    """By the hash of the row's stream."""
+
+
 class Migrating(StrEnum):
-    """How the partitions of a scale step move."""
+    """How partitions move in a rescale."""
 
     ALL = "all"
     """All at once."""
 
     BATCHED = "batched"
-    """In portions, one after the other."""
+    """In batches, one after the other."""
 
     ONE = "one"
     """One at a time."""
 
     HOTTEST = "hottest"
-    """In portions, the heaviest partitions first."""
+    """In batches, the hottest partitions first."""

@@ -1,4 +1,4 @@
-"""What a simulated stage is made of; the defaults are those of the Flux paper."""
+"""Settings of a simulated stage; defaults of the Flux paper."""
 
 from dataclasses import dataclass, field
 
@@ -15,19 +15,19 @@ PACKET_TUPLES = 12
 """Tuples of 80 bytes in a packet of 1 KB."""
 
 
-MOST_SITES = 4096
-"""Every producer is connected to every site, so that a stage of more does not fit in memory."""
+MOST_WORKERS = 4096
+"""Upper limit: every producer connects to every worker, so memory grows with the square."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Between producers and consumers, and between sites that hand over state.
+    """Network between producers and workers, and between workers.
 
     Attributes:
-        latency_s: A packet is on its way so long.
-        connection_tuples: K, what a connection holds, on its way or waiting; at least a packet.
-        flow_bits_per_s: The most that one hand-over of state gets.
-        state_bits_per_s: What all of them get together.
+        latency_s: One-way network latency.
+        connection_tuples: K, the credits of a connection: tuples in flight or queued; at least a packet.
+        flow_bits_per_s: Bandwidth of one state transfer.
+        state_bits_per_s: Bandwidth of all state transfers together.
     """
 
     latency_s: float = 70e-6
@@ -38,25 +38,24 @@ class Network:
     def __post_init__(self) -> None:
         if self.connection_tuples < PACKET_TUPLES:
             raise UsageError(
-                f"a connection of {self.connection_tuples} tuples is smaller than a packet; "
-                f"give it {PACKET_TUPLES} or more"
+                f"a connection must buffer at least one packet, {PACKET_TUPLES} tuples (got {self.connection_tuples})"
             )
         if not 0 <= self.latency_s < np.inf:
-            raise UsageError(f"a packet cannot take {self.latency_s:g} s; give a latency from 0 up")
+            raise UsageError(f"the network latency must be finite and at least 0 (got {self.latency_s:g} s)")
         if not min(self.flow_bits_per_s, self.state_bits_per_s) > 0:
-            raise UsageError("state cannot move at 0 bits/s; give the network a bandwidth above 0")
+            raise UsageError("the bandwidth for state must be above 0 (got 0 bits/s)")
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """CPU seconds, and the size of a tuple.
+    """CPU costs and the size of a tuple.
 
     Attributes:
-        service_s: To process a tuple, the mean of a normal distribution.
-        service_sd_s: Its standard deviation.
-        produce_s: To make a tuple, at the producer's site.
-        marshal_s: To take out or put in the state of a partition, for each tuple of its history.
-        tuple_bytes: The size of a tuple, and of its trace in the state.
+        service_s: Mean CPU seconds to process a tuple (normal distribution).
+        service_sd_s: Standard deviation of the same.
+        produce_s: CPU seconds to produce a tuple, on the producer's worker.
+        marshal_s: CPU seconds to serialize or deserialize a tuple of state.
+        tuple_bytes: Size of a tuple, as input and in the state.
     """
 
     service_s: float = 45e-6
@@ -67,32 +66,32 @@ class Costs:
 
     def __post_init__(self) -> None:
         if not 0 < self.service_s < np.inf:
-            raise UsageError(f"processing a tuple takes {self.service_s:g} s; it must be above 0")
+            raise UsageError(f"the service time must be above 0 (got {self.service_s:g} s)")
         if not (min(self.service_sd_s, self.produce_s, self.marshal_s) >= 0 and self.tuple_bytes > 0):
-            raise UsageError("a cost is negative, or a tuple has no bytes; give costs from 0 and bytes from 1 up")
+            raise UsageError("costs must be at least 0, and the tuple size at least 1 B")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageSettings:
-    """A partitioned stateful operator over sites, each with a producer and a consumer.
+    """A partitioned stateful operator; every worker has a producer and a consumer.
 
     Attributes:
-        sites: n, at least 2.
-        owners: The site of each partition at the start, shape (partitions,).
+        workers: n, at least 2.
+        owners: The worker of each partition at the start, shape (partitions,).
         partition_of: The partition of each group, shape (groups,).
         router: How tuples find their consumer.
-        buffer_tuples: B, the tuples that a producer may hold back. Exchange and River hold one.
+        buffer_tuples: B, the tuples that a producer buffers. Exchange and River buffer one.
         network: Latency, credits and bandwidth.
-        costs: CPU seconds.
-        state_tuples: History of each partition that moves with it, shape (partitions,) or one number for all.
-        window: Last values of each group over which answers are computed; 0 computes none.
-        disturbances: What takes CPU from sites.
+        costs: CPU costs.
+        state_tuples: State of each partition in tuples, shape (partitions,) or one number for all.
+        window: Last values per group to aggregate; 0, no answers.
+        disturbances: External loads and slowdowns of workers.
         seed: Random seed of service times, drawn tuples and shedding.
-        overload: How workers shed input; None, they take all, and what they cannot do holds producers back.
-        join: What is joined on groups; what it holds of a partition is the state that moves. None, nothing is.
+        overload: Load shedding; None, off: overload leads to backpressure.
+        join: The join on groups, whose window is the state that moves; None, no join.
     """
 
-    sites: int
+    workers: int
     owners: NDArray[np.int32]
     partition_of: NDArray[np.int32]
     router: Router = Router.FLUX
@@ -107,63 +106,63 @@ class StageSettings:
     join: Join | None = None
 
     def __post_init__(self) -> None:
-        check_sites(self.sites)
+        check_workers(self.workers)
         if self.buffer_tuples < 1:
-            raise UsageError(f"a producer cannot work with a buffer of {self.buffer_tuples} tuples; give it 1 or more")
+            raise UsageError(f"the buffer must hold at least 1 tuple (got {self.buffer_tuples})")
         if self.window < 0:
-            raise UsageError(f"a window of {self.window} values is not one; give 1 or more, or 0 for no answers")
+            raise UsageError(f"the window must be at least 0 (got {self.window})")
         if self.join is not None and (self.window or self.router is Router.RIVER):
-            raise UsageError("a join has its own window, and tuples find their site by content; use Flux or Exchange")
+            raise UsageError(
+                "a join has its own window and routes by content; use router flux or exchange, and window 0"
+            )
         if len(self.owners) == 0 or len(self.partition_of) == 0:
             raise BadInput("a stage needs at least one partition and one group")
-        if not 0 <= self.owners.min() <= self.owners.max() < self.sites:
+        if not 0 <= self.owners.min() <= self.owners.max() < self.workers:
             raise BadInput(
-                f"partitions belong to sites {self.owners.min()} to {self.owners.max()}, but sites run from 0 to "
-                f"{self.sites - 1}; give the stage as many sites as the plan has channels"
+                f"owners of partitions must be from 0 to {self.workers - 1} (got {self.owners.min()} to"
+                f" {self.owners.max()}); the stage needs as many workers as the plan has channels"
             )
         if not 0 <= self.partition_of.min() <= self.partition_of.max() < len(self.owners):
             raise BadInput(
-                f"groups belong to partitions {self.partition_of.min()} to {self.partition_of.max()}, but partitions "
-                f"run from 0 to {len(self.owners) - 1}"
+                f"partitions of groups must be from 0 to {len(self.owners) - 1} (got {self.partition_of.min()} to"
+                f" {self.partition_of.max()})"
             )
         if np.min(self.state_tuples) < 0 or np.shape(self.state_tuples) not in ((), self.owners.shape):
             raise BadInput(
-                f"the state of {len(self.owners)} partitions is given as {np.size(self.state_tuples)} sizes from "
-                f"{np.min(self.state_tuples)} up; give one for all or one for each, from 0 up"
+                f"state_tuples takes one size of at least 0, or one per partition (got {np.size(self.state_tuples)}"
+                f" from {np.min(self.state_tuples)} for {len(self.owners)} partitions)"
             )
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """Number of partitions."""
         return len(self.owners)
 
     @property
     def held_tuples(self) -> int:
-        """What a producer may hold back with its router."""
+        """Tuples that a producer buffers with this router."""
         return self.buffer_tuples if self.router is Router.FLUX else 1
 
     def state_sizes(self) -> NDArray[np.int64]:
-        """The history of each partition in tuples, shape (partitions,)."""
+        """State of each partition in tuples, shape (partitions,)."""
         return np.broadcast_to(np.asarray(self.state_tuples, np.int64), self.owners.shape)
 
 
-def check_sites(sites: int) -> None:
-    """Whether a stage can have so many sites.
+def check_workers(workers: int) -> None:
+    """Check the number of workers.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: It is out of range.
     """
-    if sites < 2:
-        raise UsageError(f"a stage of {sites} sites has nothing to balance; give it 2 or more")
-    if sites > MOST_SITES:
-        raise UsageError(f"a stage of {sites:,} sites is more than the {MOST_SITES:,} there may be")
+    if not 2 <= workers <= MOST_WORKERS:
+        raise UsageError(f"a stage needs 2 to {MOST_WORKERS:,} workers (got {workers:,})")
 
 
-def even_owners(sites: int, partitions_a_site: int) -> NDArray[np.int32]:
-    """As many partitions on every site, the first ones on the first site; shape (partitions,)."""
-    return np.repeat(np.arange(sites, dtype=np.int32), partitions_a_site)
+def even_owners(workers: int, partitions_per_worker: int) -> NDArray[np.int32]:
+    """Equally many partitions per worker, in order; shape (partitions,)."""
+    return np.repeat(np.arange(workers, dtype=np.int32), partitions_per_worker)
 
 
 def even_groups(groups: int, partitions: int) -> NDArray[np.int32]:
-    """The partition of each group where they take turns; shape (groups,)."""
+    """The partition of each group, round-robin; shape (groups,)."""
     return np.asarray(np.arange(groups) % partitions, np.int32)

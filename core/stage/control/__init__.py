@@ -1,1 +1,1 @@
-"""Controllers of a stage at work: rebalancing, scaling, shedding, recovery."""
+"""Controllers of a stage: rebalancing, scaling, shedding and recovery."""

@@ -1,4 +1,4 @@
-"""What a controller adapts: a stage, or two stages in a row whose sites it sees as one."""
+"""Target of a controller: one stage, or two stages in a row."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,62 +14,62 @@ from adapt.core.stage.movement.protocol import Movement
 
 
 class Adapted(Protocol):
-    """Sites that report, and partitions that move between them."""
+    """Workers that report statistics, and partitions that move between them."""
 
     @property
-    def sites(self) -> int:
-        """n."""
+    def workers(self) -> int:
+        """Number of workers."""
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
 
     @property
     def message_s(self) -> float:
-        """How long a message takes."""
+        """Latency of a message."""
 
     @property
     def state_bytes(self) -> NDArray[np.int64]:
-        """The state of each partition, shape (partitions,)."""
+        """State of each partition, shape (partitions,)."""
 
     def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
+        """Run an action after a delay."""
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when a site reads its messages."""
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action when a worker next reads its messages."""
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each site has had nothing to do since the start, shape (sites,)."""
+        """Idle seconds of each worker since the start, shape (workers,)."""
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of tuples of each partition in a unit that is the same for all partitions, shape (partitions,)."""
+        """Tuple counts converted to a common unit of work, shape (partitions,)."""
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
 
     def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait."""
+        """Whether a move can start now."""
 
     def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Carry out moves, and say when all are done."""
+        """Execute moves, and call `done` when all are finished."""
 
 
 class OneStage:
-    """A stage as its controller sees it: a site is idle when its consumer waits, whatever else the CPU does."""
+    """One stage, whose workers are idle while their consumers wait."""
 
     def __init__(self, stage: Stage, movement: Movement) -> None:
-        """A stage, and what carries out moves on it."""
+        """Wrap a stage and its movement protocol."""
         self._stage = stage
-        self.sites = stage.settings.sites
+        self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
         self.state_bytes = np.asarray(stage.settings.state_sizes() * stage.settings.costs.tuple_bytes, np.int64)
         self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
@@ -78,82 +78,82 @@ class OneStage:
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return self._stage.now_s
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["processed"])
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers themselves: tuples of one stage are alike."""
+        """The counts themselves: tuples of one stage weigh the same."""
         return tuples.copy()
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["owner"])
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
 
 
 class BothStages:
-    """Two stages in a row as one controller sees them: the partitions of the first, then those of the second.
+    """Two stages in a row under a joint controller.
 
-    A site is idle when its CPU is. A tuple weighs what one of its stage has taken on average over all sites, so that a
-    partition of either stage can be exchanged for one of the other.
+    Partitions of the first stage come before those of the second. A worker is idle while its CPU is. A tuple weighs the
+    mean service time in its stage, so partitions of both stages are comparable.
     """
 
     def __init__(self, tandem: Tandem, movements: Sequence[Movement]) -> None:
-        """Two stages, and what carries out moves on each of them."""
+        """Wrap two stages and the movement protocol of each."""
         self._tandem = tandem
         self._stages = [OneStage(*one) for one in zip(tandem.stages, movements, strict=True)]
         self._firsts = len(self._stages[0].owners())
-        self.sites = self._stages[0].sites
+        self.workers = self._stages[0].workers
         self.message_s = self._stages[0].message_s
         self.after, self.idle_s = self._stages[0].after, tandem.cpu_idle_s
         self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return self._stages[0].now_s
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when both consumers of a site have read their messages."""
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action when both consumers have read their messages."""
         first, second = self._stages
-        first.when_read(site, lambda: second.when_read(site, action))
+        first.when_read(worker, lambda: second.when_read(worker, action))
 
     def processed(self) -> NDArray[np.int64]:
-        """Tuples of each partition since the start, shape (partitions,)."""
+        """Processed tuples of each partition since the start, shape (partitions,)."""
         return np.concatenate([stage.processed() for stage in self._stages])
 
     def weighed(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Nanoseconds that as many tuples take on average, shape (partitions,)."""
+        """Mean CPU nanoseconds for these tuple counts, shape (partitions,)."""
         costs = [np.rint(1e9 * cost_s) for cost_s in self._tandem.mean_costs_s()]
         return np.asarray(tuples * np.where(np.arange(len(tuples)) < self._firsts, *costs), np.int64)
 
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition, shape (partitions,)."""
+        """The worker of each partition, shape (partitions,)."""
         return np.concatenate([stage.owners() for stage in self._stages])
 
     def on_disk(self) -> NDArray[np.bool_]:
-        """Which partitions are spilled, shape (partitions,)."""
+        """Whether each partition is on disk, shape (partitions,)."""
         return np.concatenate([stage.on_disk() for stage in self._stages])
 
     def may_start(self, move: Move) -> bool:
-        """Whether a move need not wait."""
+        """Whether a move can start now."""
         stage, partition = self._found(move.partition)
         return self._stages[stage].may_start(Move(partition, move.donor, move.receiver))
 
     def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
         stage, own = self._found(partition)
         return self._stages[stage].receiver_of(own)
 
     def start(self, moves: Sequence[Move], done: Action) -> None:
-        """Carry out moves, each in its stage, and say when all are done."""
+        """Execute moves, and call `done` when all are finished."""
         parts: tuple[list[Move], list[Move]] = ([], [])
         for move in moves:
             stage, partition = self._found(move.partition)

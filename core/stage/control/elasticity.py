@@ -1,14 +1,14 @@
-"""Workers of a stage come and go: observe, decide, place, migrate, and again.
+"""Elastic workers: observe, decide, place, migrate.
 
-All sites of the stage are the pool; its workers are the first m of them. Those beyond own no partition and read no
-input: producers are read by the workers in turn. A scale step takes on the workers that it needs, builds a plan from
-what was counted up to then, moves the partitions that the plan places elsewhere by the movement protocol, portion by
-portion, and lets go of the workers that it does not need. While a step is under way nothing else is decided.
+All workers of the stage form the pool, of which the first m are active. The others own no partitions and read no input;
+the active ones read the producers' input in turn. A rescale starts the workers it needs, builds a plan from the counts
+so far, moves partitions by the movement protocol, batch by batch, and releases the workers it does not need. No other
+decision is made meanwhile.
 
-The partition is the unit: it is what is counted, what the plan places and what moves, so that routing changes for all
-its keys at once when it is restarted. A key that is to be routed by itself is a partition of its own.
+The partition is the unit of counting, placement and migration, so routing changes for all its keys at once. A key to be
+routed on its own has its own partition.
 
-Source: partitioning functions, section 4.6 (measure, analyse, plan, activate); ESJ, adaptive workload.
+Source: partitioning functions, section 4.6 (measure, analyze, plan, activate); ESJ, adaptive workload.
 """
 
 from dataclasses import dataclass, field
@@ -28,16 +28,16 @@ from adapt.core.stage.movement.protocol import Movement
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A scale step, or a plan that was built anew.
+    """A rescale, or a new plan for the same workers.
 
     Attributes:
-        decided_s: When it was decided.
-        before: Workers until then.
-        after: Workers that it leads to.
-        waited: Rows that waited then.
-        moves: What it moved.
-        done_s: When all had moved; None, they have not.
-        caught_up_s: When, after that, no more rows waited than come in a period; None, they still do.
+        decided_s: Time of the decision.
+        before: Workers before it.
+        after: Workers after it.
+        waited: Rows waiting at the decision.
+        moves: Moves of partitions.
+        done_s: Time when all had moved; None, not yet.
+        caught_up_s: Time after that when no more rows waited than arrive in a period; None, not yet.
     """
 
     decided_s: float
@@ -50,13 +50,13 @@ class Step:
 
 
 class Elasticity:
-    """Scales a stage from the moment it is made."""
+    """Scales a stage out and in."""
 
     def __init__(self, stage: Stage, movement: Movement, scaling: Scaling) -> None:
-        """The first period begins now.
+        """Begin the first period.
 
         Args:
-            stage: To which rows come; its partitions are where the placement has them for `scaler.least` workers.
+            stage: A stage fed by rows, with partitions placed on `scaler.least` workers.
         """
         self._stage = stage
         self._movement = movement
@@ -66,13 +66,13 @@ class Elasticity:
         movement.on_moved = self._held.move
         self.workers = scaling.scaler.least
         self.sizes: list[tuple[float, int]] = [(stage.now_s, self.workers)]
-        """From when on there were how many workers."""
+        """Times and numbers of active workers."""
         self.steps: list[Step] = []
         self._sheddings = Sheddings(stage, self._held.held_s, scaling.period_s)
         self._waiting = Waiting(stage.now_s)
         self._moving = False
         self._idle_s = stage.idle_s()
-        self._processed = stage.arrays["site"]["processed"].copy()
+        self._processed = stage.arrays["worker"]["processed"].copy()
         self._arrivals: list[tuple[float, int]] = [(stage.now_s, 0)]
         self._share_input()
         stage.after(scaling.period_s, self._observe)
@@ -93,9 +93,9 @@ class Elasticity:
         taken = self._intake.take()
         self._scaling.placement.count(taken.partitions, taken.cost_s, taken.times_s)
         cost_s = np.where(taken.cost_s < 0, stage.settings.costs.service_s, taken.cost_s)
-        loads: NDArray[np.float64] = np.zeros(stage.settings.sites)
+        loads: NDArray[np.float64] = np.zeros(stage.settings.workers)
         np.add.at(loads, self._owners()[taken.partitions], cost_s)
-        idle_s, processed = stage.idle_s(), stage.arrays["site"]["processed"].copy()
+        idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
         arrived, (before_s, arrived_before) = stage.arrived(), self._arrivals[-1]
         collected_s = stage.now_s - before_s
         self._arrivals.append((stage.now_s, arrived))
@@ -116,12 +116,12 @@ class Elasticity:
         return seen
 
     def watched(self) -> Watched:
-        """What was shed when, up to now."""
+        """Shed rows by time, up to now."""
         self._sheddings.note(self._intake.take().times_s, self.workers)
         return self._sheddings.watched()
 
     def _offered(self) -> int:
-        """Rows that came to be due while what is held now was taken in, or would have been."""
+        """Rows that arrived within the retention time before now."""
         since_s = self._stage.now_s - self._held.held_s
         while len(self._arrivals) > 2 and self._arrivals[1][0] <= since_s:
             self._arrivals.pop(0)
@@ -129,7 +129,7 @@ class Elasticity:
         return round(float(arrived[-1] - np.interp(since_s, times_s, arrived)))
 
     def _begin(self, decision: Decision, waited: int) -> None:
-        """Take on workers, and start to move what the new plan places elsewhere."""
+        """Start workers, then migrate to the new plan."""
         step = Step(self._stage.now_s, self.workers, decision.workers, waited)
         self.steps.append(step)
         self._moving = True
@@ -149,7 +149,7 @@ class Elasticity:
         self._migrate(step, portions)
 
     def _migrate(self, step: Step, portions: list[list[Move]]) -> None:
-        """Move the portions, one after the other."""
+        """Move the batches, one after the other."""
         if not portions:
             self._end(step)
             return
@@ -170,8 +170,8 @@ class Elasticity:
         self.sizes.append((self._stage.now_s, workers))
 
     def _share_input(self) -> None:
-        """Workers read the input of producers in turn."""
-        for producer in range(self._stage.settings.sites):
+        """Assign the input of producers to active workers in turn."""
+        for producer in range(self._stage.settings.workers):
             self._stage.read_at(producer, producer % self.workers)
 
     def _owners(self) -> NDArray[np.int32]:

@@ -1,16 +1,15 @@
-"""What becomes of a stage when sites die and come back.
+"""Crashes and restarts of workers, and recovery from them.
 
-A site that dies takes along its consumer: the state of its partitions, the tuple at hand, those in the connections to
-it, and its disk. The input of its producer is a durable log outside the sites: whoever reads it goes on behind what was
-sent, so nothing of it is lost; what the producer had read and not sent is read again, and costs that again. What it had
-sent reaches its consumers.
+A crash loses the consumer of the worker: the state of its partitions, the tuple in service, those in connections to it,
+and its disk. The input of its producer is a durable log outside the worker, so it is not lost: another worker continues
+after the last tuple sent, and rereads what was read but not sent. Tuples already sent reach their consumers.
 
-The controller takes the site for dead when it has not heard from it for some time, or when it comes back before. Then
-its partitions begin anew, with empty state, at the sites with the fewest, and the input of its producer is read at the
-live site that reads the fewest. A site that comes back reads its own input again, and has no partitions but those that
-it is given. With standby, twins take over instead of empty states (see `standby`).
+The controller declares a worker dead after the detection timeout, or when it restarts earlier. Its partitions then
+restart with empty state on the workers with the fewest partitions, and its input is read by the live worker with the
+fewest inputs. A restarted worker reads its own input again and owns no partitions until it receives some. With standby,
+replicas take over instead (see `standby`).
 
-Source: process pairs are named in Flux, section 8; the rest is ours.
+Source: Flux, section 8, names process pairs; the rest is ours.
 """
 
 from collections.abc import Sequence
@@ -35,19 +34,19 @@ FULL_RATE = 0.95
 
 @dataclass(slots=True, eq=False)
 class CrashReport:
-    """What a crash took, and what became of it.
+    """Report of a crash: losses and recovery times.
 
     Attributes:
-        crash: Which site and when.
-        taken_over_s: When its partitions had owners again; None, not within the run.
-        partitions: How many it owned.
-        promoted: How many of them went on at their twins.
-        lost_tuples: Tuples that died with it.
-        lost_state_bytes: State of partitions that began anew.
-        lost_groups: Groups that lost a tuple, or state that a later answer would have needed.
+        crash: The crash.
+        taken_over_s: Time when its partitions had owners again; None, not within the run.
+        partitions: Partitions that the worker owned.
+        promoted: How many of them continued on their replicas.
+        lost_tuples: Tuples lost in the crash.
+        lost_state_bytes: State of partitions restarted empty.
+        lost_groups: Groups that lost a tuple, or state that a later answer needs.
         resent: Tuples that producers sent again.
-        protected_s: When every partition had a twin again, with standby.
-        full_rate_s: From the crash to the end of the first interval after that with the full rate.
+        protected_s: Time when every partition had a replica again, with standby.
+        full_rate_s: From the crash to the end of the first later interval at the full rate.
     """
 
     crash: Crash
@@ -61,18 +60,18 @@ class CrashReport:
     protected_s: float | None = None
     full_rate_s: float | None = None
     read: list[int] = field(default_factory=list)
-    """Producers whose input it read."""
+    """Producers whose input the worker read."""
     hit: set[int] = field(default_factory=set)
-    """Groups that lost something."""
+    """Groups with losses."""
 
     @property
     def takeover_s(self) -> float | None:
-        """From the crash until its partitions had owners again."""
+        """Takeover time: from the crash until its partitions had owners again."""
         return None if self.taken_over_s is None else self.taken_over_s - self.crash.at_s
 
 
 class Recovery:
-    """Lets sites of a stage die and come back by a schedule, and the controller do what is to be done about it."""
+    """Executes crashes and restarts by schedule, and the controller's response."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Recovery:
         spilling: Spilling | None = None,
         standby: Standby | None = None,
     ) -> None:
-        """All crashes of a schedule are to come."""
+        """Schedule all crashes."""
         self._stage = stage
         self._movement = movement
         self._spilling = spilling
@@ -94,75 +93,75 @@ class Recovery:
         if standby is not None:
             standby.living = self.living
         self.rounds: Rounds | None = None
-        """To be told when a site is dead."""
+        """Rounds to interrupt on a crash."""
         self.reports: list[CrashReport] = []
         for crash in faults.crashes:
             stage.agenda.at(crash.at_s, partial(self._crash, crash))
 
     def living(self) -> list[int]:
-        """The sites that the controller knows to live, in order."""
-        return [site for site in range(self._stage.settings.sites) if site not in self._known_dead]
+        """Live workers known to the controller, in order."""
+        return [worker for worker in range(self._stage.settings.workers) if worker not in self._known_dead]
 
     def _crash(self, crash: Crash) -> None:
-        stage, site = self._stage, crash.site
+        stage, worker = self._stage, crash.worker
         report = CrashReport(crash)
         self.reports.append(report)
-        self._unknown[site] = report
-        record = stage.arrays["site"][site]
+        self._unknown[worker] = report
+        record = stage.arrays["worker"][worker]
         before = stage.lost
         at_hand = int(record["group"])
-        report.read = stage.hosted(site)
-        stage.crash(site)
+        report.read = stage.hosted(worker)
+        stage.crash(worker)
         if stage.lost > before:
             report.hit.add(at_hand)
         if self._spilling is not None:
-            report.hit.update(spilled_groups(stage.arrays, site))
-            stage.lost += self._spilling.crashed(site)
+            report.hit.update(spilled_groups(stage.arrays, worker))
+            stage.lost += self._spilling.crashed(worker)
         report.lost_tuples += stage.lost - before
-        self._movement.crashed(site)
+        self._movement.crashed(worker)
         stage.after(self._detection_s, partial(self._detect, report))
         if np.isfinite(crash.back_s):
             stage.agenda.at(crash.back_s, partial(self._come_back, report))
 
     def _detect(self, report: CrashReport) -> None:
-        if self._unknown.get(report.crash.site) is report:
-            self._known_dead[report.crash.site] = report
+        if self._unknown.get(report.crash.worker) is report:
+            self._known_dead[report.crash.worker] = report
             self._take_over(report)
             self._go_on(report)
 
     def _come_back(self, report: CrashReport) -> None:
-        site = report.crash.site
-        unknown = site in self._unknown
+        worker = report.crash.worker
+        unknown = worker in self._unknown
         if unknown:
             self._take_over(report)
-        self._known_dead.pop(site, None)
-        self._stage.revive(site)
-        self._stage.read_at(site, site)
+        self._known_dead.pop(worker, None)
+        self._stage.revive(worker)
+        self._stage.read_at(worker, worker)
         if unknown:
             self._go_on(report)
         elif self._standby is not None:
             self._standby.replicate()
 
     def _go_on(self, report: CrashReport) -> None:
-        """What had to wait until everything is taken over."""
+        """Resume replication and rounds after the takeover."""
         if self._standby is not None:
             self._standby.go_on(partial(setattr, report, "protected_s"))
         if self.rounds is not None:
             self.rounds.interrupt()
 
     def _take_over(self, report: CrashReport) -> None:
-        """Everything that a site had goes on elsewhere, as far as it is anywhere."""
-        stage, movement, site = self._stage, self._movement, report.crash.site
-        del self._unknown[site]
+        """Move everything that survives of a dead worker elsewhere."""
+        stage, movement, worker = self._stage, self._movement, report.crash.worker
+        del self._unknown[worker]
         report.taken_over_s = stage.now_s
         if self._standby is not None:
             self._standby.suspend()
-        orphans = movement.bury(site)
-        owned = np.flatnonzero(stage.arrays["partition"]["owner"] == site).tolist()
+        orphans = movement.bury(worker)
+        owned = np.flatnonzero(stage.arrays["partition"]["owner"] == worker).tolist()
         lost = sorted({*orphans, *(one for one in owned if movement.receiver_of(one) is None)})
         report.partitions = len(owned)
         self._clear_connections(report)
-        stage.arrays["partition"]["stalled"][lost] = 1  # until what waits goes first
+        stage.arrays["partition"]["stalled"][lost] = 1  # until waiting tuples are sent first
         owners = {partition: self._new_owner(partition, report) for partition in lost}
         if self._standby is not None:
             report.resent = self._standby.send_again(lost)
@@ -175,21 +174,21 @@ class Recovery:
                 stage.read_at(producer, self._reader())
         report.lost_groups = len(report.hit)
         if self._standby is not None:
-            self._standby.bury(site)
+            self._standby.bury(worker)
 
     def _clear_connections(self, report: CrashReport) -> None:
-        """Nothing is on its way to a dead site; without standby, what was is lost."""
-        stage, site = self._stage, report.crash.site
-        stage.interrupted.discard(site)
+        """Clear the connections to a dead worker; without standby, their tuples are lost."""
+        stage, worker = self._stage, report.crash.worker
+        stage.interrupted.discard(worker)
         if not stage.standby:
-            groups = stage.groups_on_their_way(site)
+            groups = stage.groups_on_their_way(worker)
             report.hit.update(groups)
             report.lost_tuples += len(groups)
             stage.lost += len(groups)
-        stage.clear_connections(site)
+        stage.clear_connections(worker)
 
     def _new_owner(self, partition: int, report: CrashReport) -> int:
-        """The twin of a partition, with all that it has; or where it begins anew."""
+        """The replica's worker, or the worker where the partition restarts empty."""
         movement, record = self._movement, self._stage.arrays["partition"][partition]
         groups = movement.groups_with_state(partition)
         movement.forget(partition)
@@ -204,56 +203,56 @@ class Recovery:
         report.lost_state_bytes += int(self._bytes[partition])
         movement.states.take(partition)
         owners = self._stage.arrays["partition"]["owner"]
-        counts = np.bincount(owners, minlength=self._stage.settings.sites)
+        counts = np.bincount(owners, minlength=self._stage.settings.workers)
         if self._standby is not None:
-            counts = counts + self._standby.twins_by_site()
+            counts = counts + self._standby.twins_by_worker()
         owner = min(self.living(), key=lambda one: (counts[one], one))
         record["owner"] = owner
         return owner
 
     def _reader(self) -> int:
-        """The live site that reads the fewest inputs."""
+        """The live worker with the fewest inputs."""
         return min(self.living(), key=lambda one: (len(self._stage.hosted(one)), one))
 
 
-def full_rate_s(intervals: Sequence[Interval], sites: int, report: CrashReport) -> float | None:
-    """From a crash to the end of the first interval with the full rate that begins when all is taken over, or later.
+def full_rate_s(intervals: Sequence[Interval], workers: int, report: CrashReport) -> float | None:
+    """Time from a crash back to the full rate.
 
-    The full rate is 95 % of the mean over all intervals that end before the crash, for as many sites as live then. None
-    if it is never reached, or no interval ends before.
+    It ends with the first interval at the full rate after the takeover. The full rate is 95 % of the mean rate before
+    the crash, scaled to the live workers. None if it is never reached, or no interval ends before the crash.
     """
     before = [one for one in intervals if one.end_s <= report.crash.at_s]
     if not before or report.taken_over_s is None:
         return None
     full = FULL_RATE * sum(one.processed for one in before) / before[-1].end_s
     for one in intervals:
-        if one.start_s >= report.taken_over_s and one.throughput >= full * one.living / sites:
+        if one.start_s >= report.taken_over_s and one.throughput >= full * one.living / workers:
             return one.end_s - report.crash.at_s
     return None
 
 
 def crash_table(reports: list[CrashReport]) -> Table:
-    """One row a crash."""
+    """One row per crash."""
     columns = [
-        Column("site", Kind.COUNT),
+        Column("worker", Kind.COUNT),
         Column("crashed", Kind.SECONDS, "s"),
         Column("back", Kind.SECONDS, "s"),
         Column("takeover", Kind.SECONDS, "s", "from the crash until its partitions had owners again"),
-        Column("partitions", Kind.COUNT, "", "that it owned"),
-        Column("promoted", Kind.COUNT, "partitions", "that went on at their twins"),
+        Column("partitions", Kind.COUNT, "", "owned by the worker"),
+        Column("promoted", Kind.COUNT, "partitions", "that continued on their replicas"),
         Column("lost", Kind.COUNT, "tuples"),
         Column("lost_state", Kind.BYTES, "bytes"),
         Column("lost_groups", Kind.COUNT, "groups", "with wrong answers until their windows are full again"),
         Column("resent", Kind.COUNT, "tuples"),
-        Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a twin again"),
-        Column("full_rate", Kind.SECONDS, "s", "from the crash until the full rate was reached again"),
+        Column("protected", Kind.SECONDS, "s", "from the crash until every partition had a replica again"),
+        Column("full_rate", Kind.SECONDS, "s", "from the crash to the full rate"),
     ]
     rows: list[list[int | float | None]] = []
     for one in reports:
         back_s = one.crash.back_s if np.isfinite(one.crash.back_s) else None
         protected_s = None if one.protected_s is None else one.protected_s - one.crash.at_s
-        owned = one.crash.site, one.crash.at_s, back_s, one.takeover_s, one.partitions, one.promoted
+        owned = one.crash.worker, one.crash.at_s, back_s, one.takeover_s, one.partitions, one.promoted
         lost = one.lost_tuples, one.lost_state_bytes, one.lost_groups
         rows.append([*owned, *lost, one.resent, protected_s, one.full_rate_s])
-    note = "The full rate is 95 % of the mean before the crash, for as many sites as are alive."
+    note = "The full rate is 95 % of the mean rate before the crash, scaled to the live workers."
     return Table.from_rows("Crashes", columns, rows, note=note)

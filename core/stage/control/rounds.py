@@ -1,4 +1,4 @@
-"""The controller at work: collect, decide, move, and again.
+"""Rounds of the rebalancing controller: collect, decide, move.
 
 Source: Flux, section 5.3.
 """
@@ -15,10 +15,10 @@ from adapt.core.stage.movement.spilling import Spilling
 
 
 class Rounds:
-    """Lets a controller adapt what it is given, round after round, from the moment it is made.
+    """Runs a controller on its target, round after round.
 
-    The controller tells all consumers to collect; each reports when the time is over, as soon as it reads its messages;
-    the controller decides when it has all reports.
+    The controller asks all consumers to collect statistics. Each reports after the collection time, when it next reads
+    its messages; the controller decides when it has all reports.
     """
 
     def __init__(
@@ -29,21 +29,20 @@ class Rounds:
         spilling: Spilling | None = None,
         living: Callable[[], list[int]] | None = None,
     ) -> None:
-        """The first round begins now.
+        """Begin the first round.
 
         Args:
-            idle_clock_s: A consumer without input sleeps in multiples of this and counts them as waiting; 0, it knows
-                exactly how long it has waited.
-            spilling: What keeps memory, if it is limited.
-            living: The sites that the controller knows to live, in order; all if not given. A policy is told of these
-                alone, by their rank, and moves that cannot start are left out of its round.
+            idle_clock_s: Resolution at which a consumer measures idle time, rounded up; 0, exact.
+            spilling: Memory limits of the workers, if any.
+            living: Live workers known to the controller, in order; None, all. A policy sees only these, by rank, and
+                moves that cannot start are dropped from its round.
         """
         self._adapted = adapted
         self._spilling = spilling
         self._controller = controller
         self._idle_clock_s = idle_clock_s
         self.rounds: list[Round] = []
-        n, partitions = adapted.sites, len(adapted.owners())
+        n, partitions = adapted.workers, len(adapted.owners())
         self._began_s: NDArray[np.float64] = np.zeros(n)
         self._idle_before: NDArray[np.float64] = np.zeros(n)
         self._processed_before: NDArray[np.int64] = np.zeros(partitions, np.int64)
@@ -58,7 +57,7 @@ class Rounds:
         self._collect(None)
 
     def interrupt(self) -> None:
-        """A site is dead: it will not report, and partitions have changed hands. If reports are awaited, begin anew."""
+        """Restart the collection after a crash, if reports are pending."""
         if self._collecting:
             self._collect(self.rounds[-1] if self.rounds else None)
 
@@ -74,30 +73,30 @@ class Rounds:
         if self._living is not None:
             self._asked = self._living()
         self._missing = len(self._asked)
-        for site in self._asked:
-            self._adapted.when_read(site, partial(self._reset, number, site, collection_s))
+        for worker in self._asked:
+            self._adapted.when_read(worker, partial(self._reset, number, worker, collection_s))
 
-    def _reset(self, number: int, site: int, collection_s: float) -> None:
-        """A consumer begins to collect."""
+    def _reset(self, number: int, worker: int, collection_s: float) -> None:
+        """A consumer starts to collect."""
         if number != self._round:
             return
-        own = self._adapted.owners() == site
-        self._began_s[site] = self._adapted.now_s
-        self._idle_before[site] = self._adapted.idle_s()[site]
+        own = self._adapted.owners() == worker
+        self._began_s[worker] = self._adapted.now_s
+        self._idle_before[worker] = self._adapted.idle_s()[worker]
         self._processed_before[own] = self._adapted.processed()[own]
-        report = partial(self._report, number, site, collection_s)
-        self._adapted.after(collection_s, lambda: self._adapted.when_read(site, report))
+        report = partial(self._report, number, worker, collection_s)
+        self._adapted.after(collection_s, lambda: self._adapted.when_read(worker, report))
 
-    def _report(self, number: int, site: int, collection_s: float) -> None:
-        """A consumer sends what it has collected."""
+    def _report(self, number: int, worker: int, collection_s: float) -> None:
+        """A consumer reports its statistics."""
         if number != self._round:
             return
-        own = self._adapted.owners() == site
-        self._collected_s[site] = self._adapted.now_s - self._began_s[site]
-        idle = self._adapted.idle_s()[site] - self._idle_before[site]
+        own = self._adapted.owners() == worker
+        self._collected_s[worker] = self._adapted.now_s - self._began_s[worker]
+        idle = self._adapted.idle_s()[worker] - self._idle_before[worker]
         if self._idle_clock_s > 0:
-            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[site])
-        self._idle_s[site] = idle
+            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[worker])
+        self._idle_s[worker] = idle
         self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
         self._missing -= 1
         if self._missing == 0:
@@ -122,7 +121,7 @@ class Rounds:
         self._collect(self.rounds[-1])
 
     def _observation(self) -> Observation:
-        n = self._adapted.sites
+        n = self._adapted.workers
         limits = np.full(n, np.inf) if self._spilling is None else self._spilling.limits
         return Observation(
             collected_s=self._collected_s[self._asked],
@@ -136,12 +135,12 @@ class Rounds:
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:
-        """Among the sites that were asked; a partition on its way from a dead site counts for where it goes."""
+        """Owners by rank among live workers; a partition moving from a dead worker belongs to its receiver."""
         owners = self._adapted.owners().copy()
         if self._living is not None:
             for partition in np.flatnonzero(~np.isin(owners, self._asked)):
                 receiver = self._adapted.receiver_of(int(partition))
                 owners[partition] = receiver if receiver in self._asked else self._asked[0]
-        ranks = np.zeros(self._adapted.sites, np.int32)
+        ranks = np.zeros(self._adapted.workers, np.int32)
         ranks[self._asked] = np.arange(len(self._asked))
         return np.asarray(ranks[owners])

@@ -1,7 +1,7 @@
-"""What happens to sites by the clock, as a user writes it: which ones, from when to when, and how much.
+"""Schedules of disturbances as command-line text.
 
-`3@5s-60s`, `0:7@10s`, `1,4@0s-20s:50%`: sites (one, a list, A:B with both ends, or `all`), the time since the start at
-which it begins and, if it ends, ends, and behind a colon the amount.
+`3@5s-60s`, `0:7@10s`, `1,4@0s-20s:50%`: workers (one, a list, an inclusive range A:B, or `all`), start and optional end
+in simulated time, and an amount after a colon.
 """
 
 import re
@@ -21,89 +21,87 @@ _FROM_TO = re.compile(r"([^-]+)(?:-([^-]+))?")
 Read = TypeVar("Read")
 
 
-def external_loads(texts: Sequence[str], sites: int) -> list[ExternalLoad]:
-    """External load on sites: `3@5s-60s`, or `3@5s:100us/50us` with the burst and the sleep of the process.
+def external_loads(texts: Sequence[str], workers: int) -> list[ExternalLoad]:
+    """Parse external loads: `3@5s-60s`, or `3@5s:100us/50us` with burst and sleep.
 
     Raises:
-        UsageError: one is not written like this, or names a site that there is not.
+        UsageError: A text is malformed, or names an unknown worker.
     """
     loads = []
     for text in texts:
-        of, start_s, end_s, amount = _scheduled("load", text, sites, "3@5s-60s or 3@5s-60s:100us/50us")
+        of, start_s, end_s, amount = _scheduled("load", text, workers, "3@5s-60s or 3@5s-60s:100us/50us")
         burst_s, sleep_s = (BURST_S, SLEEP_S) if amount is None else _burst_and_sleep(text, amount)
-        loads += [ExternalLoad(site, start_s, end_s, burst_s, sleep_s) for site in of]
+        loads += [ExternalLoad(worker, start_s, end_s, burst_s, sleep_s) for worker in of]
     return loads
 
 
-def slow_downs(texts: Sequence[str], sites: int) -> list[SlowDown]:
-    """Sites that run at a part of their speed: `3@5s-60s:50%`; at 0% they stand still.
+def slow_downs(texts: Sequence[str], workers: int) -> list[SlowDown]:
+    """Parse slowdowns: `3@5s-60s:50%`; 0% pauses the worker.
 
     Raises:
-        UsageError: one is not written like this, or names a site that there is not.
+        UsageError: A text is malformed, or names an unknown worker.
     """
     slow = []
     for text in texts:
-        of, start_s, end_s, amount = _scheduled("slow", text, sites, "3@5s-60s:50%")
+        of, start_s, end_s, amount = _scheduled("slow", text, workers, "3@5s-60s:50%")
         percent = re.fullmatch(r"(\d+(?:\.\d*)?)%", amount or "")
         if percent is None:
-            raise UsageError(f"--slow {text!r} does not say what speed is left; write it as in 3@5s-60s:50%")
-        slow += [SlowDown(site, start_s, end_s, float(percent[1]) / 100) for site in of]
+            raise UsageError(f"--slow needs the remaining speed, such as 3@5s-60s:50% (got {text!r})")
+        slow += [SlowDown(worker, start_s, end_s, float(percent[1]) / 100) for worker in of]
     return slow
 
 
-def memory_of_sites(texts: Sequence[str], sites: int) -> tuple[float | None, list[MemoryChange]]:
-    """Memory of all sites, `1GB`, and what changes it later, `0@5s:512MB`.
+def memory_of_workers(texts: Sequence[str], workers: int) -> tuple[float | None, list[MemoryChange]]:
+    """Parse memory limits: `1GB` for all workers, `0@5s:512MB` for a later change.
 
     Returns:
-        What each site has at the start, None if nothing is said of memory; the changes.
+        The initial limit per worker, None if not given, and the changes.
 
     Raises:
-        UsageError: one is not written like this, or names a site that there is not.
+        UsageError: A text is malformed, or names an unknown worker.
     """
     at_the_start: float | None = None
     changes: list[MemoryChange] = []
     for text in texts:
         if "@" not in text:
-            at_the_start = _told("memory", text, partial(bytes_of, text))
+            at_the_start = _read("memory", text, partial(bytes_of, text))
             continue
-        of, at_s, end_s, amount = _scheduled("memory", text, sites, "1GB, or 0@5s:512MB")
+        of, at_s, end_s, amount = _scheduled("memory", text, workers, "1GB, or 0@5s:512MB")
         if end_s < inf or amount is None:
-            raise UsageError(f"--memory {text!r} is not a change at one time to one size; write it as in 0@5s:512MB")
-        size = _told("memory", text, partial(bytes_of, amount))
-        changes += [MemoryChange(site, at_s, size) for site in of]
+            raise UsageError(f"--memory needs one time and one size, such as 0@5s:512MB (got {text!r})")
+        size = _read("memory", text, partial(bytes_of, amount))
+        changes += [MemoryChange(worker, at_s, size) for worker in of]
     if changes and at_the_start is None:
-        raise UsageError("--memory changes, but is not said for the start; add e.g. --memory 1GB")
+        raise UsageError("--memory needs an initial limit too, such as --memory 1GB")
     return at_the_start, changes
 
 
-def _scheduled(option: str, text: str, sites: int, example: str) -> tuple[list[int], float, float, str | None]:
-    """Which sites, from when, to when, and the amount."""
+def _scheduled(option: str, text: str, workers: int, example: str) -> tuple[list[int], float, float, str | None]:
+    """Workers, start, end and amount."""
     found = _SCHEDULED.fullmatch(text.strip())
     times = _FROM_TO.fullmatch(found[2]) if found else None
     if found is None or times is None:
-        raise UsageError(f"--{option} {text!r} is no schedule; write it as in {example}")
+        raise UsageError(f"--{option} takes a schedule such as {example} (got {text!r})")
     start_s, end_s = (
-        _told(option, text, partial(seconds_of, part)) if part is not None else inf for part in times.groups()
+        _read(option, text, partial(seconds_of, part)) if part is not None else inf for part in times.groups()
     )
     if not start_s < end_s:
-        raise UsageError(f"--{option} {text!r} ends before it begins; give times that rise, as in {example}")
-    return _sites(option, text, found[1], sites), start_s, end_s, found[3]
+        raise UsageError(f"--{option} {text!r} ends before it begins; give ascending times, such as {example}")
+    return _workers(option, text, found[1], workers), start_s, end_s, found[3]
 
 
-def _sites(option: str, text: str, named: str, sites: int) -> list[int]:
-    """The sites of `3`, `1,4`, `0:7` or `all`."""
+def _workers(option: str, text: str, named: str, workers: int) -> list[int]:
+    """The workers of `3`, `1,4`, `0:7` or `all`."""
     if named.strip() == "all":
-        return list(range(sites))
+        return list(range(workers))
     of: list[int] = []
     for part in named.split(","):
         ends = re.fullmatch(r"\s*(\d+)\s*(?::\s*(\d+)\s*)?", part)
         if ends is None:
-            raise UsageError(f"--{option} {text!r}: {part!r} is no site; give a number, 0:7, 1,4 or all")
+            raise UsageError(f"--{option} {text!r}: workers are a number, 0:7, 1,4 or all (got {part!r})")
         first, last = int(ends[1]), int(ends[2] or ends[1])
-        if max(first, last) >= sites:
-            raise UsageError(
-                f"--{option} {text!r}: there is no site {max(first, last)}; sites run from 0 to {sites - 1}"
-            )
+        if max(first, last) >= workers:
+            raise UsageError(f"--{option} {text!r}: workers run from 0 to {workers - 1} (got {max(first, last)})")
         of += range(first, last + 1)
     return of
 
@@ -111,12 +109,12 @@ def _sites(option: str, text: str, named: str, sites: int) -> list[int]:
 def _burst_and_sleep(text: str, amount: str) -> tuple[float, float]:
     burst, stroke, sleep = amount.partition("/")
     if not stroke:
-        raise UsageError(f"--load {text!r}: {amount!r} is no burst and sleep; write them as in 3@5s-60s:100us/50us")
-    return _told("load", text, lambda: (seconds_of(burst), seconds_of(sleep)))
+        raise UsageError(f"--load needs burst and sleep after the colon, such as 3@5s-60s:100us/50us (got {text!r})")
+    return _read("load", text, lambda: (seconds_of(burst), seconds_of(sleep)))
 
 
-def _told(option: str, text: str, read: Callable[[], Read]) -> Read:
-    """What was read, or a refusal that names the option."""
+def _read(option: str, text: str, read: Callable[[], Read]) -> Read:
+    """The value, or an error that names the option."""
     try:
         return read()
     except UsageError as error:

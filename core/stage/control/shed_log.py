@@ -1,4 +1,4 @@
-"""When workers shed, and what was offered to all of them at that time."""
+"""Log of shed rows and of the load offered at that time."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -10,20 +10,20 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.tables import REFUSAL
 
 PARTS = 8
-"""Of the time for which rows are held, in which it is told what was shed when."""
+"""Resolution of the log: slots per retention time."""
 
 MOST_PARTS = 2**16
-"""Of a period."""
+"""Upper limit of slots per period."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """What workers shed, in short stretches of time; those without any are left out.
+    """Shed rows by time slot, without empty slots.
 
     Attributes:
-        workers: Those that there were, shape (stretches,).
-        shed: Rows that they would not take, likewise.
-        offered: Rows that came to be due up to the end of the stretch, for as long as rows are held, likewise.
+        workers: Number of active workers, shape (slots,).
+        shed: Rows shed in the slot, likewise.
+        offered: Rows that arrived within the retention time before the end of the slot, likewise.
     """
 
     workers: NDArray[np.int64]
@@ -32,15 +32,15 @@ class Watched:
 
 
 class Sheddings:
-    """Watches a stage whose workers hold rows for a while and shed; of another there is nothing to tell."""
+    """Records the shed rows of a stage with load shedding."""
 
     def __init__(self, stage: Stage, held_s: float, period_s: float) -> None:
-        """Nothing was shed yet.
+        """Start an empty log.
 
         Args:
-            stage: To be watched from now on.
-            held_s: For how long rows are held; 0 where they are not.
-            period_s: How often it is noted what was shed.
+            stage: The stage to record.
+            held_s: Retention of rows in the buffers of workers; 0 without buffers.
+            period_s: Interval between calls of `note`.
         """
         self._stage = stage
         self._width_s = max(held_s / PARTS, period_s / MOST_PARTS)
@@ -54,11 +54,11 @@ class Sheddings:
             stage.arrays.world["watched_from"] = stage.now_s
 
     def note(self, due_s: NDArray[np.float64], workers: int) -> None:
-        """A period is over.
+        """Record a finished period.
 
         Args:
-            due_s: When the rows were due that producers took in it.
-            workers: Those that there were.
+            due_s: Arrival times of the rows that producers took in the period.
+            workers: Number of active workers.
         """
         if not self._stage.arrays.world["refusals"]:
             return
@@ -75,7 +75,7 @@ class Sheddings:
             self._due.append((parts, np.asarray(counts, np.int64)))
 
     def watched(self) -> Watched:
-        """All that was shed in the periods that are over."""
+        """Shed rows of all finished periods."""
         if not self._shed:
             return Watched(*np.zeros((3, 0), np.int64))
         parts = np.concatenate([parts for _, parts, _ in self._shed])

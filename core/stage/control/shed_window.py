@@ -1,4 +1,4 @@
-"""What workers hold for a while after they have taken it in."""
+"""Buffers of workers that retain tuples for load shedding."""
 
 import numpy as np
 
@@ -8,20 +8,20 @@ from adapt.core.stage.records.arrays import Records
 
 
 class HeldTuples:
-    """The tuples that the workers of a stage hold; without an overload policy they hold none."""
+    """Buffered tuples of all workers; empty without load shedding."""
 
     def __init__(self, stage: Stage) -> None:
-        """As they lie in the arrays of a stage."""
+        """View of the arrays of a stage."""
         self._stage = stage
         self._room = int(stage.arrays.world["hold"])
         self.held_s = float(stage.arrays.world["held_for"])
 
     def count(self) -> int:
-        """How many all workers hold now."""
-        return sum(len(self._of(site)) for site in range(self._stage.settings.sites)) if self._room else 0
+        """Number of tuples buffered by all workers."""
+        return sum(len(self._of(worker)) for worker in range(self._stage.settings.workers)) if self._room else 0
 
     def move(self, move: Move) -> None:
-        """What is held of a partition goes with it; a receiver without room for all forgets the oldest."""
+        """Move buffered tuples of a partition; a full receiver drops the oldest."""
         if not self._room:
             return
         given, own = self._of(move.donor), self._of(move.receiver)
@@ -30,14 +30,14 @@ class HeldTuples:
         joined = np.concatenate([own, given[goes]])
         self._put(move.receiver, joined[np.argsort(joined["since"], kind="stable")][-self._room :])
 
-    def _of(self, site: int) -> Records:
-        """What a worker holds, the oldest first."""
-        record = self._stage.arrays["site"][site]
+    def _of(self, worker: int) -> Records:
+        """Buffered tuples of a worker, oldest first."""
+        record = self._stage.arrays["worker"][worker]
         places = (int(record["held_first"]) + np.arange(int(record["held"]))) % self._room
-        ring = self._stage.arrays["held"][site * self._room : (site + 1) * self._room][places]
+        ring = self._stage.arrays["held"][worker * self._room : (worker + 1) * self._room][places]
         return ring[np.searchsorted(ring["since"] + self.held_s, self._stage.now_s, "right") :]
 
-    def _put(self, site: int, held: Records) -> None:
-        self._stage.arrays["held"][site * self._room : site * self._room + len(held)] = held
-        record = self._stage.arrays["site"][site]
+    def _put(self, worker: int, held: Records) -> None:
+        self._stage.arrays["held"][worker * self._room : worker * self._room + len(held)] = held
+        record = self._stage.arrays["worker"][worker]
         record["held_first"], record["held"] = 0, len(held)

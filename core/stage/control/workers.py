@@ -1,4 +1,4 @@
-"""What a scaler of a stage is told, and what it asks for: how many workers, and whether the plan is built anew."""
+"""Interface of autoscalers: observations, decisions and placement."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,19 +12,19 @@ from adapt.core.stage.conditions.names import Migrating
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What the workers of a stage did in the last period, and how they stand.
+    """Statistics of the workers over the last period.
 
     Attributes:
-        at_s: The time.
-        collected_s: How long the period was.
-        workers: m.
-        busy_s: How long of it each worker had work, shape (workers,).
-        processed: Tuples that each has done with, shape (workers,).
-        loads: Work that came in for the partitions of each, shape (workers,); in any unit.
-        arrived: Rows that came to be due in it.
-        waiting: Rows that are due and neither processed nor shed.
-        held: Tuples that all workers hold; 0 where they hold none.
-        offered: Rows that came to be due as lately as those that are held; likewise.
+        at_s: Current simulated time.
+        collected_s: Length of the period.
+        workers: Number of active workers, m.
+        busy_s: Busy seconds of each worker, shape (workers,).
+        processed: Processed tuples of each worker, shape (workers,).
+        loads: Offered work of each worker's partitions, in any unit, shape (workers,).
+        arrived: Rows that arrived in the period.
+        waiting: Rows that arrived and were neither processed nor shed.
+        held: Tuples in the buffers of all workers; 0 without buffers.
+        offered: Rows that arrived within the retention of the buffers; likewise.
     """
 
     at_s: float
@@ -40,20 +40,20 @@ class Seen:
 
     @property
     def imbalance(self) -> float:
-        """The heaviest of the loads over their mean; 1 where there are none."""
+        """Load of the busiest worker over the mean; 1 without load."""
         mean = float(self.loads.mean())
         return float(self.loads.max()) / mean if mean > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """For how long a change has been wanted, which is all that a scaler remembers.
+    """Memory of an autoscaler: how long a change has been needed.
 
     Attributes:
-        changed_s: When a plan was last put in force, or was tried to be.
-        more_since_s: From when on more workers were wanted all the time; None, they are not.
-        fewer_since_s: The same of fewer.
-        fewer_to: The most that were wanted since then.
+        changed_s: Time of the last change of plan.
+        more_since_s: Time since when more workers have been needed throughout; None, not now.
+        fewer_since_s: The same for fewer workers.
+        fewer_to: Largest number needed since then.
     """
 
     changed_s: float = 0.0
@@ -64,11 +64,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done now.
+    """Decision of an autoscaler.
 
     Attributes:
-        workers: How many there are to be.
-        rebuild: Whether the plan is to be built anew, where they stay as many.
+        workers: Target number of workers.
+        rebuild: Whether to build a new plan for the same number of workers.
     """
 
     workers: int
@@ -76,27 +76,27 @@ class Decision:
 
 
 class Scaler(Protocol):
-    """Decides on the workers of a stage, period by period."""
+    """Autoscaler: decides on the number of workers every period."""
 
     @property
     def least(self) -> int:
-        """M, the workers at the start; there are never fewer."""
+        """M, the initial and minimum number of workers."""
 
     @property
     def pool(self) -> int:
-        """There are never more."""
+        """Maximum number of workers."""
 
     def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
-        """What is to be done, and what is remembered for the next period if that is nothing."""
+        """The decision, and the memory for the next period if nothing changes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """A plan for the partitions of a stage.
+    """A placement of the partitions of a stage.
 
     Attributes:
-        owners: The worker of each, shape (partitions,).
-        weights: What each is known to weigh, in any unit, shape (partitions,).
+        owners: Worker of each partition, shape (partitions,).
+        weights: Load of each partition, in any unit, shape (partitions,).
     """
 
     owners: NDArray[np.int32]
@@ -104,7 +104,7 @@ class Placed:
 
 
 class Placement(Protocol):
-    """Counts partitions as their tuples are taken in, and places them by what was counted."""
+    """Counts tuples per partition, and places partitions by the counts."""
 
     def count(
         self, partitions: NDArray[np.int32], cost_s: NDArray[np.float64], times_s: NDArray[np.float64], /
@@ -112,25 +112,25 @@ class Placement(Protocol):
         """Count tuples.
 
         Args:
-            partitions: Of each, shape (tuples,).
-            cost_s: What each costs; negative if it does not say. Shape (tuples,).
-            times_s: When each came, not falling, shape (tuples,).
+            partitions: Partition of each tuple, shape (tuples,).
+            cost_s: CPU seconds of each tuple, negative if unknown, shape (tuples,).
+            times_s: Arrival time of each tuple, ascending, shape (tuples,).
         """
 
     def place(self, workers: int) -> Placed:
-        """The plan for so many workers, which is in force from now on."""
+        """The new placement on this number of workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """In which portions partitions move.
+    """How partitions migrate: all at once or in batches.
 
     Attributes:
-        how: Together, or one portion after the other, and which first.
-        batch: Partitions of a portion, where there is a choice.
+        how: All at once, or in batches and in which order.
+        batch: Partitions per batch.
 
     Raises:
-        UsageError: a portion is empty.
+        UsageError: The batch is below 1.
     """
 
     how: Migrating = Migrating.ALL
@@ -138,14 +138,14 @@ class Migration:
 
     def __post_init__(self) -> None:
         if self.batch < 1:
-            raise UsageError(f"{self.batch} partitions cannot move together; give 1 or more")
+            raise UsageError(f"a batch must have at least 1 partition (got {self.batch})")
 
     def portions(self, partitions: NDArray[np.int64], weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
-        """Partitions that are to move, in rising order, as portions that move one after the other.
+        """Split the partitions to move into successive batches.
 
         Args:
-            partitions: Which, shape (partitions that move,).
-            weights: What each partition of the stage weighs, shape (partitions,).
+            partitions: Partitions to move, ascending, shape (moving,).
+            weights: Load of each partition of the stage, shape (partitions,).
         """
         if len(partitions) == 0:
             return []
@@ -157,17 +157,17 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What makes a stage elastic.
+    """Settings of an elastic stage.
 
     Attributes:
-        scaler: How many workers there are, and when the plan is built anew.
-        placement: Which of them has which partition. It remembers what it has counted, so that each run has its own.
-        period_s: How often the scaler is asked.
-        migration: In which portions partitions move.
-        start_s: How long a worker takes to start, from when it is asked for.
+        scaler: The autoscaler.
+        placement: Places partitions on workers; stateful, so every run needs its own.
+        period_s: Interval between decisions.
+        migration: How partitions migrate.
+        start_s: Start-up time of a worker.
 
     Raises:
-        UsageError: a time is out of its range.
+        UsageError: A time is out of range.
     """
 
     scaler: Scaler
@@ -178,6 +178,6 @@ class Scaling:
 
     def __post_init__(self) -> None:
         if not 0 < self.period_s < np.inf:
-            raise UsageError(f"workers cannot be observed every {self.period_s:g} s; give a time above 0")
+            raise UsageError(f"the period between decisions must be above 0 (got {self.period_s:g} s)")
         if not 0 <= self.start_s < np.inf:
-            raise UsageError(f"a worker cannot take {self.start_s:g} s to start; give a time from 0 up")
+            raise UsageError(f"the start-up time of a worker must be finite and at least 0 (got {self.start_s:g} s)")

@@ -1,1 +1,1 @@
-"""The compiled engine of the stage, and what is read from it."""
+"""The compiled engine of the stage and its time series."""

@@ -1,11 +1,11 @@
-"""Where all tuples of a stage are."""
+"""Census: where the tuples of a stage are."""
 
 from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Where all tuples are that were ever generated."""
+    """Number of tuples in each place, out of all generated ones."""
 
     generated: int
     processed: int
@@ -19,6 +19,6 @@ class Census:
 
     @property
     def whole(self) -> bool:
-        """Whether every tuple is in one place."""
+        """Whether every tuple is in exactly one place."""
         generated, *places = astuple(self)
         return bool(generated == sum(places))

@@ -1,4 +1,4 @@
-"""What is to be done at which time."""
+"""Event queue of actions, ordered by time."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,27 +7,27 @@ from typing import TypeAlias
 import numpy as np
 
 Action: TypeAlias = Callable[[], None]
-"""Something that is done at a time."""
+"""A scheduled action."""
 
 
 class Agenda:
-    """Actions by their time; those of one time in the order in which they were entered."""
+    """Event queue ordered by (time, insertion)."""
 
     def __init__(self) -> None:
-        """An agenda with nothing on it."""
+        """An empty queue."""
         self._entries: list[tuple[float, int, Action]] = []
         self._entered = 0
 
     @property
     def next_s(self) -> float:
-        """The time of the next action; infinite if there is none."""
+        """Time of the next action; infinite if the queue is empty."""
         return self._entries[0][0] if self._entries else np.inf
 
     def at(self, time_s: float, action: Action) -> None:
-        """Enter an action."""
+        """Schedule an action."""
         heappush(self._entries, (time_s, self._entered, action))
         self._entered += 1
 
     def take(self) -> Action:
-        """The next action, which is taken off."""
+        """Remove and return the next action."""
         return heappop(self._entries)[2]

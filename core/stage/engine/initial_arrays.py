@@ -1,4 +1,4 @@
-"""A stage at time 0, as arrays."""
+"""Initial arrays of a stage."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,47 +12,50 @@ from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE
 from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
 from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
-from adapt.core.stage.records.sites import CPU, PRODUCER, SITE
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
+from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
 
 SERVICE_TIMES = 2**16
-"""How many are drawn; each site uses them in turn, from a place of its own."""
+"""Number of drawn service times; each worker cycles through them from its own offset."""
 
 LEAST_SERVICE_S = 1e-9
 
 
 def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
-    """All arrays at time 0, when every consumer is about to look for input; the arguments are those of `Stage`.
+    """All arrays at time 0; arguments as in `Stage`.
 
     Raises:
-        BadInput: a disturbance or the shares of the groups cannot be.
+        BadInput: A disturbance or the group weights are invalid.
     """
-    sites, partitions, groups = settings.sites, settings.partitions, len(settings.partition_of)
+    workers, partitions, groups = settings.workers, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
-    places = pool + 2 * sites * credits if standby else pool
+    places = pool + 2 * workers * credits if standby else pool
     copies, paired = (2, 1) if standby else (1, 0)
-    slots = 2 ** int(np.ceil(np.log2(2 * sites)))
+    slots = 2 ** int(np.ceil(np.log2(2 * workers)))
     due = _filled(slots, DUE, at=np.inf)
-    due["at"][:sites] = 0.0
-    segments, firsts = segments_of(sites, settings.disturbances)
-    cursors = np.arange(sites) * (SERVICE_TIMES // sites)
+    due["at"][:workers] = 0.0
+    segments, firsts = segments_of(workers, settings.disturbances)
+    cursors = np.arange(workers) * (SERVICE_TIMES // workers)
     chance = np.random.default_rng([settings.seed, 1])
     overload = settings.overload
     hold = overload.capacity_tuples if overload else 0
     parts = overload.factor.table(hold) if overload else np.empty(0)
     arrays = Arrays(
-        site=_filled(
-            sites, SITE, doing=FREE, segment=firsts[:-1], segments_end=firsts[1:], cursor=cursors, backlog=NONE
+        worker=_filled(
+            workers, WORKER, doing=FREE, segment=firsts[:-1], segments_end=firsts[1:], cursor=cursors, backlog=NONE
         ),
         cpu=np.zeros(0, CPU),
         producer=_filled(
-            sites, PRODUCER, random=chance.integers(0, 2**64, sites, np.uint64), host=np.arange(sites, dtype=np.int32)
+            workers,
+            PRODUCER,
+            random=chance.integers(0, 2**64, workers, np.uint64),
+            host=np.arange(workers, dtype=np.int32),
         ),
-        connection=_filled(sites**2, CONNECTION, turn=NONE),
-        queued=np.zeros(sites**2 * credits, QUEUED),
-        flow=_filled(sites * partitions, FLOW, head=NONE, tail=NONE),
-        pooled=_filled(sites * places, POOLED, link=np.tile(_chain(places), sites)),
+        connection=_filled(workers**2, CONNECTION, turn=NONE),
+        queued=np.zeros(workers**2 * credits, QUEUED),
+        flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
+        pooled=_filled(workers * places, POOLED, link=np.tile(_chain(places), workers)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
         group=_groups(settings, source),
         window=np.zeros(copies * groups if settings.window else 0, WINDOW),
@@ -63,21 +66,21 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         row=np.empty(0, ROW),
         spilled=np.empty(0, SPILLED),
         pair=_filled(paired * partitions, PAIR, twin=NONE),
-        kept=_filled(paired * sites * partitions, KEPT, head=NONE, tail=NONE),
-        line=_filled(paired * sites, LINE, head=NONE, tail=NONE),
-        mirror=_filled(paired * sites * places, MIRRORED, link=_chain(paired * sites * places)),
+        kept=_filled(paired * workers * partitions, KEPT, head=NONE, tail=NONE),
+        line=_filled(paired * workers, LINE, head=NONE, tail=NONE),
+        mirror=_filled(paired * workers * places, MIRRORED, link=_chain(paired * workers * places)),
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * BINS, BIN),
         service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
-        held=np.zeros(sites * hold, HELD),
+        held=np.zeros(workers * hold, HELD),
         refusal=np.zeros(0, REFUSAL),
         part=_filled(len(parts), PART, shed=parts),
         due=due,
         winner=_filled(slots, WINNER, slot=_winners(due["at"])),
     )
     world = arrays.world
-    world["sites"], world["partitions"], world["groups"] = sites, partitions, groups
+    world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
     world["standby"] = standby
     world["anywhere"] = settings.router is Router.RIVER
@@ -102,14 +105,14 @@ def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
 
 
 def _chain(places: int) -> NDArray[np.int32]:
-    """Each place links to the next, the last to none."""
+    """Links from each place to the next; the last is `NONE`."""
     links = np.arange(1, places + 1, dtype=np.int32)
     links[-1:] = NONE
     return links
 
 
 def _winners(due: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The tournament: entry i is the better of entries 2 i and 2 i + 1, from the slots in pairs at the end."""
+    """The tournament: entry i is the earlier of entries 2 i and 2 i + 1, down to pairs of slots."""
     winners = np.zeros(len(due), np.int32)
     level = np.arange(len(due), dtype=np.int32)
     while len(level) > 1:

@@ -1,4 +1,4 @@
-"""Jobs of consumers beside their tuples, and the messages that wait until a job is done."""
+"""Jobs of consumers besides tuples, and messages that wait for them."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from adapt.core.stage.records.arrays import Arrays
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work of a consumer beside its tuples: seconds on its disk, then seconds of CPU, and what follows."""
+    """Work besides tuples: disk seconds, then CPU seconds, then an action."""
 
     io_s: float
     cpu_s: float
@@ -18,44 +18,44 @@ class Job:
 
 
 class Jobs:
-    """The jobs of each consumer in order, of which it does the first, and what follows from messages not yet read."""
+    """Job queue of each consumer, and actions of messages not yet read."""
 
-    def __init__(self, arrays: Arrays, sites: int) -> None:
-        """No consumer has a job."""
+    def __init__(self, arrays: Arrays, workers: int) -> None:
+        """Start with empty queues."""
         self._arrays = arrays
-        self._jobs: list[deque[Job]] = [deque() for _ in range(sites)]
-        self._unread: list[deque[Action]] = [deque() for _ in range(sites)]
+        self._jobs: list[deque[Job]] = [deque() for _ in range(workers)]
+        self._unread: list[deque[Action]] = [deque() for _ in range(workers)]
 
-    def add(self, site: int, job: Job) -> None:
-        """Give a consumer a job, behind those that it has."""
-        self._jobs[site].append(job)
-        if len(self._jobs[site]) == 1:
-            self._post(site)
+    def add(self, worker: int, job: Job) -> None:
+        """Queue a job at a consumer."""
+        self._jobs[worker].append(job)
+        if len(self._jobs[worker]) == 1:
+            self._post(worker)
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when a consumer reads its messages: now, or when the job that it does is done."""
-        if self._jobs[site]:
-            self._unread[site].append(action)
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action now, or after the current job of a consumer."""
+        if self._jobs[worker]:
+            self._unread[worker].append(action)
         else:
             action()
 
-    def finish(self, site: int) -> None:
-        """A consumer has done its first job: it reads its messages, then turns to the next."""
-        job = self._jobs[site].popleft()
-        while self._unread[site]:
-            self._unread[site].popleft()()
+    def finish(self, worker: int) -> None:
+        """Finish the current job: read messages, then start the next job."""
+        job = self._jobs[worker].popleft()
+        while self._unread[worker]:
+            self._unread[worker].popleft()()
         job.done()
-        if self._jobs[site] and self._arrays["site"]["job"][site] == 0:
-            self._post(site)
+        if self._jobs[worker] and self._arrays["worker"]["job"][worker] == 0:
+            self._post(worker)
 
-    def forget(self, site: int) -> None:
-        """A consumer dies with its jobs and messages."""
-        self._jobs[site].clear()
-        self._unread[site].clear()
+    def forget(self, worker: int) -> None:
+        """Drop jobs and messages of a crashed consumer."""
+        self._jobs[worker].clear()
+        self._unread[worker].clear()
 
-    def _post(self, site: int) -> None:
-        """Put a consumer's next job before it."""
-        record = self._arrays["site"][site]
-        job = self._jobs[site][0]
+    def _post(self, worker: int) -> None:
+        """Hand a consumer its next job."""
+        record = self._arrays["worker"][worker]
+        job = self._jobs[worker][0]
         record["job"], record["job_io"], record["job_cpu"] = 1, job.io_s, job.cpu_s
-        wake(self._arrays.worlds, site)
+        wake(self._arrays.worlds, worker)

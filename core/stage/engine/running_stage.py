@@ -1,4 +1,4 @@
-"""A stage that runs: the compiled part, and what is done to it at set times or when it asks."""
+"""A running stage: the compiled engine and its scheduled actions."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from adapt.core.stage.records.arrays import Arrays
 
 
 class Stage:
-    """Time, tuples, and jobs of consumers; whoever adapts the stage does it through this."""
+    """A running stage, and the interface through which controllers change it."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class Stage:
         standby: bool = False,
         agenda: Agenda | None = None,
     ) -> None:
-        """A stage at time 0; settings, source and journal are those of `simulate`.
+        """A stage at time 0; settings, source and journal as in `simulate`.
 
         Args:
-            standby: Whether partitions can have twins.
-            agenda: What is to be done at which time, where others do it too; one of its own if not given.
+            standby: Whether partitions can have standby replicas.
+            agenda: Shared event queue; None, its own.
 
         Raises:
-            BadInput: a disturbance, the shares of groups or the first rows cannot be.
+            BadInput: A disturbance, the group weights or the first rows are invalid.
         """
         self.settings = settings
         self.agenda = Agenda() if agenda is None else agenda
@@ -45,40 +45,40 @@ class Stage:
         self.standby = standby
         self.dead: set[int] = set()
         self.interrupted: set[int] = set()
-        """Dead sites with a tuple at hand that its producer still keeps."""
+        """Dead workers whose tuple in service is still kept by its producer."""
         self.lost = 0
-        """Tuples that died with a site."""
-        self._lives = [0] * settings.sites
+        """Tuples lost in crashes."""
+        self._lives = [0] * settings.workers
         self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
-        """The rows that may still match, where tuples are joined."""
-        self.feed = Feed(source, settings.sites, len(settings.partition_of)) if isinstance(source, Rows) else None
-        self._jobs = Jobs(self.arrays, settings.sites)
+        """Rows that may still match, for a join."""
+        self.feed = Feed(source, settings.workers, len(settings.partition_of)) if isinstance(source, Rows) else None
+        self._jobs = Jobs(self.arrays, settings.workers)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None]
-        """Set by `Spilling`; told the site when the spilled input of a partition is processed."""
+        """Set by `Spilling`; called with the worker when the spilled input of a partition is processed."""
         self.on_rows_wanted: Action = lambda: None
-        """Told before more rows are read, which takes the place of those that were pulled."""
+        """Called before more rows are read, which overwrites those already pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
             codes.ROWS_WANTED: self._read_rows,
-            codes.QUIESCED: lambda site: self._quiesced.pop(site)(),
+            codes.QUIESCED: lambda worker: self._quiesced.pop(worker)(),
             codes.JOB_DONE: self._jobs.finish,
-            codes.BACKLOG_DONE: lambda site: self.on_backlog_done(site),
+            codes.BACKLOG_DONE: lambda worker: self.on_backlog_done(worker),
             codes.SPILL_FULL: lambda _: enlarge_spill(self.arrays),
         }
         start(self.arrays.worlds)
 
     @property
     def now_s(self) -> float:
-        """The time."""
+        """Current simulated time."""
         return float(self.arrays.world["now"])
 
     def after(self, delay_s: float, action: Action) -> None:
-        """Do something when a delay has passed."""
+        """Run an action after a delay."""
         self.agenda.at(self.now_s + delay_s, action)
 
     def run(self, until_s: float) -> None:
-        """Let everything happen until a time; what is on the agenda for that time is done."""
+        """Simulate until a time, including the actions scheduled for it."""
         while True:
             until = min(self.agenda.next_s, until_s)
             why, which = advance(self.arrays.worlds, until)
@@ -89,49 +89,49 @@ class Stage:
             else:
                 return
 
-    def answer(self, why: int, site: int) -> None:
-        """Do what the compiled part returned for, other than that its time is reached."""
-        self._answers[why](site)
+    def answer(self, why: int, worker: int) -> None:
+        """Handle a return code of the compiled engine, except `REACHED`."""
+        self._answers[why](worker)
 
-    def do(self, site: int, job: Job) -> None:
-        """Give a consumer a job, behind those that it has, before any more tuples."""
-        self._jobs.add(site, job)
+    def do(self, worker: int, job: Job) -> None:
+        """Queue a job at a consumer, ahead of further tuples."""
+        self._jobs.add(worker, job)
 
-    def when_read(self, site: int, action: Action) -> None:
-        """Do something when a consumer reads its messages: now, or when it is through with the job that it does.
+    def when_read(self, worker: int, action: Action) -> None:
+        """Run an action now, or after the current job of a consumer.
 
-        What is left of a tuple is not waited for. A dead consumer reads nothing.
+        It does not wait for the tuple in service. A dead consumer reads nothing.
         """
-        if site not in self.dead:
-            self._jobs.when_read(site, action)
+        if worker not in self.dead:
+            self._jobs.when_read(worker, action)
 
-    def pause(self, site: int, partitions: list[int], quiesced: Action) -> None:
-        """Hold back the tuples of a site's partitions at all producers, which acknowledge behind what they have sent.
+    def pause(self, worker: int, partitions: list[int], quiesced: Action) -> None:
+        """Pause partitions: producers buffer their tuples and acknowledge.
 
         Args:
-            site: Their owner. Its last pause must have been acknowledged.
-            partitions: What to pause.
-            quiesced: Done when the site has read all acknowledgements, and processed what was ahead of them.
+            worker: The owner. Its previous pause must have been acknowledged.
+            partitions: Partitions to pause.
+            quiesced: Called when the worker has read all acknowledgements and processed the tuples ahead of them.
         """
         for partition in partitions:
             pause(self.arrays.worlds, partition)
-        n = self.settings.sites
-        connections = self.arrays["connection"][site * n : (site + 1) * n]
+        n = self.settings.workers
+        connections = self.arrays["connection"][worker * n : (worker + 1) * n]
         connections["ack"] = connections["count"]
         missing = int(np.count_nonzero(connections["count"]))
         if self.standby:
-            line = self.arrays["line"][site]
+            line = self.arrays["line"][worker]
             line["ack"] = line["count"]
             missing += int(line["count"] > 0)
-        self.arrays["site"]["acks"][site] = missing
+        self.arrays["worker"]["acks"][worker] = missing
         earliest = self.now_s + self.settings.network.latency_s
-        self._pausing.setdefault(site, [])
-        life = self._lives[site]
+        self._pausing.setdefault(worker, [])
+        life = self._lives[worker]
 
         def settle() -> None:
-            if life != self._lives[site]:
+            if life != self._lives[worker]:
                 return
-            waiting = self._pausing.pop(site)
+            waiting = self._pausing.pop(worker)
             quiesced()
             for action in waiting:
                 action()
@@ -139,38 +139,38 @@ class Stage:
         if missing == 0:
             self.agenda.at(earliest, settle)
         else:
-            self._quiesced[site] = lambda: self.agenda.at(max(earliest, self.now_s), settle)
+            self._quiesced[worker] = lambda: self.agenda.at(max(earliest, self.now_s), settle)
 
-    def announce_pause(self, site: int) -> None:
-        """A site is about to ask for a pause."""
-        self._pausing[site] = []
+    def announce_pause(self, worker: int) -> None:
+        """Announce that a worker is about to request a pause."""
+        self._pausing[worker] = []
 
-    def settled(self, site: int) -> bool:
-        """Whether a site neither waits for acknowledgements nor is about to ask for them."""
-        return site not in self._pausing
+    def settled(self, worker: int) -> bool:
+        """Whether a worker neither waits for acknowledgements nor will soon."""
+        return worker not in self._pausing
 
-    def when_settled(self, site: int, action: Action) -> None:
-        """Do something after a site, which is not settled, has its acknowledgements."""
-        self._pausing[site].append(action)
+    def when_settled(self, worker: int, action: Action) -> None:
+        """Run an action after an unsettled worker has its acknowledgements."""
+        self._pausing[worker].append(action)
 
-    def process_backlog(self, site: int, partition: int) -> None:
-        """Let a consumer process the spilled input of a partition, which is in memory, before any other input."""
-        self.arrays["site"]["backlog"][site] = partition
-        wake(self.arrays.worlds, site)
+    def process_backlog(self, worker: int, partition: int) -> None:
+        """Let a consumer process the spilled input of a partition next."""
+        self.arrays["worker"]["backlog"][worker] = partition
+        wake(self.arrays.worlds, worker)
 
-    def groups_on_their_way(self, site: int) -> list[int]:
-        """The group of each tuple in the connections to a site."""
-        n, credits = self.settings.sites, self.settings.network.connection_tuples
-        connections = self.arrays["connection"][site * n : (site + 1) * n]
-        places = self.arrays["queued"][site * n * credits : (site + 1) * n * credits].reshape(n, credits)
+    def groups_on_their_way(self, worker: int) -> list[int]:
+        """Group of each tuple in the connections to a worker."""
+        n, credits = self.settings.workers, self.settings.network.connection_tuples
+        connections = self.arrays["connection"][worker * n : (worker + 1) * n]
+        places = self.arrays["queued"][worker * n * credits : (worker + 1) * n * credits].reshape(n, credits)
         passed = (np.arange(credits) - connections["first"][:, None]) % credits
         found: list[int] = places["group"][passed < connections["count"][:, None]].tolist()
         return found
 
-    def clear_connections(self, site: int) -> None:
-        """Nothing is on its way to a site, or waits to be sent there."""
-        n = self.settings.sites
-        connections = self.arrays["connection"][site * n : (site + 1) * n]
+    def clear_connections(self, worker: int) -> None:
+        """Clear the connections to a worker, and the queues for them."""
+        n = self.settings.workers
+        connections = self.arrays["connection"][worker * n : (worker + 1) * n]
         connections["first"] = connections["count"] = connections["ack"] = 0
         connections["turn"] = codes.NONE
 
@@ -178,12 +178,12 @@ class Stage:
         """Let all producers send a paused partition's tuples to its owner."""
         restart(self.arrays.worlds, partition, owner)
 
-    def crash(self, site: int) -> None:
-        """A site dies. What it was to do is forgotten; inputs that it read are read nowhere.
+    def crash(self, worker: int) -> None:
+        """Crash a worker: drop its jobs and halt its inputs.
 
-        The tuple at hand is lost, unless its producer keeps it.
+        The tuple in service is lost, unless its producer keeps it.
         """
-        record = self.arrays["site"][site]
+        record = self.arrays["worker"][worker]
         lasted = self.now_s - record["since"]
         doing = int(record["doing"])
         if doing == codes.IDLE:
@@ -192,66 +192,66 @@ class Stage:
             record["busy"] += lasted
         if doing == codes.SERVING and not record["mirrored"]:
             if self.standby:
-                self.interrupted.add(site)
+                self.interrupted.add(worker)
             else:
                 self.lost += 1
         record["doing"], record["since"], record["backlog"], record["debt"] = codes.DEAD, self.now_s, codes.NONE, 0.0
         record["job"] = record["acks"] = record["quiesced"] = record["mirrored"] = record["refused"] = 0
         record["held"] = record["held_first"] = 0
-        schedule(self.arrays.worlds, site, np.inf)
-        self.dead.add(site)
-        self._lives[site] += 1
-        self._jobs.forget(site)
-        self._quiesced.pop(site, None)
-        self._pausing.pop(site, None)
-        for producer in self.hosted(site):
+        schedule(self.arrays.worlds, worker, np.inf)
+        self.dead.add(worker)
+        self._lives[worker] += 1
+        self._jobs.forget(worker)
+        self._quiesced.pop(worker, None)
+        self._pausing.pop(worker, None)
+        for producer in self.hosted(worker):
             halt(self.arrays.worlds, producer)
 
-    def revive(self, site: int) -> None:
-        """A dead site looks for input again."""
-        record = self.arrays["site"][site]
+    def revive(self, worker: int) -> None:
+        """Restart a dead worker."""
+        record = self.arrays["worker"][worker]
         record["idle"] += self.now_s - record["since"]
         record["doing"] = codes.FREE
-        self.dead.discard(site)
-        schedule(self.arrays.worlds, site, self.now_s)
+        self.dead.discard(worker)
+        schedule(self.arrays.worlds, worker, self.now_s)
 
-    def hosted(self, site: int) -> list[int]:
-        """The producers whose input a site reads; for `NONE`, those whose input is read nowhere."""
-        found: list[int] = np.flatnonzero(self.arrays["producer"]["host"] == site).tolist()
+    def hosted(self, worker: int) -> list[int]:
+        """Producers whose input a worker reads; for `NONE`, halted producers."""
+        found: list[int] = np.flatnonzero(self.arrays["producer"]["host"] == worker).tolist()
         return found
 
-    def read_at(self, producer: int, site: int) -> None:
-        """Let a site read the input of a producer, whoever reads it now."""
+    def read_at(self, producer: int, worker: int) -> None:
+        """Assign the input of a producer to a worker."""
         record = self.arrays["producer"][producer]
         if record["host"] == codes.NONE:
-            resume(self.arrays.worlds, producer, site)
+            resume(self.arrays.worlds, producer, worker)
         else:
-            record["host"] = site
+            record["host"] = worker
 
     def idle_s(self) -> NDArray[np.float64]:
-        """How long each consumer has waited, for input or for room for what it made, or was dead; shape (sites,)."""
-        sites = self.arrays["site"]
-        waiting = np.isin(sites["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
-        return np.asarray(sites["idle"] + np.where(waiting, self.now_s - sites["since"], 0.0))
+        """Seconds in which each consumer was idle, blocked or dead, shape (workers,)."""
+        workers = self.arrays["worker"]
+        waiting = np.isin(workers["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
+        return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
     def arrived(self) -> int:
-        """Rows that are due by now, of a stream."""
+        """Number of rows of the stream that have arrived."""
         assert self.feed is not None
         return self.feed.arrived(self.now_s, self.arrays["row"], self.arrays["producer"])
 
     @property
     def shed(self) -> int:
-        """Tuples that sites would not take."""
-        return int(self.arrays["site"]["shed"].sum())
+        """Tuples dropped by load shedding."""
+        return int(self.arrays["worker"]["shed"].sum())
 
     @property
     def answers(self) -> int | None:
-        """Matches of the tuples that were processed; None where nothing is joined."""
+        """Matches of the processed tuples; None without a join."""
         return None if self.joined is None else int(self.arrays.world["answers"])
 
     @property
     def drained(self) -> bool:
-        """Whether a stream has ended and all its rows are processed, lost or shed."""
+        """Whether all rows of a finite stream are processed, lost or shed."""
         if self.feed is None or not self.feed.ended:
             return False
         producers = self.arrays["producer"]
@@ -260,12 +260,12 @@ class Stage:
         return pulled and int(producers["generated"].sum()) == done
 
     def census(self) -> Census:
-        """Where all tuples are."""
-        sites = self.arrays["site"]
+        """Number of tuples in each place."""
+        workers = self.arrays["worker"]
         return Census(
             generated=int(self.arrays["producer"]["generated"].sum()),
             processed=int(self.arrays.world["processed"]),
-            at_consumers=int(np.count_nonzero((sites["doing"] == codes.SERVING) & (sites["mirrored"] == 0)))
+            at_consumers=int(np.count_nonzero((workers["doing"] == codes.SERVING) & (workers["mirrored"] == 0)))
             + len(self.interrupted),
             in_connections=int(self.arrays["connection"]["count"].sum()),
             in_pools=int(self.arrays["producer"]["held"].sum()),

@@ -1,4 +1,4 @@
-"""What a running stage is seen to do, interval by interval."""
+"""Time series of a running stage, interval by interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latencies:
-    """Of the tuples processed in an interval.
+    """Latency histogram of the tuples processed in an interval.
 
     Attributes:
-        first: The first bin with a tuple.
-        counts: Tuples in each bin from there to the last that has any.
-        sum_s: Of all.
-        max_s: The longest.
+        first: First bin with a tuple.
+        counts: Tuples per bin, from the first to the last filled bin.
+        sum_s: Sum of all latencies.
+        max_s: Largest latency.
     """
 
     first: int
@@ -29,18 +29,18 @@ class Latencies:
 
     @property
     def mean_s(self) -> float | None:
-        """None where there are none."""
+        """Mean latency; None without tuples."""
         count = int(self.counts.sum())
         return self.sum_s / count if count else None
 
     def share_below_s(self, share: float) -> float | None:
-        """What `share` of them do not exceed, at most 1/32 too high; None where there are none."""
+        """Percentile of latency, at most 1/32 too high; None without tuples."""
         value = percentile(self.counts, share, self.first)
         return None if value is None else min(value, self.max_s)
 
 
 def together(parts: Sequence[Latencies]) -> Latencies:
-    """The latencies of several intervals as those of one."""
+    """Merge the latencies of several intervals."""
     filled = [one for one in parts if len(one.counts)]
     if not filled:
         return Latencies(0, np.empty(0, np.int64), 0.0, 0.0)
@@ -53,29 +53,29 @@ def together(parts: Sequence[Latencies]) -> Latencies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interval:
-    """What a stage did from one time to another, and how it stood at the end.
+    """Statistics of one interval.
 
     Attributes:
-        start_s: From.
-        end_s: To.
-        generated: Tuples that producers made or took from the stream.
-        processed: Tuples that consumers have done with.
-        operator: From when a consumer takes a tuple until it is processed.
-        total: From when a tuple is due (drawn, if nothing says when) until it is processed.
-        by_site: Tuples processed, shape (sites,).
-        idle: Share of the time in which each consumer waited for input, or was dead, shape (sites,).
-        pools: Tuples held at the end by each producer, shape (sites,).
-        connections: Tuples in the connections to each site at the end, shape (sites,).
-        partitions: Partitions of each site at the end, shape (sites,).
-        on_disk: Partitions that are on disk at the end.
-        spilled: Tuples that are on disk at the end.
-        lost: Tuples that died with a site.
-        shed: Tuples that sites would not take.
-        living: Sites that are alive at the end.
-        source_queue: Rows that were due and not taken, at the end; None where tuples are not due at a time.
-        lag_s: The longest that a row waited to be taken.
-        behind: Share of the time, over producers, in which a row was waiting to be taken; counted when it is taken.
-        answers: Matches of the tuples processed, where tuples are joined.
+        start_s: Start time.
+        end_s: End time.
+        generated: Tuples produced or taken from the stream.
+        processed: Tuples processed by consumers.
+        operator: Latency from when a consumer takes a tuple until it is processed.
+        total: Latency from the arrival (or the draw) of a tuple until it is processed.
+        by_worker: Processed tuples of each worker, shape (workers,).
+        idle: Share of time in which each consumer was idle or dead, shape (workers,).
+        pools: Tuples buffered by each producer at the end, shape (workers,).
+        connections: Tuples in the connections to each worker at the end, shape (workers,).
+        partitions: Partitions of each worker at the end, shape (workers,).
+        on_disk: Partitions on disk at the end.
+        spilled: Tuples on disk at the end.
+        lost: Tuples lost in crashes.
+        shed: Tuples dropped by load shedding.
+        living: Live workers at the end.
+        source_queue: Rows that arrived and wait for their producer at the end; None without arrival times.
+        lag_s: Longest wait of a row for its producer.
+        behind: Share of time, over producers, in which a row waited for its producer; counted when it is taken.
+        answers: Matches of the processed tuples, for a join.
     """
 
     start_s: float
@@ -84,7 +84,7 @@ class Interval:
     processed: int
     operator: Latencies
     total: Latencies
-    by_site: NDArray[np.int64]
+    by_worker: NDArray[np.int64]
     idle: NDArray[np.float64]
     pools: NDArray[np.int32]
     connections: NDArray[np.int64]
@@ -101,32 +101,32 @@ class Interval:
 
     @property
     def throughput(self) -> float:
-        """Tuples a second."""
+        """Processed tuples per second."""
         return self.processed / (self.end_s - self.start_s)
 
 
 class Series:
-    """Watches a stage; `take` closes an interval."""
+    """Samples a stage; `take` closes an interval."""
 
     def __init__(self, stage: Stage) -> None:
-        """The first interval begins now."""
+        """Begin the first interval."""
         self._stage = stage
         self.intervals: list[Interval] = []
         self._start_s = stage.now_s
         self._generated = 0
         self._processed = 0
-        self._by_site = np.zeros(stage.settings.sites, np.int64)
-        self._idle_s = np.zeros(stage.settings.sites)
+        self._by_worker = np.zeros(stage.settings.workers, np.int64)
+        self._idle_s = np.zeros(stage.settings.workers)
         self._behind_s = 0.0
         self._lost = 0
         self._shed = 0
         self._answers = 0
 
     def take(self) -> Interval:
-        """Close the interval that began when this was last done, and begin the next."""
+        """Close the current interval and begin the next."""
         stage, arrays = self._stage, self._stage.arrays
-        sites, producers = arrays["site"], arrays["producer"]
-        n, now = stage.settings.sites, stage.now_s
+        workers, producers = arrays["worker"], arrays["producer"]
+        n, now = stage.settings.workers, stage.now_s
         lasted = now - self._start_s
         operator, total = self._latencies()
         generated, processed = int(producers["generated"].sum()), int(arrays.world["processed"])
@@ -139,7 +139,7 @@ class Series:
             processed=processed - self._processed,
             operator=operator,
             total=total,
-            by_site=sites["processed"] - self._by_site,
+            by_worker=workers["processed"] - self._by_worker,
             idle=(idle_s - self._idle_s) / lasted,
             pools=producers["held"].copy(),
             connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
@@ -157,7 +157,7 @@ class Series:
         producers["lag"] = 0
         self._lost, self._shed, self._answers = stage.lost, stage.shed, stage.answers or 0
         self._start_s, self._generated, self._processed = now, generated, processed
-        self._by_site, self._idle_s, self._behind_s = sites["processed"].copy(), idle_s, behind_s
+        self._by_worker, self._idle_s, self._behind_s = workers["processed"].copy(), idle_s, behind_s
         self.intervals.append(taken)
         return taken
 
@@ -172,38 +172,38 @@ class Series:
 
 
 def _latencies(counts: NDArray[np.int64], sum_s: float, max_s: float) -> Latencies:
-    """Without the empty bins at both ends, since a long run has many intervals."""
+    """A histogram without the empty bins at both ends, to save memory."""
     filled = np.flatnonzero(counts)
     first, last = (int(filled[0]), int(filled[-1])) if len(filled) else (0, -1)
     return Latencies(first, counts[first : last + 1].copy(), sum_s, max_s)
 
 
 def interval_table(intervals: list[Interval]) -> Table:
-    """One row an interval."""
+    """One row per interval."""
     columns = [
         Column("end", Kind.SECONDS, "s", "end of the interval"),
         Column("generated", Kind.COUNT, "tuples"),
         Column("processed", Kind.COUNT, "tuples"),
         Column("throughput", Kind.NUMBER, "tuples/s"),
-        Column("operator_mean", Kind.SECONDS, "s", "from taken by a consumer to processed"),
+        Column("operator_mean", Kind.SECONDS, "s", "from when a consumer takes a tuple until processed"),
         Column("operator_p99", Kind.SECONDS, "s"),
-        Column("latency_mean", Kind.SECONDS, "s", "from due to processed"),
+        Column("latency_mean", Kind.SECONDS, "s", "from arrival until processed"),
         Column("latency_p50", Kind.SECONDS, "s"),
         Column("latency_p95", Kind.SECONDS, "s"),
         Column("latency_p99", Kind.SECONDS, "s"),
         Column("latency_max", Kind.SECONDS, "s"),
-        Column("utilization_max", Kind.SHARE, "", "of the busiest site"),
-        Column("utilization_min", Kind.SHARE, "", "of the idlest site"),
+        Column("utilization_max", Kind.SHARE, "", "of the busiest worker"),
+        Column("utilization_min", Kind.SHARE, "", "of the least busy worker"),
         Column("in_pools", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "at the end of the interval"),
         Column("on_disk", Kind.COUNT, "partitions", "at the end of the interval"),
         Column("spilled", Kind.COUNT, "tuples", "on disk at the end of the interval"),
-        Column("lost", Kind.COUNT, "tuples", "that died with a site"),
-        Column("shed", Kind.COUNT, "tuples", "that sites would not take"),
-        Column("living", Kind.COUNT, "sites", "at the end of the interval"),
-        Column("source_queue", Kind.COUNT, "rows", "due and not taken, at the end of the interval"),
-        Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
-        Column("behind", Kind.SHARE, "", "of the time in which a row waited to be taken"),
+        Column("lost", Kind.COUNT, "tuples", "lost in crashes"),
+        Column("shed", Kind.COUNT, "tuples", "dropped by load shedding"),
+        Column("living", Kind.COUNT, "workers", "at the end of the interval"),
+        Column("source_queue", Kind.COUNT, "rows", "waiting at the source at the end of the interval"),
+        Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
+        Column("behind", Kind.SHARE, "", "share of time in which a row waited at the source"),
     ]
     rows: list[list[int | float | None]] = []
     for one in intervals:
@@ -218,22 +218,22 @@ def interval_table(intervals: list[Interval]) -> Table:
     return Table.from_rows("Intervals", columns, rows)
 
 
-def site_table(intervals: list[Interval]) -> Table:
-    """One row for each interval and site."""
+def worker_table(intervals: list[Interval]) -> Table:
+    """One row per interval and worker."""
     columns = [
         Column("end", Kind.SECONDS, "s", "end of the interval"),
-        Column("site", Kind.COUNT),
+        Column("worker", Kind.COUNT),
         Column("processed", Kind.COUNT, "tuples"),
-        Column("utilization", Kind.SHARE, "", "of the time in which the consumer did not wait for input"),
-        Column("in_pool", Kind.COUNT, "tuples", "of its producer, at the end of the interval"),
+        Column("utilization", Kind.SHARE, "", "share of time in which the consumer was not idle"),
+        Column("in_pool", Kind.COUNT, "tuples", "in the buffer of its producer, at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "to its consumer, at the end of the interval"),
         Column("partitions", Kind.COUNT, "", "at the end of the interval"),
     ]
     rows = [
-        (one.end_s, site, int(processed), float(1 - idle), *map(int, held))
+        (one.end_s, worker, int(processed), float(1 - idle), *map(int, held))
         for one in intervals
-        for site, (processed, idle, *held) in enumerate(
-            zip(one.by_site, one.idle, one.pools, one.connections, one.partitions, strict=True)
+        for worker, (processed, idle, *held) in enumerate(
+            zip(one.by_worker, one.idle, one.pools, one.connections, one.partitions, strict=True)
         )
     ]
-    return Table.from_rows("Sites", columns, rows)
+    return Table.from_rows("Workers", columns, rows)

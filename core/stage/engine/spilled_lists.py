@@ -1,4 +1,4 @@
-"""The lists of spilled tuples, as Python reads and changes them."""
+"""Lists of spilled tuples."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.tuples import SPILLED
 
 
-def spilled_groups(arrays: Arrays, site: int) -> list[int]:
-    """The group of each spilled tuple of a site's partitions."""
+def spilled_groups(arrays: Arrays, worker: int) -> list[int]:
+    """Group of each spilled tuple of a worker's partitions."""
     partitions, spilled = arrays["partition"], arrays["spilled"]
     found = []
-    for place in partitions["spill_head"][partitions["owner"] == site].tolist():
+    for place in partitions["spill_head"][partitions["owner"] == worker].tolist():
         while place != NONE:
             found.append(int(spilled["group"][place]))
             place = int(spilled["link"][place])
@@ -19,7 +19,7 @@ def spilled_groups(arrays: Arrays, site: int) -> list[int]:
 
 
 def forget_spilled(arrays: Arrays, partition: int) -> int:
-    """The disk with the spilled input of a partition is gone; how many tuples that were."""
+    """Drop the spilled input of a partition; returns the number of tuples."""
     record, spilled = arrays["partition"][partition], arrays["spilled"]
     count = int(record["spilled"])
     if record["spill_head"] != NONE:
@@ -31,7 +31,7 @@ def forget_spilled(arrays: Arrays, partition: int) -> int:
 
 
 def enlarge_spill(arrays: Arrays) -> None:
-    """Twice the place for spilled tuples."""
+    """Double the capacity for spilled tuples."""
     old = arrays["spilled"]
     more = max(1024, len(old))
     enlarged = np.concatenate([old, np.zeros(more, SPILLED)])

@@ -1,4 +1,4 @@
-"""Two streams in one trace: the rows of either side of a join, told apart by a column, and their keys by number."""
+"""The two sides of a join in one trace."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from adapt.core.stage.conditions.join import NEITHER
 from adapt.core.stage.input.mini_partitions import MiniPartitions, words_of
 
 SHOWN = 5
-"""Values that a message names."""
+"""Values listed in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The two streams of a trace.
+    """The two sides of a join.
 
     Attributes:
-        column: Whose two values tell them apart.
-        values: These, in order; rows of the first are side 0. Shape (2,).
-        keys: All keys of the trace, distinct; a key is known by where it stands here. Shape (keys,).
-        index: Finds them.
+        column: The column with the side.
+        values: Its two values, sorted; the first is side 0. Shape (2,).
+        keys: The distinct keys of the trace; a key's position is its group. Shape (keys,).
+        index: Index of the keys.
     """
 
     column: str
@@ -38,22 +38,22 @@ class Sides:
 
     @classmethod
     def from_batches(cls, column: str, key: str, batches: Iterable[pa.RecordBatch]) -> "Sides":
-        """What a trace has.
+        """Read sides and keys of a trace.
 
         Args:
-            column: Which says the side.
+            column: The column with the side.
             key: The column of keys.
 
         Raises:
-            BadInput: a row has no side, or there are not two of them; they are named.
+            BadInput: A row has no side, or the column has not exactly two values.
         """
         found, keys, rows = None, [], 0
         for batch in batches:
             sides = batch.column(column)
             if sides.null_count:
                 raise BadInput(
-                    f"{sides.null_count:,} rows after row {rows:,} have no {column!r}, which is to say their side of"
-                    " the join; leave them out of the trace, or give them one"
+                    f"{sides.null_count:,} rows after row {rows:,} have no {column!r}, so no side of the join; remove"
+                    " them from the trace, or fill the column"
                 )
             values = _distinct(sides)
             found = values if found is None else pc.unique(pa.concat_arrays([found, values]))
@@ -67,12 +67,12 @@ class Sides:
         return cls(column, found.take(pc.array_sort_indices(found)), known, KeyIndex(known))
 
     def groups_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The number of each key of a column, which may be encoded by a dictionary, shape (rows,)."""
+        """Group of each key of a plain or dictionary-encoded column, shape (rows,)."""
         words, codes = words_of(keys)
         return np.asarray(self.index.rows_of(HashedKeys.from_column(words, HashName.MURMUR3))[codes])
 
     def sides_of(self, sides: pa.Array, keys: pa.Array) -> NDArray[np.int8]:
-        """0 or 1 by a column, or neither where there is no key, since what is missing equals nothing; shape (rows,)."""
+        """Side of each row, or neither without a key; shape (rows,)."""
         words, codes = words_of(sides)
         found = pc.index_in(words, value_set=self.values).fill_null(NEITHER).to_numpy(zero_copy_only=False)
         which = found.astype(np.int8)[codes]
@@ -86,20 +86,18 @@ class Sides:
 
 
 def _distinct(column: pa.Array) -> pa.Array:
-    """The values of a column, each once."""
+    """Distinct values of a column."""
     distinct = pc.unique(column)
     return distinct.dictionary_decode() if isinstance(distinct, pa.DictionaryArray) else distinct
 
 
 def _not_two(column: str, values: list[Any]) -> str:
-    """What is wrong with the sides that there are."""
+    """Error message for a column without exactly two values."""
     named = ", ".join(repr(value) for value in values[:SHOWN])
     if len(values) <= 1:
-        return (
-            f"column {column!r} is {named or 'empty'} in all rows; a join has two sides, so give it a column with two"
-        )
+        return f"a join needs a column with two values; {column!r} is {named or 'empty'} in all rows"
     more = " and more" if len(values) > SHOWN else ""
     return (
-        f"column {column!r} has the values {named}{more}; a join has two sides, so ingest the trace with a column that"
-        " says which of two a row is, such as --stream \"if(EXPRESSION, 'left', 'right')\""
+        f"a join needs a column with two values; {column!r} has {named}{more}. Ingest the trace with a column of two"
+        " values, such as --stream \"if(EXPRESSION, 'left', 'right')\""
     )

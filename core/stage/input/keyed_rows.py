@@ -1,4 +1,4 @@
-"""Rows of a trace as the tuples of a stage: to which partition, by which producer, when, and at what cost."""
+"""Rows of a trace as tuples of a stage."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ class Reading:
     """How rows become tuples.
 
     Attributes:
-        partitions: Of keys.
-        speedup: Trace seconds in a second of the stage; None, rows are taken as fast as they can be.
-        cost_unit_s: CPU for 1 of a row's cost; None, service times are drawn.
-        by_stream: Whether the rows of a stream have one producer, and not each row its own.
-        until_s: Rows that are due later are left out.
-        split: How keys are split over the sites; None, each is whole, in the partition that has it.
-        sides: The two streams that are joined, whose keys are the groups; None, partitions are the groups.
+        partitions: The partition of each key.
+        speedup: Trace seconds per simulated second; None, as fast as producers accept rows.
+        by_cost: Whether rows take the CPU time of the trace's cost column; else service times are drawn.
+        by_stream: Whether rows are assigned to producers by stream, not by row.
+        until_s: Rows that arrive later are omitted.
+        split: How keys are split over workers; None, keys stay whole.
+        sides: The two sides of a join, whose keys are the groups; None, partitions are the groups.
     """
 
     partitions: MiniPartitions
     speedup: float | None = 1.0
-    cost_unit_s: float | None = None
+    by_cost: bool = False
     by_stream: bool = False
     until_s: float = np.inf
     split: SplitKeys | None = None
@@ -45,13 +45,13 @@ class Reading:
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.cost_unit_s is not None}
+        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.by_cost}
         if self.sides is not None:
             wanted[self.sides.column] = True
         return [name for name, is_wanted in wanted.items() if is_wanted]
 
     def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
-        """The tuples of a trace whose rows come in time order, from the start at every call."""
+        """Tuples of a trace in time order, repeatable."""
         return Rows(lambda: self._chunks(batches()))
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
@@ -74,12 +74,14 @@ class Reading:
     def _chunk(
         self, batch: pa.RecordBatch, times: NDArray[np.int64], first_us: int, before: int, dealer: Dealer | None
     ) -> Chunk:
-        sites, since_us, keys = self.partitions.sites, times - first_us, batch.column(KEY)
+        workers, since_us, keys = self.partitions.workers, times - first_us, batch.column(KEY)
         whole = Chunk(
             groups=self.partitions.partitions_of(keys) if self.sides is None else self.sides.groups_of(keys),
-            producers=_by_stream(batch.column(STREAM), sites) if self.by_stream else spread(before, len(batch), sites),
+            producers=_by_stream(batch.column(STREAM), workers)
+            if self.by_stream
+            else spread(before, len(batch), workers),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
-            cost_s=None if self.cost_unit_s is None else _amounts(batch.column(COST)) * self.cost_unit_s,
+            cost_s=_amounts(batch.column(COST)) * 1e-6 if self.by_cost else None,
             sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
             times=None if self.sides is None else times,
         )
@@ -87,43 +89,47 @@ class Reading:
 
 
 def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:
-    """The sizes of all rows of each partition together, shape (partitions,); a missing size is nothing."""
-    sums: NDArray[np.int64] = np.zeros(partitions.sites * partitions.a_site, np.int64)
+    """Total bytes of each partition, shape (partitions,); missing sizes count 0."""
+    sums: NDArray[np.int64] = np.zeros(partitions.workers * partitions.per_worker, np.int64)
     for batch in batches:
         sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
         np.add.at(sums, partitions.partitions_of(batch.column(KEY)), sizes.astype(np.int64, copy=False))
     return sums
 
 
-def spread(first: int, rows: int, sites: int) -> NDArray[np.int32]:
-    """A producer for each row by the hash of its number, by SplitMix64; shape (rows,)."""
+def spread(first: int, rows: int, workers: int) -> NDArray[np.int32]:
+    """Producer of each row by a hash of its number, shape (rows,)."""
     producers = np.empty(rows, np.int32)
-    _spread(np.uint64(first), np.uint64(sites), producers)
+    _spread(np.uint64(first), np.uint64(workers), producers)
     return producers
 
 
 @compiled
-def _spread(first: np.uint64, sites: np.uint64, producers: NDArray[np.int32]) -> None:
+def _spread(first: np.uint64, workers: np.uint64, producers: NDArray[np.int32]) -> None:
     for row in range(len(producers)):
         word = output(np.uint64(0), first + np.uint64(row))
-        producers[row] = ((word >> np.uint64(32)) * sites) >> np.uint64(32)
+        producers[row] = ((word >> np.uint64(32)) * workers) >> np.uint64(32)
 
 
-def _by_stream(streams: pa.Array, sites: int) -> NDArray[np.int32]:
-    """A producer for each row by the hash of its stream."""
-    return MiniPartitions(sites, 1, HashName.MURMUR3).partitions_of(streams)
+def _by_stream(streams: pa.Array, workers: int) -> NDArray[np.int32]:
+    """Producer of each row by the hash of its stream."""
+    return MiniPartitions(workers, 1, HashName.MURMUR3).partitions_of(streams)
 
 
 def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
-    """When rows come, in microseconds; `before` says how many rows were read before them, for the message."""
+    """Timestamps in microseconds.
+
+    Args:
+        before: Number of earlier rows, for the error.
+    """
     column = batch.column(TIME)
     if column.null_count:
-        raise BadInput(f"a row after row {before:,} has no time; rows without one cannot arrive")
+        raise BadInput(f"a row after row {before:,} has no timestamp; a replay needs one for every row")
     times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
     return times
 
 
 def _amounts(column: pa.Array) -> NDArray[np.float64]:
-    """Numbers; a missing one is nothing."""
+    """Numbers; a missing one counts as 0."""
     amounts: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return amounts

@@ -1,4 +1,4 @@
-"""Keys to the mini-partitions of a stage: so many for each site, which move as a whole."""
+"""Mini-partitions: the mapping of keys to partitions of a stage."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,66 +15,65 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.stage.conditions.settings import even_owners
 
 MOST = 2**22
-"""No stage has more partitions; such a number is a slip."""
+"""Upper limit of the number of partitions."""
 
 OTHER = {HashName.MURMUR3: HashName.XXHASH64, HashName.XXHASH64: HashName.MURMUR3}
-"""Spreads the keys that a hash brought together."""
+"""The other hash, which spreads the keys of one channel over its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class MiniPartitions:
-    """Partitions 0 .. k-1 begin at site 0, the next k at site 1, and so on.
+    """Mapping of keys to partitions.
 
-    Without a partitioner the hash of a key decides both. With one, its channel is the site where the key begins, and
-    another hash spreads the keys of a channel over its partitions: the partitioner's own would leave most of them
-    empty, since it is what brought these keys together. Keys that are to be routed by themselves have the first
-    partitions, one each, and the hash of any other key decides among the rest.
+    The first k partitions start on worker 0, the next k on worker 1, and so on. Without a partitioner, the hash of a
+    key decides the partition. With one, its channel is the initial worker, and a second hash spreads the keys of a
+    channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
+    partition have the first ones, and other keys are hashed over the rest.
 
     Attributes:
-        sites: n.
-        a_site: k.
-        hash: Of keys; that of the partitioner, if there is one.
-        partitioner: From keys to sites; none if not given.
-        own: Keys with a partition each, which is what they are mapped to: 0 and up; without a partitioner alone.
+        workers: Number of workers, n.
+        per_worker: Partitions per worker, k.
+        hash: Hash of keys; that of the partitioner, if given.
+        partitioner: Initial worker of each key; None, by hash.
+        own: Keys with their own partition, mapped to 0 and up; not with a partitioner.
     """
 
-    sites: int
-    a_site: int
+    workers: int
+    per_worker: int
     hash: HashName = HashName.MURMUR3
     partitioner: Partitioner | None = None
     own: ExplicitMap | None = None
 
     def __post_init__(self) -> None:
-        if self.a_site < 1:
-            raise UsageError(f"a site cannot have {self.a_site} partitions; give it 1 or more")
-        if self.sites * self.a_site > MOST:
+        if self.per_worker < 1:
+            raise UsageError(f"a worker needs at least 1 partition (got {self.per_worker})")
+        if self.workers * self.per_worker > MOST:
             raise UsageError(
-                f"{self.sites:,} sites with {self.a_site:,} partitions each are more than the {MOST:,} partitions"
-                " there may be; give fewer"
+                f"a stage has at most {MOST:,} partitions (got {self.workers:,} workers with {self.per_worker:,} each)"
             )
 
     @property
     def owners(self) -> NDArray[np.int32]:
-        """The site of each partition at the start, shape (partitions,)."""
-        return even_owners(self.sites, self.a_site)
+        """Initial worker of each partition, shape (partitions,)."""
+        return even_owners(self.workers, self.per_worker)
 
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The partition of each key of a column, which may be encoded by a dictionary; null is a key."""
+        """Partition of each key of a column; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
         if self.own:
             rows, first = self.own.rows_of(keys), len(self.own)
-            hashed = HASHES[self.hash].modulo(keys, self.sites * self.a_site - first) + np.int32(first)
+            hashed = HASHES[self.hash].modulo(keys, self.workers * self.per_worker - first) + np.int32(first)
             return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
         if self.partitioner is None:
-            return HASHES[self.hash].modulo(keys, self.sites * self.a_site)
-        within = HASHES[OTHER[self.hash]].modulo(keys, self.a_site)
-        return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.a_site) + within, np.int32)
+            return HASHES[self.hash].modulo(keys, self.workers * self.per_worker)
+        within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)
+        return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:
-    """The values of a column, those of a dictionary once, and which of them each row has."""
+    """Dictionary of a column, and the position of each row in it."""
     if not isinstance(column, pa.DictionaryArray):
         return column, slice(None)
     words, codes = column.dictionary, column.indices

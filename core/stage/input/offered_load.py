@@ -1,4 +1,4 @@
-"""What a trace asks of a stage before anything is simulated: rows and work by partition, and what placement can do."""
+"""Offered load of a trace, and performance bounds of a stage."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from adapt.core.stage.conditions.settings import StageSettings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """The sums of a trace.
+    """Offered load of a trace.
 
     Attributes:
-        rows: Of each partition, shape (partitions,).
-        cost_s: CPU that rows of each partition say they cost, or with their matches, shape (partitions,); None if they
-            say nothing and match nothing.
-        last_s: When the last row is due; 0 where rows are taken as fast as they can be.
-        unused_s: CPU of all sites that must go unused, as the rows that could use it are not due yet.
-        answers: Matches of all rows in a serial run; None where nothing is joined.
+        rows: Rows of each partition, shape (partitions,).
+        cost_s: CPU seconds of each partition, including matches of a join, shape (partitions,); None without costs and
+            join.
+        last_s: Arrival of the last row; 0 without arrival times.
+        unused_s: CPU seconds that must stay idle because rows have not arrived yet.
+        answers: Matches of all rows in a serial run; None without a join.
     """
 
     rows: NDArray[np.int64]
@@ -37,14 +37,14 @@ class Demand:
     def from_chunks(
         cls, chunks: Iterable[Chunk], settings: StageSettings, faults: FaultSchedule | None = None
     ) -> "Demand":
-        """Add up a stream for a stage.
+        """Sum up a stream for a stage.
 
         Args:
-            settings: The stage, whose mean costs count where rows have none.
-            faults: What else takes CPU from its sites.
+            settings: The stage; its mean costs apply to rows without costs.
+            faults: Faults of its workers.
 
         Raises:
-            BadInput: rows are not in the order of time, a row costs less than nothing, or there is no row.
+            BadInput: Rows are not in time order, a cost is negative or infinite, or there are no rows.
         """
         partitions, capacity = settings.partitions, _capacity(settings, faults)
         rows: NDArray[np.int64] = np.zeros(partitions, np.int64)
@@ -65,18 +65,18 @@ class Demand:
                 cost_s = np.asarray(own_s + matches * settings.join.match_s, np.float64)
             if chunk.due_s is not None and len(chunk.due_s):
                 if not (np.diff(chunk.due_s, prepend=last_s) >= 0).all():
-                    raise BadInput(f"after row {seen:,} a row is before the one above it; sort the trace by 'ts'")
+                    raise BadInput(f"after row {seen:,} a row is before its predecessor; sort the trace by 'ts'")
                 last_s = float(chunk.due_s[-1])
                 each_s = settings.costs.service_s if cost_s is None else cost_s
                 asked = np.full(len(chunk.due_s) + 1, asked_s)
                 asked[1:] = each_s + settings.costs.produce_s
-                np.cumsum(asked, out=asked)  # one row after the other, so that cuts do not matter
+                np.cumsum(asked, out=asked)  # row by row, so that the cuts of chunks do not matter
                 unused_s = max(unused_s, float((capacity.by_each(chunk.due_s) - asked[:-1]).max()))
                 asked_s = float(asked[-1])
             if cost_s is not None:
                 costed = True
                 if not (cost_s >= 0).all() or not np.isfinite(cost_s).all():
-                    raise BadInput(f"after row {seen:,} a row costs less than 0 s or without end; mend 'cost_us'")
+                    raise BadInput(f"after row {seen:,} a cost is negative or infinite; fix column 'cost_us'")
                 np.add.at(costs, partition_of, cost_s)
             seen += len(chunk.groups)
         if seen == 0:
@@ -85,27 +85,27 @@ class Demand:
 
     @property
     def all_rows(self) -> int:
-        """Of the trace."""
+        """Number of rows of the trace."""
         return int(self.rows.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a stage can do at best with a demand.
+    """Performance bounds of a stage under an offered load.
 
     Attributes:
-        rows: Of the trace.
-        last_s: When the last row is due.
-        row_s: CPU for a row on average, making it included.
-        capacity: CPU of all sites.
-        even_s: Nothing is done sooner: all sites have worked on all rows as soon as these were due.
-        least_s: No placement of whole partitions is done sooner, as each is at one site at a time.
-        static_s: Without moves it is not done sooner.
-        heaviest_share: Of all work, what the heaviest partition makes.
-        busiest_share: Of all work, what the partitions of the busiest site make at the start.
-        static_load: CPU that the busiest site needs until the last row is due, over what it has; None where all are
-            due at once.
-        best_load: The same where work is spread over all sites as evenly as the heaviest partition lets it.
+        rows: Rows of the trace.
+        last_s: Arrival of the last row.
+        row_s: Mean CPU seconds per row, including its production.
+        capacity: CPU of all workers.
+        even_s: Earliest end of any schedule: all workers share all work evenly.
+        least_s: Earliest end with whole partitions, each on one worker at a time.
+        static_s: Earliest end without moves.
+        heaviest_share: Share of all work in the hottest partition.
+        busiest_share: Share of all work on the initially busiest worker.
+        static_load: CPU needed by the busiest worker until the last arrival, over what it has; None if all rows arrive
+            at once.
+        best_load: The same for the best placement of whole partitions.
     """
 
     rows: int
@@ -122,23 +122,24 @@ class Bounds:
 
 
 SHORTEST_S = 1e-9
-"""Rows that are all due within a nanosecond have no rate."""
+"""Rows that all arrive within a nanosecond have no rate."""
 
 
 def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | None = None) -> Bounds:
-    """The bounds of a stage; work at a site is what its partitions cost, and an even share of making the rows.
+    """Bounds of a stage under an offered load.
 
-    Partitions of a site that dies go on elsewhere, so that without moves it is as if it lived.
+    The work of a worker is that of its partitions plus an even share of producing rows. Crashes do not count in the
+    bound without moves, since partitions of a dead worker continue elsewhere.
     """
-    rows, sites = demand.all_rows, settings.sites
+    rows, workers = demand.all_rows, settings.workers
     work = demand.rows * settings.costs.service_s if demand.cost_s is None else demand.cost_s
     making_s = rows * settings.costs.produce_s
     total_s = float(work.sum()) + making_s
-    by_site = np.bincount(settings.owners, work, sites) + making_s / sites
+    by_worker = np.bincount(settings.owners, work, workers) + making_s / workers
     disturbances = (*settings.disturbances, *(faults.disturbances if faults else ()))
-    each = [Capacity.of_site(site, disturbances) for site in range(sites)]
+    each = [Capacity.of_worker(worker, disturbances) for worker in range(workers)]
     capacity = _capacity(settings, faults)
-    static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_site, strict=True))])
+    static_s = max([demand.last_s, *(one.until(float(needed)) for one, needed in zip(each, by_worker, strict=True))])
     even_s = max(demand.last_s, capacity.until(total_s + demand.unused_s))
     has_s = np.array([one.by(demand.last_s) for one in each])
     timed = bool(has_s.min() > SHORTEST_S)
@@ -151,11 +152,11 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
         least_s=max(even_s, float(work.max())),
         static_s=static_s,
         heaviest_share=float(work.max()) / total_s if total_s > 0 else 0.0,
-        busiest_share=float(by_site.max()) / total_s if total_s > 0 else 0.0,
-        static_load=float((by_site / has_s).max()) if timed else None,
+        busiest_share=float(by_worker.max()) / total_s if total_s > 0 else 0.0,
+        static_load=float((by_worker / has_s).max()) if timed else None,
         best_load=max(total_s / float(has_s.sum()), float(work.max()) / demand.last_s) if timed else None,
     )
 
 
 def _capacity(settings: StageSettings, faults: FaultSchedule | None) -> Capacity:
-    return Capacity.from_disturbances(settings.sites, (*settings.disturbances, *(faults.faults if faults else ())))
+    return Capacity.from_disturbances(settings.workers, (*settings.disturbances, *(faults.faults if faults else ())))

@@ -1,4 +1,4 @@
-"""The rows that the producers of a stage have taken, as they take them."""
+"""Tap on the rows that producers take from the stream."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from adapt.core.stage.records.tuples import ROW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """Rows by when they were due, and those of one time by their numbers.
+    """Rows taken by producers, sorted by arrival time and number.
 
     Attributes:
-        partitions: Of each, shape (rows,).
-        cost_s: What each costs, if all come in order where they are joined; negative if it does not say. Shape (rows,).
-        times_s: When each was due, but not before any row that was taken earlier; shape (rows,).
+        partitions: Partition of each row, shape (rows,).
+        cost_s: CPU seconds of each row, with matches in order for a join; negative if unknown. Shape (rows,).
+        times_s: Arrival time of each row, at least that of rows taken earlier; shape (rows,).
     """
 
     partitions: NDArray[np.int32]
@@ -26,18 +26,18 @@ class Taken:
 
 
 class Intake:
-    """Watches the producers of a stage to which rows come."""
+    """Records the rows that producers take."""
 
     def __init__(self, stage: Stage) -> None:
-        """Nothing was taken yet."""
+        """Start recording."""
         self._stage = stage
-        self._seen: NDArray[np.int64] = np.zeros(stage.settings.sites, np.int64)
+        self._seen: NDArray[np.int64] = np.zeros(stage.settings.workers, np.int64)
         self._parts: list[Records] = []
         self._last_s = 0.0
         stage.on_rows_wanted = self._note
 
     def take(self) -> Taken:
-        """What was taken since this was last asked."""
+        """Rows taken since the last call."""
         self._note()
         rows = np.concatenate([np.empty(0, ROW), *self._parts])
         self._parts.clear()
@@ -47,7 +47,7 @@ class Intake:
         return Taken(self._stage.settings.partition_of[rows["group"]], rows["cost"].copy(), times_s)
 
     def _note(self) -> None:
-        """Keep the rows that were taken and are still there."""
+        """Keep the rows taken before they are overwritten."""
         producers = self._stage.arrays["producer"]
         generated, ends = producers["generated"].copy(), producers["row"]
         taken = generated - self._seen

@@ -1,8 +1,8 @@
-"""Rows of split keys as the tuples of a stage: each goes to the least loaded of its key's sites, and parts are merged.
+"""Routing and merging of the rows of split keys.
 
-A site that holds a part of a key sends it, at the end of every period, to the first of the key's sites as a tuple of
-its own: one tuple a key, site beyond the first, and period. The period that is under way when the stream ends is not
-merged.
+A row goes to the least loaded of its key's workers. At the end of every period, each worker with a partial result of a
+key sends it as one tuple to the first of the key's workers: one merge tuple per key, extra worker and period. The last,
+unfinished period is not merged.
 
 Source: Nasir et al., The Power of Both Choices (ICDE 2015); When Two Choices Are Not Enough (ICDE 2016).
 """
@@ -23,22 +23,22 @@ from adapt.core.partitioning.splitting.split import CHOICES
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions
 
-_PART = np.dtype([("key", "<u8"), ("site", "<i4"), ("group", "<i4"), ("home", "<i4")])
-"""A key at a site in a period: the first word of its position, its group there, and the site of the uniform scheme."""
+_PART = np.dtype([("key", "<u8"), ("worker", "<i4"), ("group", "<i4"), ("home", "<i4")])
+"""A partial result: first word of the key's hash, worker, group there, and the key's first worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitKeys:
-    """How keys are split.
+    """How keys are split over workers.
 
     Attributes:
-        splitting: How many sites a key may use.
-        heavy: The keys that may use more than two, for d-choices and w-choices.
-        merge_s: After so long the parts of a key are merged, again and again.
+        splitting: How many workers a key may use.
+        heavy: Hot keys that may use more than two workers, for d-choices and w-choices.
+        merge_s: Interval between merges of partial results.
         choices: d of d-choices.
 
     Raises:
-        UsageError: the time is not above 0, or there are fewer than 2 choices.
+        UsageError: The interval is not above 0, or there are fewer than 2 choices.
     """
 
     splitting: Splitting
@@ -48,65 +48,65 @@ class SplitKeys:
 
     def __post_init__(self) -> None:
         if not 0 < self.merge_s < np.inf:
-            raise UsageError(f"parts of keys cannot be merged every {self.merge_s:g} s; give a time above 0")
+            raise UsageError(f"the interval between merges must be above 0 (got {self.merge_s:g} s)")
         if self.choices < 2:
-            raise UsageError(f"{self.choices} choices cannot split keys; give 2 or more")
+            raise UsageError(f"splitting keys needs at least 2 choices (got {self.choices})")
 
 
 class Dealer:
-    """Deals the rows of one pass over a stream, and remembers what every producer has sent where."""
+    """Routes rows of split keys in one pass over a stream."""
 
     def __init__(self, split: SplitKeys, partitions: MiniPartitions) -> None:
-        """Nothing was sent.
+        """Start with empty counts.
 
         Args:
             split: How keys are split.
-            partitions: The groups: the hash of a key decides which of those of a site it has there.
+            partitions: Partitions per worker, among which a key is hashed.
         """
         self._split = split
         self._partitions = partitions
-        self._sent = np.zeros((partitions.sites, partitions.sites))
+        self._sent = np.zeros((partitions.workers, partitions.workers))
         self._period = 0
         self._parts: list[NDArray[np.void]] = []
         self._rows, self._cost_s = 0, 0.0
 
     def dealt(self, keys: pa.Array, rows: Chunk) -> Chunk:
-        """The rows of a chunk at the sites that they are dealt to, with the tuples that merge what was dealt before.
+        """Route the rows of a chunk, and insert merge tuples.
 
         Args:
-            keys: Of each row; may be encoded by a dictionary, null is a key.
-            rows: The same rows, with producers and times, wherever their groups are.
+            keys: Key of each row, plain or dictionary-encoded; null is a key.
+            rows: The rows with producers and arrival times; their groups are ignored.
         """
-        assert rows.due_s is not None, "periods are of time"
+        assert rows.due_s is not None, "merging needs arrival times"
         plain = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
         encoded = pc.dictionary_encode(plain, "encode")
         names, codes = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         places = self._places(names)
         costs = np.ones(len(codes)) if rows.cost_s is None else np.asarray(rows.cost_s, np.float64)
-        sites = np.empty(len(codes), np.int32)
-        _deal(codes, costs, np.asarray(rows.producers, np.int64), places.channels, places.offsets, self._sent, sites)
-        within = HASHES[OTHER[self._partitions.hash]].modulo(names, self._partitions.a_site)
-        groups = sites * np.int32(self._partitions.a_site) + within[codes]
+        workers = np.empty(len(codes), np.int32)
+        _deal(codes, costs, np.asarray(rows.producers, np.int64), places.channels, places.offsets, self._sent, workers)
+        within = HASHES[OTHER[self._partitions.hash]].modulo(names, self._partitions.per_worker)
+        groups = workers * np.int32(self._partitions.per_worker) + within[codes]
         self._rows, self._cost_s = self._rows + len(codes), self._cost_s + float(costs.sum())
         parts = np.empty(len(codes), _PART)
         parts["key"] = HASHES[self._partitions.hash].positions(names)[0][codes]
-        parts["site"], parts["group"] = sites, groups
-        parts["home"] = hashed_choice(names, 0, self._partitions.sites, self._partitions.hash)[codes]
+        parts["worker"], parts["group"] = workers, groups
+        parts["home"] = hashed_choice(names, 0, self._partitions.workers, self._partitions.hash)[codes]
         return self._with_merges(Chunk(groups, rows.producers, rows.due_s, rows.cost_s), parts)
 
     def _places(self, names: pa.Array) -> Choices:
-        """The sites that each key may use."""
-        split, sites = self._split, self._partitions.sites
+        """The workers that each key may use."""
+        split, workers = self._split, self._partitions.workers
         known = pc.is_in(names, value_set=split.heavy.cast(names.type)) if len(split.heavy) else None
         heavy = np.zeros(len(names), np.bool_) if known is None else known.to_numpy(zero_copy_only=False)
-        most = {Splitting.ONE_CHOICE: 1, Splitting.PKG: 2, Splitting.D_CHOICES: min(split.choices, sites)}.get(
-            split.splitting, sites
+        most = {Splitting.ONE_CHOICE: 1, Splitting.PKG: 2, Splitting.D_CHOICES: min(split.choices, workers)}.get(
+            split.splitting, workers
         )
         of_each = np.where(heavy, most, min(most, 2))
-        return choices_of(names, of_each, heavy & (most == sites), sites, self._partitions.hash)
+        return choices_of(names, of_each, heavy & (most == workers), workers, self._partitions.hash)
 
     def _with_merges(self, rows: Chunk, parts: NDArray[np.void]) -> Chunk:
-        """The rows of each period, and after them what merges it."""
+        """Rows of each period, followed by its merge tuples."""
         assert rows.due_s is not None
         periods = np.floor(rows.due_s / self._split.merge_s).astype(np.int64)
         starts = np.flatnonzero(np.diff(periods, prepend=self._period))
@@ -120,10 +120,10 @@ class Dealer:
         return _joined([*pieces, rows.part(first, len(parts))]) if pieces else rows
 
     def _merges(self, costed: bool) -> Chunk:
-        """The tuples that merge the period that is over, due at its end; one costs what rows do on average."""
+        """Merge tuples of the finished period, at the mean cost of a row."""
         parts = np.unique(np.concatenate([*self._parts, np.empty(0, _PART)]))
         self._parts = []
-        after_home = (parts["site"] - parts["home"]) % self._partitions.sites
+        after_home = (parts["worker"] - parts["home"]) % self._partitions.workers
         parts = parts[np.lexsort((after_home, parts["key"]))]
         firsts = np.flatnonzero(np.diff(parts["key"], prepend=~parts["key"][:1]))
         sent = np.ones(len(parts), np.bool_)
@@ -131,7 +131,7 @@ class Dealer:
         to = np.repeat(parts["group"][firsts], np.diff(firsts, append=len(parts)))
         due_s = np.full(int(sent.sum()), (self._period + 1) * self._split.merge_s)
         cost_s = np.full(len(due_s), self._cost_s / self._rows) if costed else None
-        return Chunk(to[sent], parts["site"][sent].astype(np.int32), due_s, cost_s)
+        return Chunk(to[sent], parts["worker"][sent].astype(np.int32), due_s, cost_s)
 
 
 def _joined(pieces: list[Chunk]) -> Chunk:
@@ -150,9 +150,9 @@ def _deal(
     channels: NDArray[np.int32],
     offsets: NDArray[np.int64],
     sent: NDArray[np.float64],
-    sites: NDArray[np.int32],
+    workers: NDArray[np.int32],
 ) -> None:
-    """Fill `sites`: for each row that of its key's to which its producer has sent least; of equals the first."""
+    """Fill `workers`: for each row the key's worker to which its producer has sent least (first on ties)."""
     for row in range(len(keys)):
         known = sent[producers[row]]
         best = offsets[keys[row]]
@@ -160,4 +160,4 @@ def _deal(
             if known[channels[place]] < known[channels[best]]:
                 best = place
         known[channels[best]] += costs[row]
-        sites[row] = channels[best]
+        workers[row] = channels[best]

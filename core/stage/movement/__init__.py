@@ -1,1 +1,1 @@
-"""State on the move: partitions between workers, to disk, to standbys."""
+"""State transfers: to other workers, to disk and to standby replicas."""

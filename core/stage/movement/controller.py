@@ -1,4 +1,4 @@
-"""What a controller is told, and what it asks for."""
+"""Interface of rebalancing controllers: observations and moves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition goes from one site to another."""
+    """A move of one partition to another worker."""
 
     partition: int
     donor: int
@@ -19,18 +19,18 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """What the consumers report at the end of a collection.
+    """Statistics of a collection round.
 
     Attributes:
-        collected_s: How long each site collected, shape (sites,).
-        idle_s: How long of that it waited for input, shape (sites,).
-        processed: Tuples of each partition in that time, or what they take where partitions of several stages are seen
-            together; shape (partitions,).
-        owners: The site of each partition, shape (partitions,).
-        state_bytes: The state of each partition, shape (partitions,).
-        on_disk: Which partitions are spilled, shape (partitions,).
-        available_bytes: Memory that each site may use for state, shape (sites,).
-        at_s: The time.
+        collected_s: Collection time of each worker, shape (workers,).
+        idle_s: Idle seconds of each worker in that time, shape (workers,).
+        processed: Processed tuples of each partition, or their work in a common unit for two stages; shape
+            (partitions,).
+        owners: Worker of each partition, shape (partitions,).
+        state_bytes: State of each partition, shape (partitions,).
+        on_disk: Whether each partition is spilled, shape (partitions,).
+        available_bytes: Memory limit of each worker, shape (workers,).
+        at_s: Current simulated time.
     """
 
     collected_s: NDArray[np.float64]
@@ -43,22 +43,22 @@ class Observation:
     at_s: float = 0.0
 
     @property
-    def sites(self) -> int:
-        """n."""
+    def workers(self) -> int:
+        """Number of workers."""
         return len(self.collected_s)
 
     @property
     def utilization(self) -> NDArray[np.float64]:
-        """u_i, the share of the time in which each site was not waiting, (delta - idle) / delta; shape (sites,).
+        """Utilization u_i of each worker, (delta - idle) / delta; shape (workers,).
 
         Source: Flux, section 5.3.
         """
         return np.asarray(1 - self.idle_s / self.collected_s)
 
     @property
-    def processed_by_site(self) -> NDArray[np.int64]:
-        """N_i, shape (sites,)."""
-        return np.bincount(self.owners, self.processed, self.sites).astype(np.int64)
+    def processed_by_worker(self) -> NDArray[np.int64]:
+        """Processed tuples of each worker, N_i, shape (workers,)."""
+        return np.bincount(self.owners, self.processed, self.workers).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Round:
     """A collection and the moves that followed.
 
     Attributes:
-        collection_s: How long statistics were collected.
-        moves: What was decided.
-        moving_s: How long it took to carry out; 0 where nothing was to move.
+        collection_s: Collection time.
+        moves: The decided moves.
+        moving_s: Duration of the moves; 0 without any.
     """
 
     collection_s: float
@@ -77,10 +77,10 @@ class Round:
 
 
 class Controller(Protocol):
-    """Decides in rounds which partitions move."""
+    """Rebalancing policy: decides in rounds which partitions move."""
 
     def collection_s(self, previous: Round | None) -> float:
-        """How long to collect after a round, or at the start."""
+        """Collection time of the next round; `previous` is None at the start."""
 
     def plan(self, observed: Observation) -> Sequence[Move]:
-        """The moves of this round. A partition is named once, with its owner as the donor."""
+        """Moves of this round, at most one per partition."""

@@ -1,4 +1,4 @@
-"""A move of a partition, and how far it is.
+"""Progress of a move.
 
 Source: Flux, section 5.2.
 """
@@ -9,18 +9,17 @@ from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.movement.controller import Move
 
 STEPS = ("decided", "paused", "quiesced", "extracted", "received", "installed", "restarted")
-"""What happens to a move, in this order."""
+"""Steps of a move, in order."""
 
 
 @dataclass(slots=True)
 class Moved:
-    """A move, and what became of it.
+    """Log entry of a move.
 
     Attributes:
-        move: What moves, from where and to where.
-        state_bytes: The state that moves; of a join what it holds when that is taken out, or, until then, when the move
-            was decided.
-        times_s: When each of the `STEPS` was done, in seconds; those that are yet to come are missing.
+        move: The move.
+        state_bytes: State moved; for a join its window at extraction, or at the decision until then.
+        times_s: Time of each finished step of `STEPS`.
     """
 
     move: Move
@@ -30,16 +29,16 @@ class Moved:
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """A move that is not done.
+    """A move in progress.
 
     Attributes:
-        moved: What is known of it.
-        done: Told when it is done or over.
-        copies: Whether the donor goes on owning the partition, and the receiver gets a twin of it.
-        donor_lost: Whether its donor has died since it was decided.
-        receiver_lost: Whether its receiver has.
-        buried: Whether the controller knows that the donor is dead, and lets the receiver go on without it.
-        over: Whether it was given up.
+        moved: Its log entry.
+        done: Called when it is finished or aborted.
+        copies: Whether it creates a standby replica and the donor keeps the partition.
+        donor_lost: Whether the donor has crashed since the decision.
+        receiver_lost: Whether the receiver has.
+        buried: Whether the donor was declared dead and the receiver continues without it.
+        over: Whether it was aborted.
     """
 
     moved: Moved
@@ -52,6 +51,6 @@ class Course:
 
     @property
     def state_survives(self) -> bool:
-        """Whether the donor has the state, or what it keeps of it until the restart, or else the receiver has it."""
+        """Whether a live donor or receiver has the state."""
         received = "received" in self.moved.times_s
         return not self.donor_lost or (received and not self.receiver_lost)

@@ -1,4 +1,4 @@
-"""The state of a partition: taken out at one site, put in at another.
+"""State of a partition: extraction and installation.
 
 Source: Flux, section 5.1, getPartitionState and installPartitionState.
 """
@@ -14,12 +14,12 @@ from adapt.core.stage.records.codes import NONE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionState:
-    """The windows of the groups of one partition, or what a join holds of them.
+    """State of a partition: windows of groups, or a join's rows.
 
     Attributes:
-        windows: Where each group is in its window, and the sum over it, shape (groups of the partition,).
-        values: The values in them, shape (groups of the partition, window).
-        newest: Of a join, from where each list of rows is found, shape (groups of the partition, 2).
+        windows: Position and sum of each group's window, shape (groups of the partition,).
+        values: Values in the windows, shape (groups of the partition, window).
+        newest: For a join, the head of each list of rows, shape (groups of the partition, 2).
     """
 
     windows: Records
@@ -28,16 +28,16 @@ class PartitionState:
 
     @property
     def needed(self) -> NDArray[np.bool_]:
-        """Whether the next answer depends on any value: on one other than that which it replaces, and not 0."""
+        """Whether the next answer of each group depends on its window."""
         others = np.arange(self.values.shape[1]) != self.windows["place"][:, None]
         return np.asarray((others & (self.values != 0)).any(axis=1))
 
 
 class States:
-    """Takes out and puts in the states of the partitions of a stage, of owners and of twins."""
+    """Extracts and installs states of partitions, of owners and standby replicas."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """The states as they lie in the arrays of a stage."""
+        """View of the arrays of a stage."""
         self._arrays = arrays
         self._window = int(arrays.world["window"])
         partitions = arrays["group"]["partition"]
@@ -46,13 +46,13 @@ class States:
         self._firsts = np.searchsorted(partitions[self._groups], np.arange(int(arrays.world["partitions"]) + 1))
 
     def copy(self, partition: int, twin: bool = False) -> PartitionState:
-        """The state of a partition, which stays where it is."""
+        """Copy the state of a partition."""
         groups = self._groups_of(partition, twin)
         windows, past = self._arrays["window"], self._arrays["past"].reshape(-1, max(1, self._window))
         return PartitionState(windows[groups], past["value"][groups], self._newest()[self._joined_of(partition)])
 
     def take(self, partition: int, twin: bool = False) -> PartitionState:
-        """The state of a partition, which is gone from where it was."""
+        """Extract the state of a partition and clear it."""
         taken = self.copy(partition, twin)
         groups = self._groups_of(partition, twin)
         self._arrays["window"][groups] = 0
@@ -61,7 +61,7 @@ class States:
         return taken
 
     def put(self, partition: int, state: PartitionState, twin: bool = False) -> None:
-        """Install the state of a partition, in place of whatever is there."""
+        """Install the state of a partition, overwriting."""
         groups = self._groups_of(partition, twin)
         self._arrays["window"][groups] = state.windows
         self._arrays["past"].reshape(-1, max(1, self._window))["value"][groups] = state.values
@@ -72,15 +72,15 @@ class States:
         return self._groups[self._firsts[partition] : self._firsts[partition + 1]]
 
     def _newest(self) -> NDArray[np.int64]:
-        """By group and side."""
+        """List heads by group and side."""
         return self._arrays["newest"]["at"].reshape(-1, 2)
 
     def _joined_of(self, partition: int) -> NDArray[np.int64]:
-        """Where the lists of a join are."""
+        """Groups with lists of a join."""
         return self.groups_of(partition) if self._arrays.world["joins"] else np.empty(0, np.int64)
 
     def _groups_of(self, partition: int, twin: bool) -> NDArray[np.int64]:
-        """Where their windows are."""
+        """Positions of the windows of a partition."""
         if self._window == 0:
             return np.empty(0, np.int64)
         return self.groups_of(partition) + (self._all if twin else 0)

@@ -1,4 +1,4 @@
-"""How partitions move between sites while their tuples go on arriving, step by step.
+"""Movement protocol: partitions move while their tuples keep arriving.
 
 Source: Flux, section 5.2.
 """
@@ -19,25 +19,25 @@ from adapt.core.stage.records.codes import NONE
 
 
 class Movement:
-    """Carries out moves over a stage.
+    """Executes moves on a stage.
 
-    1. The controller tells donor and receiver. 2. The donor asks all producers to pause the partition; each keeps its
-    tuples from then on and acknowledges behind what it has sent. 3. The donor goes on. When it has read all
-    acknowledgements, no tuple of the partition is in flight. 4. It takes the state out, and its state mover sends it,
-    one partition after another. 5. The receiver puts it in and tells producers and controller. 6. The producers send
-    to it. Every message takes as long as a packet.
+    1. The controller notifies donor and receiver. 2. The donor asks all producers to pause the partition; each buffers
+    its tuples from then on and sends an acknowledgement after what it has sent. 3. The donor keeps processing. When it
+    has read all acknowledgements, no tuple of the partition is in flight. 4. It extracts the state and sends it, one
+    partition after another. 5. The receiver installs it and notifies producers and controller. 6. Producers send to the
+    receiver. Every message takes the latency of a packet.
 
-    The donor keeps what it has sent until the restart. If the receiver dies before, the donor puts the state in again
-    and goes on; if the donor dies after the receiver has all, the receiver goes on. A copy takes the same steps, but
-    the donor keeps the state and the partition, which goes on at both.
+    The donor keeps the sent state until the restart. If the receiver crashes before, the donor reinstalls the state and
+    continues; if the donor crashes after the receiver has everything, the receiver continues. A copy takes the same
+    steps, but the donor keeps state and partition.
     """
 
     def __init__(self, stage: Stage, spilling: Spilling | None = None, network: StateNetwork | None = None) -> None:
-        """A stage on which nothing moves yet.
+        """Start without moves.
 
         Args:
-            spilling: What keeps its memory, if that is limited.
-            network: What states go over, if others use it too.
+            spilling: Memory limits, if any.
+            network: Shared network for state; None, its own.
         """
         self._stage = stage
         self._spilling = spilling
@@ -50,30 +50,31 @@ class Movement:
         self._message_s = limits.latency_s
         self.log: list[Moved] = []
         self.copied: list[Moved] = []
-        """Copies for twins, which are in no log of moves."""
+        """Copies for standby replicas, which are not logged as moves."""
         self.on_the_wire: dict[int, PartitionState] = {}
         self._courses: dict[int, Course] = {}
         self._moving: set[int] = set()
         self._donating: set[int] = set()
         self.on_change: Action = lambda: None
-        """Told when a donor may give again, or a move is over."""
+        """Called when a donor may give again, or a move has ended."""
         self.on_moved: Callable[[Move], None] = lambda _: None
-        """Told of a move when producers send to the receiver."""
+        """Called with a move when producers start to send to the receiver."""
 
     @property
     def moving(self) -> int:
-        """Moves that are not done."""
+        """Number of moves in progress."""
         return len(self._moving)
 
     def start(self, moves: Sequence[Move], done: Action, copies: bool = False) -> None:
-        """Carry out moves at the same time; those of one donor one behind the other.
+        """Start moves in parallel; those of one donor in sequence.
 
         Args:
-            done: What follows when the controller knows that all are done, or given up since a site is dead.
-            copies: Whether the receivers get twins, and the donors go on as owners.
+            done: Called when the controller knows that all have finished or were aborted by a crash.
+            copies: Whether to create standby replicas, so that donors stay owners.
 
         Raises:
-            BadInput: a partition moves already or twice, does not belong to its donor, or has nowhere to go.
+            BadInput: A partition is already moving, is named twice, is not owned by its donor, or has no valid
+                receiver.
         """
         self._check(moves)
         waiting = len(moves)
@@ -98,13 +99,14 @@ class Movement:
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
 
     def moves(self, partition: int) -> bool:
-        """Whether a partition is on its way, or going back."""
+        """Whether a partition is moving."""
         return partition in self._moving
 
     def may_start(self, move: Move, copies: bool = False) -> bool:
-        """Whether a move need not wait: its partition does not move, and its donor asks for no pause.
+        """Whether a move can start now.
 
-        With standby, a partition does not move to its twin, and one without is copied before it moves.
+        Its partition must not be moving, and its donor not pausing producers. With standby, a partition cannot move to
+        its replica, and needs a replica before it moves.
         """
         if move.partition in self._moving or move.donor in self._donating:
             return False
@@ -113,36 +115,36 @@ class Movement:
         return int(self._stage.arrays["pair"]["twin"][move.partition]) not in (NONE, move.receiver)
 
     def receiver_of(self, partition: int) -> int | None:
-        """Where a partition goes whose dead donor is known to be dead; None for any other."""
+        """The receiver of a partition with a dead donor; else None."""
         course = self._courses.get(partition)
         return course.moved.move.receiver if course is not None and course.buried else None
 
     def state_survives(self, partition: int) -> bool:
-        """Whether the state of an owner is anywhere."""
+        """Whether the state of a partition survives on some worker."""
         course = self._courses.get(partition)
         if course is not None:
             return course.state_survives
         return int(self._stage.arrays["partition"]["owner"][partition]) not in self._stage.dead
 
-    def crashed(self, site: int) -> None:
-        """A site has died; nobody knows it yet."""
-        self.network.stop(site)
-        self._donating.discard(site)
+    def crashed(self, worker: int) -> None:
+        """Record a crash that is not yet detected."""
+        self.network.stop(worker)
+        self._donating.discard(worker)
         for course in self._courses.values():
-            course.donor_lost |= course.moved.move.donor == site
-            course.receiver_lost |= course.moved.move.receiver == site
+            course.donor_lost |= course.moved.move.donor == worker
+            course.receiver_lost |= course.moved.move.receiver == worker
 
-    def bury(self, site: int) -> list[int]:
-        """The controller knows that a site is dead: moves to and from it are given up, or go on without it.
+    def bury(self, worker: int) -> list[int]:
+        """Handle a detected crash: abort moves, or continue without the worker.
 
         Returns:
-            Partitions that were on their way from a site that is long known to be dead, and are lost with the receiver.
+            Partitions lost because both donor and receiver are dead.
         """
         orphans = []
-        self._donating.discard(site)
+        self._donating.discard(worker)
         for partition, course in list(self._courses.items()):
             move = course.moved.move
-            if site not in (move.donor, move.receiver):
+            if worker not in (move.donor, move.receiver):
                 continue
             if course.donor_lost and course.state_survives:
                 course.buried = True
@@ -155,7 +157,7 @@ class Movement:
         return orphans
 
     def groups_with_state(self, partition: int) -> list[int]:
-        """Groups of a partition of whose state later answers need some; all, where no answers are computed."""
+        """Groups of a partition whose state later answers need."""
         if self._stage.settings.window == 0:
             seen = self._stage.arrays["partition"]["processed"][partition] > 0
             return self.states.groups_of(partition).tolist() if seen else []
@@ -164,30 +166,32 @@ class Movement:
         return found
 
     def forget(self, partition: int) -> None:
-        """A partition begins anew elsewhere, whatever became of its state."""
+        """Forget the move of a partition that restarts elsewhere."""
         self._moving.discard(partition)
         self.on_the_wire.pop(partition, None)
 
     def _check(self, moves: Sequence[Move]) -> None:
         owners = self._stage.arrays["partition"]["owner"]
         if not moves:
-            raise BadInput("no move is asked for")
+            raise BadInput("start needs at least one move")
         seen: set[int] = set()
         for move in moves:
             if move.partition in self._moving | seen:
-                raise BadInput(f"partition {move.partition} moves already; wait until it has arrived")
-            if owners[move.partition] != move.donor or not 0 <= move.receiver < self._stage.settings.sites:
+                raise BadInput(f"partition {move.partition} is already moving; wait until it has arrived")
+            if owners[move.partition] != move.donor or not 0 <= move.receiver < self._stage.settings.workers:
                 raise BadInput(
-                    f"partition {move.partition} is to move from site {move.donor} to {move.receiver}, but it belongs "
-                    f"to site {owners[move.partition]} of {self._stage.settings.sites}"
+                    f"partition {move.partition} cannot move from worker {move.donor} to {move.receiver}: its owner is"
+                    f" worker {owners[move.partition]} of {self._stage.settings.workers}"
                 )
             if move.donor == move.receiver or move.donor in self._donating:
-                raise BadInput(f"site {move.donor} cannot give partition {move.partition} to itself, or while it gives")
+                raise BadInput(
+                    f"worker {move.donor} cannot move partition {move.partition} to itself, or while it moves others"
+                )
             seen.add(move.partition)
         self._moving |= seen
 
-    def _tell(self, site: int, action: Action) -> None:
-        self._stage.after(self._message_s, lambda: self._stage.when_read(site, action))
+    def _tell(self, worker: int, action: Action) -> None:
+        self._stage.after(self._message_s, lambda: self._stage.when_read(worker, action))
 
     def _ask_to_pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
@@ -218,7 +222,7 @@ class Movement:
         self.on_change()
 
     def _give(self, course: Course, through: Action) -> None:
-        """Take out a partition whose site keeps to a limit of memory."""
+        """Extract a partition on a worker with a memory limit."""
         spilling, move = self._spilling, course.moved.move
         assert spilling is not None
 
@@ -231,12 +235,12 @@ class Movement:
         self._stage.do(move.donor, self._marshal(course.moved, extract))
 
     def _marshal(self, moved: Moved, done: Action) -> Job:
-        """Taking a state out or putting it in."""
+        """The job to extract or install a state."""
         costs = self._stage.settings.costs
         return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _state_bytes(self, partition: int) -> int:
-        """The state of a partition now."""
+        """Current state size of a partition."""
         joined = self._stage.joined
         tuples = int(self._sizes[partition]) if joined is None else joined.held(self.states.groups_of(partition))
         return tuples * self._stage.settings.costs.tuple_bytes
@@ -247,7 +251,7 @@ class Movement:
         moved = course.moved
         partition = moved.move.partition
         in_flight = int(self._stage.arrays["partition"]["in_flight"][partition])
-        assert in_flight == 0, f"partition {partition} is taken out with {in_flight} tuples on their way to it"
+        assert in_flight == 0, f"partition {partition} is extracted with {in_flight} tuples in flight"
         self._note(course, "extracted")
         self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
         self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(course))
@@ -288,7 +292,7 @@ class Movement:
         self._end(course)
 
     def _return(self, course: Course) -> None:
-        """The receiver is dead; the donor goes on with what it has kept."""
+        """Abort a move whose receiver is dead; the donor continues with the state it kept."""
         donor, partition = course.moved.move.donor, course.moved.move.partition
         extracted = "extracted" in course.moved.times_s
         course.over = True

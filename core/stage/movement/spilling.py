@@ -1,7 +1,7 @@
-"""How much state fits at a site, and what becomes of the rest: partitions on disk, read back in turns.
+"""Memory limits: partitions spill to disk and are read back in turn.
 
-Source: Flux, section 6. The local policy stands in its unpublished long version; here the partition that came to memory
-first is written first, and input is served for a fifth of a second between two reads.
+Source: Flux, section 6. Its local policy is in the unpublished long version; here the partition longest in memory is
+written first, and input is served for a fifth of a second between two reads.
 """
 
 from collections import deque
@@ -25,27 +25,27 @@ QUANTUM_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """From a time on, a site may use so many bytes for state."""
+    """A change of the memory limit of one worker."""
 
-    site: int
+    worker: int
     at_s: float
     bytes: float
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory and disk of every site.
+    """Memory and disk of every worker.
 
     Attributes:
-        site_bytes: What each may use for state at the start.
-        changes: What changes this later, at one site each.
-        disk_bytes_per_s: Bandwidth, reading and writing.
-        seek_s: Before each access, the mean of a normal distribution.
-        seek_sd_s: Its standard deviation.
-        quantum_s: How long input is served between two reads.
+        worker_bytes: Initial memory limit for state per worker.
+        changes: Later changes of single workers.
+        disk_bytes_per_s: Disk bandwidth for reads and writes.
+        seek_s: Mean seek time before each access (normal distribution).
+        seek_sd_s: Standard deviation of the same.
+        quantum_s: Time for input between two reads.
     """
 
-    site_bytes: float = 1e9
+    worker_bytes: float = 1e9
     changes: tuple[MemoryChange, ...] = ()
     disk_bytes_per_s: float = 20e6
     seek_s: float = 5e-3
@@ -54,55 +54,57 @@ class Memory:
 
     def __post_init__(self) -> None:
         if not (self.disk_bytes_per_s > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
-            raise UsageError("a disk needs a bandwidth above 0, seeks from 0 s up, and some time between reads")
+            raise UsageError(
+                "a disk needs a bandwidth above 0, a seek time of at least 0, and a time above 0 between reads"
+            )
 
 
 def check_memory(settings: StageSettings, memory: Memory) -> None:
-    """Whether a stage can work with limits of memory.
+    """Check the memory limits of a stage.
 
     Raises:
-        BadInput: a change is of no site or before the start, or there is less memory than a partition needs.
+        BadInput: A change names an unknown worker or a negative time, or a limit is below the size of a partition.
     """
     needed = int(settings.state_sizes().max()) * settings.costs.tuple_bytes
-    least = min([memory.site_bytes, *(change.bytes for change in memory.changes)])
+    least = min([memory.worker_bytes, *(change.bytes for change in memory.changes)])
     if not least >= needed:
-        raise BadInput(f"a site has {least:,.0f} bytes of memory, but a partition needs {needed:,}; give it more")
+        raise BadInput(f"the memory of a worker must hold the largest partition, {needed:,} bytes (got {least:,.0f})")
     for change in memory.changes:
-        if not (0 <= change.site < settings.sites and change.at_s >= 0):
+        if not (0 <= change.worker < settings.workers and change.at_s >= 0):
             raise BadInput(
-                f"the memory of site {change.site} changes at {change.at_s:g} s, but sites run from 0 to "
-                f"{settings.sites - 1}, and time from 0"
+                f"a memory change needs a worker from 0 to {settings.workers - 1} and a time of at least 0 s (got"
+                f" worker {change.worker} at {change.at_s:g} s)"
             )
 
 
 Task: TypeAlias = Callable[[Action], None]
-"""What a site does about its memory, one at a time; it calls what it is given when it is through."""
+"""A memory task of a worker; it calls its argument when finished."""
 
 
 class Spilling:
-    """Keeps the state of every site within its memory.
+    """Keeps the state of every worker within its memory limit.
 
-    What a consumer does on its disk blocks it; it reads its messages between two accesses. A donor that waits for
-    acknowledgements leaves its disk alone until it has them, since what it gives away it need not write.
+    Disk accesses block the consumer; it reads messages between two accesses. A donor that waits for acknowledgements
+    does not access its disk until it has them, since it need not write what it gives away.
     """
 
     def __init__(self, stage: Stage, memory: Memory) -> None:
-        """All partitions are in memory as far as they fit.
+        """Start in memory, and spill partitions that do not fit.
 
         Raises:
-            BadInput: a change is of no site or before the start, or there is less memory than a partition needs.
+            BadInput: The memory limits are invalid.
         """
         self._stage = stage
         self._memory = memory
         self._bytes = stage.settings.state_sizes() * stage.settings.costs.tuple_bytes
-        sites = stage.settings.sites
-        self.limits: NDArray[np.float64] = np.full(sites, float(memory.site_bytes))
+        workers = stage.settings.workers
+        self.limits: NDArray[np.float64] = np.full(workers, float(memory.worker_bytes))
         check_memory(stage.settings, memory)
         owners = stage.settings.owners
-        self._in_memory = [deque(np.flatnonzero(owners == site).tolist()) for site in range(sites)]
-        self._on_disk: list[deque[int]] = [deque() for _ in range(sites)]
-        self._tasks: list[deque[Task]] = [deque() for _ in range(sites)]
-        self._turning = [False] * sites
+        self._in_memory = [deque(np.flatnonzero(owners == worker).tolist()) for worker in range(workers)]
+        self._on_disk: list[deque[int]] = [deque() for _ in range(workers)]
+        self._tasks: list[deque[Task]] = [deque() for _ in range(workers)]
+        self._turning = [False] * workers
         self._backlog_done: dict[int, Action] = {}
         self._chance = np.random.default_rng([stage.settings.seed, 2])
         self.written = 0
@@ -111,136 +113,136 @@ class Spilling:
         stage.on_backlog_done = self._backlog_processed
         for change in memory.changes:
             stage.agenda.at(change.at_s, partial(self._change, change))
-        for site in range(sites):
-            self._enqueue(site, partial(self._fit, site))
+        for worker in range(workers):
+            self._enqueue(worker, partial(self._fit, worker))
 
-    def used(self, site: int) -> int:
-        """Bytes of state in a site's memory."""
-        return int(self._bytes[list(self._in_memory[site])].sum())
+    def used(self, worker: int) -> int:
+        """Bytes of state in the memory of a worker."""
+        return int(self._bytes[list(self._in_memory[worker])].sum())
 
-    def give(self, site: int, partition: int, task: Task) -> None:
-        """Do something to a partition that is to leave its site, once it is in memory and its spill is processed."""
-        self._enqueue(site, partial(self._fetch, site, partition, task))
+    def give(self, worker: int, partition: int, task: Task) -> None:
+        """Run a task on a partition once it is in memory."""
+        self._enqueue(worker, partial(self._fetch, worker, partition, task))
 
-    def left(self, site: int, partition: int) -> None:
-        """The state of a partition is taken out."""
-        self._in_memory[site].remove(partition)
+    def left(self, worker: int, partition: int) -> None:
+        """Record the extraction of a partition."""
+        self._in_memory[worker].remove(partition)
 
-    def arrived(self, site: int, partition: int) -> None:
-        """The state of a partition is put in."""
-        self._in_memory[site].append(partition)
-        self._enqueue(site, partial(self._fit, site))
+    def arrived(self, worker: int, partition: int) -> None:
+        """Record the installation of a partition."""
+        self._in_memory[worker].append(partition)
+        self._enqueue(worker, partial(self._fit, worker))
 
-    def crashed(self, site: int) -> int:
-        """A site is dead, and with it all that it had in memory or on disk; how many spilled tuples that were."""
-        on_disk = list(self._on_disk[site])
+    def crashed(self, worker: int) -> int:
+        """Drop memory and disk of a crashed worker; counts lost tuples."""
+        on_disk = list(self._on_disk[worker])
         lost = 0
         for partition in on_disk:
             self._stage.arrays["partition"]["on_disk"][partition] = 0
         self._stage.arrays.world["on_disk"] -= len(on_disk)
-        for partition in np.flatnonzero(self._stage.arrays["partition"]["owner"] == site).tolist():
+        for partition in np.flatnonzero(self._stage.arrays["partition"]["owner"] == worker).tolist():
             lost += forget_spilled(self._stage.arrays, partition)
         for kept in (self._in_memory, self._on_disk):
-            kept[site].clear()
-        self._tasks[site].clear()
-        self._turning[site] = False
-        self._backlog_done.pop(site, None)
+            kept[worker].clear()
+        self._tasks[worker].clear()
+        self._turning[worker] = False
+        self._backlog_done.pop(worker, None)
         return lost
 
     def _change(self, change: MemoryChange) -> None:
-        self.limits[change.site] = change.bytes
-        self._enqueue(change.site, partial(self._fit, change.site))
+        self.limits[change.worker] = change.bytes
+        self._enqueue(change.worker, partial(self._fit, change.worker))
 
-    def _enqueue(self, site: int, task: Task) -> None:
-        self._tasks[site].append(task)
-        if len(self._tasks[site]) == 1:
-            task(partial(self._next, site))
+    def _enqueue(self, worker: int, task: Task) -> None:
+        self._tasks[worker].append(task)
+        if len(self._tasks[worker]) == 1:
+            task(partial(self._next, worker))
 
-    def _next(self, site: int) -> None:
-        """A task is through; the next begins."""
-        self._tasks[site].popleft()
-        if self._tasks[site]:
-            self._tasks[site][0](partial(self._next, site))
+    def _next(self, worker: int) -> None:
+        """Start the next task."""
+        self._tasks[worker].popleft()
+        if self._tasks[worker]:
+            self._tasks[worker][0](partial(self._next, worker))
 
-    def _fit(self, site: int, through: Action) -> None:
-        """Write one partition if there is too much, and look again."""
-        if self.used(site) <= self.limits[site]:
-            self._turn(site)
+    def _fit(self, worker: int, through: Action) -> None:
+        """Write one partition if the limit is exceeded, and repeat."""
+        if self.used(worker) <= self.limits[worker]:
+            self._turn(worker)
             through()
-        elif not self._stage.settled(site):
-            self._stage.when_settled(site, lambda: self._enqueue(site, partial(self._fit, site)))
+        elif not self._stage.settled(worker):
+            self._stage.when_settled(worker, lambda: self._enqueue(worker, partial(self._fit, worker)))
             through()
         else:
-            self._write(site, partial(self._fitted, site, through))
+            self._write(worker, partial(self._fitted, worker, through))
 
-    def _fitted(self, site: int, through: Action) -> None:
-        self._enqueue(site, partial(self._fit, site))
+    def _fitted(self, worker: int, through: Action) -> None:
+        self._enqueue(worker, partial(self._fit, worker))
         through()
 
-    def _turn(self, site: int) -> None:
-        """If there is something on disk, read some of it when input was served for a while."""
-        if self._on_disk[site] and not self._turning[site]:
-            self._turning[site] = True
-            self._stage.after(self._memory.quantum_s, lambda: self._enqueue(site, partial(self._rotate, site)))
+    def _turn(self, worker: int) -> None:
+        """Schedule a read of a spilled partition, if any."""
+        if self._on_disk[worker] and not self._turning[worker]:
+            self._turning[worker] = True
+            self._stage.after(self._memory.quantum_s, lambda: self._enqueue(worker, partial(self._rotate, worker)))
 
-    def _rotate(self, site: int, through: Action) -> None:
-        """Read the partition that has been on disk longest, with room made for it, and process its spilled input."""
-        if not self._on_disk[site]:
-            self._turning[site] = False
+    def _rotate(self, worker: int, through: Action) -> None:
+        """Read the partition longest on disk, after making room, and process its spilled input."""
+        if not self._on_disk[worker]:
+            self._turning[worker] = False
             through()
             return
-        if not self._stage.settled(site):
-            self._stage.when_settled(site, lambda: self._enqueue(site, partial(self._rotate, site)))
+        if not self._stage.settled(worker):
+            self._stage.when_settled(worker, lambda: self._enqueue(worker, partial(self._rotate, worker)))
             through()
             return
-        coming = self._on_disk[site][0]
-        if self._in_memory[site] and self.used(site) + self._bytes[coming] > self.limits[site]:
-            self._write(site, lambda: self._rotate(site, through))
+        coming = self._on_disk[worker][0]
+        if self._in_memory[worker] and self.used(worker) + self._bytes[coming] > self.limits[worker]:
+            self._write(worker, lambda: self._rotate(worker, through))
         else:
-            self._read(site, coming, lambda: self._turned(site, through))
+            self._read(worker, coming, lambda: self._turned(worker, through))
 
-    def _turned(self, site: int, through: Action) -> None:
-        self._turning[site] = False
-        self._turn(site)
+    def _turned(self, worker: int, through: Action) -> None:
+        self._turning[worker] = False
+        self._turn(worker)
         through()
 
-    def _fetch(self, site: int, partition: int, task: Task, through: Action) -> None:
-        if partition in self._on_disk[site]:
-            self._read(site, partition, lambda: task(through))
+    def _fetch(self, worker: int, partition: int, task: Task, through: Action) -> None:
+        if partition in self._on_disk[worker]:
+            self._read(worker, partition, lambda: task(through))
         else:
             task(through)
 
-    def _write(self, site: int, done: Action) -> None:
-        """Write the partition that came to memory first."""
-        victim = self._in_memory[site].popleft()
+    def _write(self, worker: int, done: Action) -> None:
+        """Write the partition longest in memory."""
+        victim = self._in_memory[worker].popleft()
 
         def written() -> None:
             self._stage.arrays["partition"]["on_disk"][victim] = 1
             self._stage.arrays.world["on_disk"] += 1
-            self._on_disk[site].append(victim)
+            self._on_disk[worker].append(victim)
             self.written += 1
             done()
 
-        self._stage.do(site, Job(self._access_s(int(self._bytes[victim])), 0.0, written))
+        self._stage.do(worker, Job(self._access_s(int(self._bytes[victim])), 0.0, written))
 
-    def _read(self, site: int, partition: int, done: Action) -> None:
-        """Read a partition and its spilled input, and process that before any other input."""
+    def _read(self, worker: int, partition: int, done: Action) -> None:
+        """Read a partition and process its spilled input before any other."""
         record = self._stage.arrays["partition"][partition]
         spilled = int(record["spilled"]) * self._stage.settings.costs.tuple_bytes
 
         def read() -> None:
             record["on_disk"] = 0
             self._stage.arrays.world["on_disk"] -= 1
-            self._on_disk[site].remove(partition)
-            self._in_memory[site].append(partition)
+            self._on_disk[worker].remove(partition)
+            self._in_memory[worker].append(partition)
             self.read += 1
-            self._backlog_done[site] = done
-            self._stage.process_backlog(site, partition)
+            self._backlog_done[worker] = done
+            self._stage.process_backlog(worker, partition)
 
-        self._stage.do(site, Job(self._access_s(int(self._bytes[partition]) + spilled), 0.0, read))
+        self._stage.do(worker, Job(self._access_s(int(self._bytes[partition]) + spilled), 0.0, read))
 
-    def _backlog_processed(self, site: int) -> None:
-        self._backlog_done.pop(site)()
+    def _backlog_processed(self, worker: int) -> None:
+        self._backlog_done.pop(worker)()
 
     def _access_s(self, size: int) -> float:
         seek = max(0.0, float(self._chance.normal(self._memory.seek_s, self._memory.seek_sd_s)))

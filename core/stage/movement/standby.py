@@ -1,20 +1,19 @@
-"""Process pairs: every partition has a twin on another site, so that a site can die and nothing is lost or repeated.
+"""Standby replicas (process pairs): failover without lost or repeated tuples.
 
-A tuple goes from its producer to the owner of its partition, which processes it and sends it on to the twin; that
-processes it too, and then it is committed: its answer is out, it counts as processed, and its producer forgets it. So
-both copies see one order, though producers race, and what was committed before a crash is in the state of both. A twin
-serves the tuples in its line before its own input, since those are nearer to their end.
+Every partition has a replica (twin) on another worker. The owner processes a tuple and forwards it to the replica; once
+the replica has processed it too, the tuple is committed: its answer is emitted, it counts as processed, and its
+producer drops it. Both copies thus see the same order, and everything committed before a crash is in both states. A
+replica serves forwarded tuples before its own input.
 
-A producer keeps, beside what waits in its buffer, what it has sent and what is not acknowledged, numbered within each
-partition by its order; it has place for twice what its connections hold. When the owner dies, the twin says up to which
-number it has the tuples of each producer, becomes the owner once it has processed those, and producers send the rest
-again, in order, so that nothing comes twice. When the twin dies, the owner commits what the twin had not, from the
-answers that it has kept. Either way the partition is then alone, its tuples being committed by its owner, until it has
-been copied by the movement protocol to a site where its new twin goes on. If both die first, the state is lost; what
-was not committed is sent again to where the partition begins anew.
+A producer keeps sent tuples until they are acknowledged, numbered per partition, in a buffer of twice the size of its
+connections. When the owner crashes, the replica reports the last number that it has per producer, becomes the owner
+once it has processed those, and producers resend the rest in order, so nothing is repeated. When the replica crashes,
+the owner commits what the replica had not, from the answers it has kept. The partition then runs without a replica
+until the movement protocol has copied it to another worker. If both crash first, the state is lost, and uncommitted
+tuples are resent to the worker where the partition restarts.
 
-Every tuple is processed twice and is sent twice, the second time at the cost of making one. The state of a twin takes
-no memory, as no limit of memory is kept with standby.
+Every tuple is processed and sent twice, the second time at the cost of producing one. Replicas take no memory, since
+standby excludes memory limits.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,16 +30,16 @@ from adapt.core.stage.records.codes import NONE
 
 
 class Standby:
-    """The pairs of a stage."""
+    """Standby replicas of a stage."""
 
     def __init__(self, stage: Stage, movement: Movement, living: Callable[[], list[int]] | None = None) -> None:
-        """At the start the twins of a site's partitions are spread over all other sites, the first on the next site.
+        """Spread the replicas of each worker's partitions over all others.
 
         Args:
-            stage: Made for standby, at time 0.
-            living: The sites that the controller knows to live; all if not given.
+            stage: A stage built for standby, at time 0.
+            living: Live workers known to the controller; None, all.
         """
-        n = stage.settings.sites
+        n = stage.settings.workers
         self._stage = stage
         self._movement = movement
         self._pairs = stage.arrays["pair"]
@@ -49,32 +48,32 @@ class Standby:
         self._coming = np.zeros(n, np.int64)
         self._suspended = False
         self._unprotected: list[Callable[[float], None]] = []
-        for site in range(n):
-            owned = np.flatnonzero(stage.settings.owners == site)
-            self._pairs["twin"][owned] = (site + 1 + np.arange(len(owned)) % (n - 1)) % n
+        for worker in range(n):
+            owned = np.flatnonzero(stage.settings.owners == worker)
+            self._pairs["twin"][owned] = (worker + 1 + np.arange(len(owned)) % (n - 1)) % n
         movement.on_change = self.replicate
 
     @property
     def mirrored(self) -> int:
-        """Tuples that were sent to twins."""
+        """Tuples sent to replicas."""
         return int(self._stage.arrays.world["mirrored"])
 
     @property
     def sent_bytes(self) -> int:
-        """What standby has sent: tuples to twins, and states that were copied."""
+        """Bytes sent for standby: tuples and state copies to replicas."""
         copied = sum(one.state_bytes for one in self._movement.copied if "received" in one.times_s)
         return self.mirrored * self._stage.settings.costs.tuple_bytes + copied
 
-    def twins_by_site(self) -> NDArray[np.int64]:
-        """How many twins each site has, shape (sites,)."""
+    def twins_by_worker(self) -> NDArray[np.int64]:
+        """Number of replicas on each worker, shape (workers,)."""
         twins = self._pairs["twin"]
-        return np.bincount(twins[twins != NONE], minlength=self._stage.settings.sites)
+        return np.bincount(twins[twins != NONE], minlength=self._stage.settings.workers)
 
     def promote(self, partition: int, living: Sequence[int]) -> int | None:
-        """The twin of a partition is the owner from now on, with its state and what it has yet to process.
+        """Make the replica of a partition its owner.
 
         Returns:
-            Its site; None if the partition has no twin that lives.
+            Its worker; None without a live replica.
         """
         twin = int(self._pairs["twin"][partition])
         self._pairs["twin"][partition] = NONE
@@ -88,37 +87,37 @@ class Standby:
         return twin
 
     def send_again(self, partitions: Sequence[int]) -> int:
-        """Let producers send what they have kept of partitions, but for what its owner has; how many tuples."""
+        """Resend unacknowledged tuples of partitions that the owner lacks; returns their number."""
         return sum(put_back(self._stage.arrays.worlds, partition) for partition in partitions)
 
-    def bury(self, site: int) -> None:
-        """The twins of a dead site are gone. Owners commit what those had yet to process."""
-        alone = np.flatnonzero(self._pairs["twin"] == site).tolist()
+    def bury(self, worker: int) -> None:
+        """Drop the replicas of a dead worker; owners commit their tuples."""
+        alone = np.flatnonzero(self._pairs["twin"] == worker).tolist()
         self._pairs["answer_for"][alone] = [self._movement.state_survives(partition) for partition in alone]
-        answer_for(self._stage.arrays.worlds, site)
+        answer_for(self._stage.arrays.worlds, worker)
         self._pairs["answer_for"] = 0
         self._pairs["twin"][alone] = NONE
         for partition in alone:
             self._kept(partition)["pending"] = 0
 
     def suspend(self) -> None:
-        """Copy nothing while partitions change hands."""
+        """Pause replication during a takeover."""
         self._suspended = True
 
     def go_on(self, protected: Callable[[float], None]) -> None:
-        """Copy again what has no twin.
+        """Resume replication.
 
         Args:
-            protected: Told the time when every partition has a twin.
+            protected: Called with the time when every partition has a replica.
         """
         self._suspended = False
         self._unprotected.append(protected)
         self.replicate()
 
     def replicate(self) -> None:
-        """Begin to copy partitions without a twin to the sites with the fewest copies.
+        """Copy partitions without a replica to the workers with the fewest copies.
 
-        At most n/2 are under way, as many as a round of the paper moves.
+        At most n/2 copies run at once, the number of moves per round in the paper.
         """
         if self._suspended or not self._unprotected:
             return
@@ -136,19 +135,19 @@ class Standby:
                 self._movement.start([move], partial(self._copied, move.receiver), copies=True)
 
     def _copy(self, partition: int) -> Move | None:
-        """Where to copy a partition, if there is a site for it."""
+        """The copy to make of a partition, if a worker is available."""
         owners = self._stage.arrays["partition"]["owner"]
         owner, living = int(owners[partition]), self.living()
-        others = [site for site in living if site != owner]
+        others = [worker for worker in living if worker != owner]
         if owner not in living or not others:
             return None
-        copies = np.bincount(owners, minlength=self._stage.settings.sites) + self.twins_by_site() + self._coming
-        return Move(partition, owner, min(others, key=lambda site: (copies[site], site)))
+        copies = np.bincount(owners, minlength=self._stage.settings.workers) + self.twins_by_worker() + self._coming
+        return Move(partition, owner, min(others, key=lambda worker: (copies[worker], worker)))
 
     def _copied(self, receiver: int) -> None:
         self._coming[receiver] -= 1
         self.replicate()
 
     def _kept(self, partition: int) -> NDArray[np.void]:
-        """What each producer keeps of a partition, as it lies in the arrays; shape (producers,)."""
+        """Records of unacknowledged tuples of a partition, shape (producers,)."""
         return self._stage.arrays["kept"][partition :: self._stage.settings.partitions]

@@ -1,4 +1,4 @@
-"""The network over which state is handed over: flows that share a bandwidth evenly, each with a limit of its own."""
+"""Network for state transfers, with shared bandwidth."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from adapt.core.stage.engine.event_queue import Action, Agenda
 
 _NEARLY = 1e-6
-"""Bits that are not worth another event: rounding."""
+"""Remaining bits that count as rounding errors."""
 
 
 class StateNetwork:
-    """Transfers in progress. Every site sends one at a time, in the order in which they were asked for.
+    """State transfers in progress, one at a time per worker.
 
     A flow gets min(flow limit, total / flows). Source: Flux, section 5.4.
     """
 
     def __init__(self, agenda: Agenda, now: Callable[[], float], flow_limit: float, total_limit: float) -> None:
-        """A network with nothing on it; limits in bits/s."""
+        """An idle network; limits in bits/s."""
         self._agenda = agenda
         self._now = now
         self._flow_limit = flow_limit
@@ -29,16 +29,16 @@ class StateNetwork:
 
     @property
     def rate(self) -> float:
-        """What each flow gets now, in bits/s; 0 where there is none."""
+        """Current bandwidth of each flow, in bits/s; 0 without flows."""
         return min(self._flow_limit, self._total_limit / len(self._left)) if self._left else 0.0
 
     @property
     def flows(self) -> int:
-        """Sites that are sending."""
+        """Number of sending workers."""
         return len(self._left)
 
     def send(self, donor: int, bits: float, arrived: Action) -> None:
-        """Ask a site to send, behind what it was asked for before."""
+        """Queue a transfer at a worker."""
         self._settle()
         queue = self._waiting.setdefault(donor, deque())
         queue.append((bits, arrived))
@@ -47,14 +47,14 @@ class StateNetwork:
         self._look_ahead()
 
     def stop(self, donor: int) -> None:
-        """A site sends no more of what it was asked for."""
+        """Cancel all transfers of a worker."""
         self._settle()
         self._waiting.pop(donor, None)
         self._left.pop(donor, None)
         self._look_ahead()
 
     def _settle(self) -> None:
-        """Take off what was sent since this was last done."""
+        """Account for what was sent since the last call."""
         sent = self.rate * (self._now() - self._settled_s)
         for donor, left in self._left.items():
             self._left[donor] = left - sent
@@ -62,7 +62,7 @@ class StateNetwork:
         self._settled_s = self._now()
 
     def _look_ahead(self) -> None:
-        """Enter when the next transfer is done, as things stand."""
+        """Schedule the end of the next transfer."""
         self._version += 1
         version = self._version
         if self._left:
@@ -75,7 +75,7 @@ class StateNetwork:
         least = min(self._left.values())
         self._settle()
         now, rate = self._now(), self.rate
-        # late in a long run, what rounding leaves may take less time than the clock can tell
+        # late in a long run, a rounding remainder may take less time than the clock resolves
         done = [
             donor
             for donor, left in self._left.items()

@@ -1,1 +1,1 @@
-"""The records that the compiled engine of the stage keeps."""
+"""Records of the compiled stage engine."""

@@ -1,4 +1,4 @@
-"""The arrays of a stage, and the record that finds them."""
+"""Arrays of a stage, and the record that locates them."""
 
 from typing import Any, TypeAlias
 
@@ -12,13 +12,14 @@ Records: TypeAlias = NDArray[Any]
 
 
 class Arrays:
-    """All that the compiled part keeps, by the names of `KINDS`, and the one record of kind `WORLD` that finds it.
+    """Arrays of the compiled engine, and the record that locates them.
 
-    The record holds addresses, so an array is replaced only by `put`.
+    Arrays have the names of `KINDS`, and the record is a `WORLD`. The record holds addresses, so replace an array only
+    by `put`.
     """
 
     def __init__(self, **arrays: Records) -> None:
-        """Arrays by their names, all of `KINDS`; sizes and costs in the world are 0."""
+        """Store all arrays of `KINDS`, with zero sizes and costs."""
         self.worlds = np.zeros(1, WORLD)
         self._arrays: dict[str, Records] = {}
         for name in KINDS:
@@ -26,18 +27,18 @@ class Arrays:
 
     @property
     def world(self) -> World:
-        """The one record, to read and to change."""
+        """The world record, mutable."""
         return self.worlds[0]
 
     def __getitem__(self, name: str) -> Records:
-        """The array of a name."""
+        """Array by name."""
         return self._arrays[name]
 
     def share(self, worlds: Records) -> None:
-        """Be found from now on by another record, which must say what the present one does."""
+        """Use another record, which must hold the same values."""
         self.worlds = worlds
 
     def put(self, name: str, array: Records) -> None:
-        """Put an array in the place of one."""
+        """Replace an array."""
         self._arrays[name] = kept = np.ascontiguousarray(array, KINDS[name])
         self.worlds[f"{name}_at"] = kept.ctypes.data

@@ -1,12 +1,12 @@
-"""What the numbers mean that records hold, and for which the compiled part returns."""
+"""Codes in records, and return codes of the compiled engine."""
 
 NONE = -1
-"""No tuple, partition or site: the end of a list."""
+"""No tuple, partition or worker; end of a list."""
 
 IDLE, SERVING, IN_JOB, FREE, DEAD, BLOCKED = range(6)
-"""What a consumer does: wait for input, process a tuple, do a job, nothing yet, being about to choose (or waiting for a
-CPU that it shares), nothing, or wait until the stage after it has room for what it has made."""
+"""State of a consumer: waiting for input, processing a tuple, running a job, about to choose (or waiting for a shared
+CPU), dead, or blocked until the next stage has room."""
 
 REACHED, ROWS_WANTED, QUIESCED, JOB_DONE, BACKLOG_DONE, SPILL_FULL = range(6)
-"""Why the compiled part returns: its time is reached; the source must give more rows; all pauses of a site are
-acknowledged; a job is done; the spilled input of a partition is processed; the place for spilled tuples is used up."""
+"""Why the compiled engine returns: its time is reached; more rows are needed; all pauses of a worker are acknowledged;
+a job is finished; the spilled input of a partition is processed; the space for spilled tuples is full."""

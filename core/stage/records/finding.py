@@ -1,7 +1,7 @@
-"""In kernels: the record of each kind with a number, found by the addresses that the world holds.
+"""Access to records in kernels, by the addresses in the world record.
 
-An address is a number. If kernels were given the arrays themselves, every call of a part would count some thirty
-references up and down again, which takes longer than the work.
+Passing the arrays themselves to kernels would update some thirty reference counts per call, which costs more than the
+work.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from adapt.core.stage.records.world import KINDS
 
 
 def _found(name: str) -> Any:
-    """The record with a number, by the world and that number, in the array of a name."""
+    """Accessor of the n-th record of a named array, given the world record."""
     kind: Any = from_dtype(KINDS[name])
 
     def find(_: Any, world: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
@@ -56,7 +56,7 @@ refusal_at = _found("refusal")
 row_at = _found("row")
 segment_at = _found("segment")
 service_at = _found("service")
-site_at = _found("site")
+worker_at = _found("worker")
 spilled_at = _found("spilled")
 window_at = _found("window")
 winner_at = _found("winner")

@@ -18,8 +18,8 @@ PARTITION = np.dtype(
 
 PAIR = np.dtype(
     [
-        ("twin", np.int32),  # the site of the second copy of a partition
-        ("answer_for", np.int32),  # whether its owner commits what a dead twin had not processed
+        ("twin", np.int32),  # the worker of the partition's replica
+        ("answer_for", np.int32),  # whether its owner commits what a dead replica had not processed
     ]
 )
 

@@ -30,7 +30,7 @@ KEPT = np.dtype(
 
 LINE = np.dtype(
     [
-        ("head", np.int32),  # what the owners of partitions have sent to their twins at one site, in order
+        ("head", np.int32),  # what the owners of partitions have sent to their twins at one worker, in order
         ("tail", np.int32),
         ("count", np.int32),
         ("ack", np.int32),  # tuples ahead of an acknowledgement

@@ -1,4 +1,4 @@
-"""Records of drawn costs, of counts, and of the tournament of events."""
+"""Records of drawn costs, counts and the event tournament."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Records of a tuple, by where it is."""
+"""Records of tuples, by place."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ POOLED = np.dtype(
     [
         ("group", np.int32),
         ("link", np.int32),  # the next tuple of its flow, or free place
-        ("number", np.int64),  # among the tuples of its producer, or what the source calls it
-        ("stamp", np.float64),  # when it was to arrive
-        ("cost", np.float64),  # seconds of CPU; negative, to be drawn
+        ("number", np.int64),  # among the tuples of its producer, or given by the source
+        ("stamp", np.float64),  # arrival time
+        ("cost", np.float64),  # CPU seconds; negative if drawn
     ]
 )
-"""A tuple that its producer holds."""
+"""A tuple in the buffer of its producer."""
 
 QUEUED = np.dtype(
     [
@@ -48,14 +48,14 @@ MIRRORED = np.dtype(
         ("producer", np.int32),
         ("link", np.int32),  # the next tuple in line, or free place
         ("number", np.int64),
-        ("answer", np.int64),  # as the owner found it
+        ("answer", np.int64),  # of the owner
         ("stamp", np.float64),
         ("cost", np.float64),
         ("taken", np.float64),  # when the owner took it
-        ("at", np.float64),  # when it reaches the twin
+        ("at", np.float64),  # when it reaches the replica
     ]
 )
-"""A tuple that the owner of its partition has processed, and its twin has not."""
+"""A tuple processed by the owner of its partition, but not yet by the replica."""
 
 HELD = np.dtype([("since", np.float64), ("partition", np.int64)])
 
@@ -67,12 +67,12 @@ JOINED = np.dtype(
         ("matches", np.int64),  # with rows before it, if all are there
     ]
 )
-"""A row that is to be joined."""
+"""A row of a join."""
 
 ENTRY = np.dtype(
     [
         ("at", np.float64),
-        ("site", np.int32),
+        ("worker", np.int32),
         ("producer", np.int32),
         ("partition", np.int32),
         ("group", np.int32),
@@ -80,4 +80,4 @@ ENTRY = np.dtype(
         ("answer", np.int64),
     ]
 )
-"""A tuple that was processed: when and where, which it was, and its answer."""
+"""Journal entry of a processed tuple, with its answer."""

@@ -1,7 +1,7 @@
-"""The record of a stage as a whole: sizes, costs, the time, and where its arrays are.
+"""World record of a stage: sizes, costs, time and array addresses.
 
-Arrays hold a record for each thing, and not a column a field, because the simulation jumps from thing to thing: one
-tuple, one connection, one partition at a time, each of which is then a single line of cache.
+Arrays hold one record per object rather than one column per field, since the simulation jumps between single tuples,
+connections and partitions: each access then touches one cache line.
 """
 
 from typing import Any, TypeAlias
@@ -10,19 +10,19 @@ import numpy as np
 
 from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
 from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
-from adapt.core.stage.records.sites import CPU, PRODUCER, SEGMENT, SITE
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
+from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
 
 _SIZES = (
-    "sites",
+    "workers",
     "partitions",
     "groups",
     "pool",  # tuples that a producer may hold
     "places",  # for these, and with standby for what is not acknowledged
     "credits",  # tuples that a connection may hold
-    "window",  # values that a group keeps; 0 computes no answers
-    "anywhere",  # whether a tuple may go to any site
+    "window",  # values per group; 0, no answers
+    "anywhere",  # whether a tuple may go to any worker
     "drawn",  # whether tuples are drawn, not given by rows
     "slots",  # places for events, a power of two
     "services",  # drawn service times, a power of two
@@ -35,33 +35,33 @@ _SIZES = (
     "standby",  # whether every partition has a twin
     "mirror_free",  # the first free place for tuples in line
     "mirrored",  # tuples that were sent to twins
-    "hold",  # tuples that a site can hold; 0 where they do not shed
+    "hold",  # tuples that a worker can hold; 0 where they do not shed
     "disagreed",  # answers of a twin that differ from the owner's
-    "refusals",  # stretches of time in which it is counted what is shed; 0 counts nothing
+    "refusals",  # time slots of the shed log; 0, no log
     "joins",  # whether tuples of two sides are joined
-    "apart",  # at most, if they are to match
+    "apart",  # largest distance of matching tuples
     "joined_first",  # the rank of the first row that is kept
     "answers",  # matches of the tuples that were processed
 )
 _TIMES = (
     "now",
     "last",  # when a tuple was last processed
-    "horizon",  # no row that is still to come is due before
-    "latency",  # that a tuple is on its way
+    "horizon",  # lower bound of arrival times not yet read
+    "latency",  # of a packet
     "produce",  # CPU to make a tuple
     "spill",  # to write a tuple to the spill
-    "held_for",  # seconds that a site holds a tuple
+    "held_for",  # seconds that a worker holds a tuple
     "selectivity",  # tuples of this stage for each of the one before
     "match",  # CPU for a match
-    "watched_from",  # when the first of the stretches begins in which it is counted what is shed
-    "refusal_s",  # how long they are
+    "watched_from",  # start of the first time slot of the shed log
+    "refusal_s",  # length of a time slot
 )
 
 KINDS = {
-    "site": SITE,
-    "cpu": CPU,  # where the sites work for two stages, kept with the first
+    "worker": WORKER,
+    "cpu": CPU,  # of workers with two stages, kept with the first
     "producer": PRODUCER,
-    "connection": CONNECTION,  # by site, then producer
+    "connection": CONNECTION,  # by worker, then producer
     "queued": QUEUED,  # `credits` places for each connection, used in a ring
     "flow": FLOW,  # by producer, then partition
     "pooled": POOLED,  # `places` for each producer
@@ -76,19 +76,19 @@ KINDS = {
     "spilled": SPILLED,
     "pair": PAIR,  # of each partition; the four of pairs are empty without standby
     "kept": KEPT,  # by producer, then partition
-    "line": LINE,  # of each site
+    "line": LINE,  # of each worker
     "mirror": MIRRORED,
     "entry": ENTRY,
-    "latency": LATENCY,  # from taken to processed, from due to processed
+    "latency": LATENCY,  # operator latency, total latency
     "bin": BIN,  # of the first kind of latency, then of the second
     "service": SERVICE,
-    "due": DUE,  # the next event of each site, then of each producer
-    "held": HELD,  # `hold` places for each site, used in a ring
-    "refusal": REFUSAL,  # what was shed, stretch by stretch
-    "part": PART,  # that is shed by the number of tuples held
+    "due": DUE,  # the next event of each worker, then of each producer
+    "held": HELD,  # `hold` places for each worker, used in a ring
+    "refusal": REFUSAL,  # shed tuples by time slot
+    "part": PART,  # drop probability by occupancy
     "winner": WINNER,  # of the tournament over `due`: 1 is the earliest slot, the first of those that tie
 }
-"""What is kept in an array of its own, and of which records."""
+"""Arrays and their record types."""
 
 WORLD = np.dtype(
     [(name, np.int64) for name in _SIZES]
@@ -96,7 +96,7 @@ WORLD = np.dtype(
     + [("draws", np.uint64), ("pairs", np.uint64)]  # the seed of shedding; a digest of the answers
     + [(f"{name}_at", np.int64) for name in KINDS]
 )
-"""Sizes, costs, the time, and the address of every array."""
+"""Sizes, costs, time and the address of every array."""
 
 World: TypeAlias = Any
 """A record of kind `WORLD`."""

@@ -49,7 +49,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         only=[_NAMES[Router.EXCHANGE], _NAMES[Router.FLUX]],
     )
     said = (
-        f"{scope.sites} workers. An external process works for 100 us and sleeps for 50 us, on one worker for half a "
+        f"{scope.workers} workers. An external process works for 100 us and sleeps for 50 us, on one worker for half a "
         f"second, then on the next. The paper measured that a worker loses about 57 % of its throughput; it does not "
         f"say how the two share the CPU, which is calibrated to that number here. River sends a tuple to any worker "
         f"with room, which a stateful operator cannot do: it is the limit of what buffers can reach."

@@ -48,11 +48,11 @@ def shown(scope: Scope, results: Results) -> Shown:
     for name, by_count in runs.items():
         for count, seeds in by_count.items():
             rates = [steady(run) for run in seeds]
-            bound = [capacity_bound(count, scope.sites)] * len(seeds)
+            bound = [capacity_bound(count, scope.workers)] * len(seeds)
             measured = estimate(rates), estimate(shares(rates, bound)), estimate(run.moves for run in seeds)
             rows.append((name, count, *cells(*measured)))
     rows += [
-        (_BOUND, count, *cells(estimate([capacity_bound(count, scope.sites)] * 2), None, None))
+        (_BOUND, count, *cells(estimate([capacity_bound(count, scope.workers)] * 2), None, None))
         for count in scope.counts
     ]
     table = Table.from_rows(
@@ -78,7 +78,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"Random workers out of {scope.sites}, chosen by the seed, are loaded from the start; throughput is that of "
+        f"Random workers out of {scope.workers}, chosen by the seed, are loaded from the start; throughput is that of "
         f"the last {_LAST_S:g} s."
     )
     return section("Figure 7: load on several workers", [said], charts, [table], _claims(scope, runs))
@@ -103,7 +103,7 @@ def least_of_bound(scope: Scope, runs: Degraded, name: str) -> tuple[int, list[f
     And its share of the bound there.
     """
     found = {
-        count: [steady(run) / capacity_bound(count, scope.sites) for run in seeds]
+        count: [steady(run) / capacity_bound(count, scope.workers) for run in seeds]
         for count, seeds in runs[name].items()
     }
     worst = min(found, key=lambda count: mean(found[count]))

@@ -127,15 +127,15 @@ def _steady(
         (
             Claim(
                 "Figure 8, beyond the paper",
-                f"The {name} policy does not thrash, {_loaded(sites)} (an aim of ours)",
+                f"The {name} policy does not thrash, {_loaded(workers)} (an aim of ours)",
                 "> 1",
                 above(1),
                 f"throughput over that of the static stage with the same load, delta_min {1000 * briefest:g} ms",
             ),
-            shares(rates(skewed[name, sites, briefest]), rates(skewed[STATIC, sites, 0.0])),
+            shares(rates(skewed[name, workers, briefest]), rates(skewed[STATIC, workers, 0.0])),
         )
         for name in (_GUARDED, _SEVERAL)
-        for sites in (0, scope.hot_loaded)
+        for workers in (0, scope.hot_loaded)
     ]
 
 
@@ -160,11 +160,11 @@ def _tuned(
         *(
             (
                 "Figure 8",
-                f"a few hot partitions, {_loaded(sites)}",
-                rates(skewed[_AUTO, sites, COLLECTION_S]),
-                {each: rates(skewed[FLUX, sites, each]) for each in scope.collections_s},
+                f"a few hot partitions, {_loaded(workers)}",
+                rates(skewed[_AUTO, workers, COLLECTION_S]),
+                {each: rates(skewed[FLUX, workers, each]) for each in scope.collections_s},
             )
-            for sites in (0, scope.hot_loaded)
+            for workers in (0, scope.hot_loaded)
         ),
         (
             "Section 8",
@@ -189,5 +189,5 @@ def _tuned(
     return claims
 
 
-def _loaded(sites: int) -> str:
-    return "no worker loaded" if sites == 0 else f"{sites} loaded"
+def _loaded(workers: int) -> str:
+    return "no worker loaded" if workers == 0 else f"{workers} loaded"

@@ -80,8 +80,8 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"Random workers out of {scope.sites}, chosen by the seed, are left with 512 MB of 1 GB. All memory just "
-        f"holds all state if {scope.sites // 2} are. Runs of {scope.pressed_s:g} s; the partitions on disk have not "
+        f"Random workers out of {scope.workers}, chosen by the seed, are left with 512 MB of 1 GB. All memory just "
+        f"holds all state if {scope.workers // 2} are. Runs of {scope.pressed_s:g} s; the partitions on disk have not "
         f"settled by then, since a worker does not answer the controller while it reads and writes."
     )
     return section("Section 6.2: memory of several workers", [said], charts, [table], _claims(scope, runs))
@@ -109,8 +109,8 @@ def _pressed(scope: Scope) -> dict[str, dict[int, list[StageRun]]]:
 def _claims(scope: Scope, runs: Mapping[str, Mapping[int, list[Ran]]]) -> list[Judged]:
     static, flux = runs[STATIC], runs[MEMORY]
     one, every = scope.pressed[0], scope.pressed[-1]
-    roomy = max(count for count in scope.pressed if count < scope.sites // 2)
-    beyond = min(count for count in scope.pressed if count > scope.sites // 2)
+    roomy = max(count for count in scope.pressed if count < scope.workers // 2)
+    beyond = min(count for count in scope.pressed if count > scope.workers // 2)
     straight = [
         straightness([0, *scope.pressed], [scope.full, *(rate(flux[count][seed]) for count in scope.pressed)])
         for seed in range(scope.seeds)

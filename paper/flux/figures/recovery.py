@@ -91,7 +91,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} workers with 64 partitions of 800 KB each. delta_min, the minimum collection time of "
+        f"{scope.workers} workers with 64 partitions of 800 KB each. delta_min, the minimum collection time of "
         f"statistics, is illegible in the paper: 150 ms is the more likely reading, used to judge the policy here; 50 "
         f"ms ({OTHER_READING}) is shown too."
     )

@@ -89,7 +89,7 @@ def shown(scope: Scope, results: Results) -> Shown:
         ),
     ]
     said = (
-        f"{scope.sites} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes "
+        f"{scope.workers} workers with 128 partitions of 6 MB each, 768 MB of 1 GB; one is left with 512 MB and writes "
         f"256"
         " MB to its disk. The time between two reads from disk, and the order in which partitions are written, are in "
         "the paper's unpublished long version: 0.2 s and first come, first written are assumed."

@@ -152,11 +152,11 @@ def _claims(scope: Scope, runs: Hot) -> list[Judged]:
     loaded, briefest, longest = scope.hot_loaded, scope.collections_s[0], scope.collections_s[-1]
     static, under_load = rates(runs[STATIC, 0, 0.0]), rates(runs[STATIC, loaded, 0.0])
 
-    def flux(sites: int, collection_s: float) -> list[float]:
-        return rates(runs[FLUX, sites, collection_s])
+    def flux(workers: int, collection_s: float) -> list[float]:
+        return rates(runs[FLUX, workers, collection_s])
 
-    def gain(sites: int, collection_s: float) -> list[float]:
-        return shares(flux(sites, collection_s), under_load if sites else static)
+    def gain(workers: int, collection_s: float) -> list[float]:
+        return shares(flux(workers, collection_s), under_load if workers else static)
 
     passes = _first_above(scope, runs, 0, static)
     claims: list[tuple[Claim, Sequence[float]]] = [

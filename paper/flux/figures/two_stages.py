@@ -86,7 +86,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     )
     said = (
         "The paper leaves open how several adaptive operators on the same machines interact."
-        f" {scope.tandem_sites} workers run a consumer of each stage, and every fourth is loaded from 1 s on; each "
+        f" {scope.tandem_workers} workers run a consumer of each stage, and every fourth is loaded from 1 s on; each "
         f"tuple"
         " of the first stage produces one of the second. Controllers use the paper's policy or several moves per round,"
         " either one per stage without knowledge of the other, or one that sees the CPUs and their use by the "

@@ -51,10 +51,10 @@ def periods_section():
 
 
 def stage_section():
-    """Two cases in every interval; busy sites for fewer, of which the chart draws no more anyway."""
-    intervals, _, moves = stage_tables(CASES, seconds=INTERVALS, sites=1, queue=2, on_disk=1, moves=5_000)
-    _, sites, _ = stage_tables(CASES, seconds=100, sites=CHANNELS)
-    return Section("A stage", [], stage_charts(intervals, sites, moves), [intervals, sites, moves])
+    """Two cases in every interval; busy workers for fewer, of which the chart draws no more anyway."""
+    intervals, _, moves = stage_tables(CASES, seconds=INTERVALS, workers=1, queue=2, on_disk=1, moves=5_000)
+    _, workers, _ = stage_tables(CASES, seconds=100, workers=CHANNELS)
+    return Section("A stage", [], stage_charts(intervals, workers, moves), [intervals, workers, moves])
 
 
 @pytest.fixture(scope="module")

@@ -23,23 +23,25 @@ class LiteralStage:
     which gives an item, or the time of the next one, or None when there are none.
     """
 
-    def __init__(self, sites, owner_of, pull, buffer=1, credits=24, latency=70e-6, produce=0.5e-6):
-        self.n, self.owner_of, self.pull = sites, owner_of, pull
+    def __init__(self, workers, owner_of, pull, buffer=1, credits=24, latency=70e-6, produce=0.5e-6):
+        self.n, self.owner_of, self.pull = workers, owner_of, pull
         self.buffer, self.credits, self.latency, self.produce = buffer, credits, latency, produce
         self.now = 0.0
-        self.pools = [{} for _ in range(sites)]  # of each producer, by partition, in cyclic order
-        self.held = [0] * sites
-        self.connections = [[deque() for _ in range(sites)] for _ in range(sites)]  # site, producer: (arrival, item)
-        self.poll = [0] * sites
-        self.waiting = [None] * sites  # since when a consumer waits
-        self.debt = [0.0] * sites
-        self.asleep = [False] * sites  # whether a producer waits for its next row
+        self.pools = [{} for _ in range(workers)]  # of each producer, by partition, in cyclic order
+        self.held = [0] * workers
+        self.connections = [
+            [deque() for _ in range(workers)] for _ in range(workers)
+        ]  # worker, producer: (arrival, item)
+        self.poll = [0] * workers
+        self.waiting = [None] * workers  # since when a consumer waits
+        self.debt = [0.0] * workers
+        self.asleep = [False] * workers  # whether a producer waits for its next row
         self.processed = []
         self.order = count()
         self.heap = []
-        for site in range(sites):
-            self.at(0.0, partial(self.serve, site))
-        for producer in range(sites):
+        for worker in range(workers):
+            self.at(0.0, partial(self.serve, worker))
+        for producer in range(workers):
             self.fill(producer)
 
     def at(self, time, action):
@@ -76,43 +78,43 @@ class LiteralStage:
         """Send the head of the next partition whose destination has room."""
         pool = self.pools[producer]
         for partition in list(pool):
-            site = self.owner_of.site(partition)
-            if len(self.connections[site][producer]) < self.credits:
+            worker = self.owner_of.worker(partition)
+            if len(self.connections[worker][producer]) < self.credits:
                 items = pool.pop(partition)
                 item = items.popleft()
                 if items:
                     pool[partition] = items  # behind the others
                 self.held[producer] -= 1
                 arrival = self.now + self.latency
-                self.connections[site][producer].append((arrival, item))
-                if self.waiting[site] is not None:
-                    self.at(arrival, partial(self.arrived, site))
+                self.connections[worker][producer].append((arrival, item))
+                if self.waiting[worker] is not None:
+                    self.at(arrival, partial(self.arrived, worker))
                 return
 
-    def arrived(self, site):
-        if self.waiting[site] is not None:
-            self.debt[site] = max(0.0, self.debt[site] - (self.now - self.waiting[site]))
-            self.waiting[site] = None
-            self.serve(site)
+    def arrived(self, worker):
+        if self.waiting[worker] is not None:
+            self.debt[worker] = max(0.0, self.debt[worker] - (self.now - self.waiting[worker]))
+            self.waiting[worker] = None
+            self.serve(worker)
 
-    def serve(self, site):
+    def serve(self, worker):
         """Take the next arrival, polling the connections in turn."""
         for step in range(self.n):
-            producer = (self.poll[site] + step) % self.n
-            connection = self.connections[site][producer]
+            producer = (self.poll[worker] + step) % self.n
+            connection = self.connections[worker][producer]
             if connection and connection[0][0] <= self.now:
-                self.poll[site] = (producer + 1) % self.n
+                self.poll[worker] = (producer + 1) % self.n
                 _, item = connection.popleft()
-                work, self.debt[site] = item.cost + self.debt[site], 0.0
-                self.at(self.now + work, partial(self.finish, site, item))
+                work, self.debt[worker] = item.cost + self.debt[worker], 0.0
+                self.at(self.now + work, partial(self.finish, worker, item))
                 self.forward(producer)
                 self.fill(producer)
                 return
-        self.waiting[site] = self.now
-        arrivals = [connection[0][0] for connection in self.connections[site] if connection]
+        self.waiting[worker] = self.now
+        arrivals = [connection[0][0] for connection in self.connections[worker] if connection]
         if arrivals:
-            self.at(min(arrivals), partial(self.arrived, site))
+            self.at(min(arrivals), partial(self.arrived, worker))
 
-    def finish(self, site, item):
-        self.processed.append((self.now, site, item.producer, item.number))
-        self.serve(site)
+    def finish(self, worker, item):
+        self.processed.append((self.now, worker, item.producer, item.number))
+        self.serve(worker)

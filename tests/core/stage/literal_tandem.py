@@ -33,25 +33,25 @@ class Item:
 
 
 class LiteralTandem:
-    """Sites with a producer and a consumer of each stage; one partition and one group a site in each.
+    """Workers with a producer and a consumer of each stage; one partition and one group a worker in each.
 
-    The consumers of a site share its CPU, one tuple at a time, and in turns if both have one. What is made of a tuple
+    The consumers of a worker share its CPU, one tuple at a time, and in turns if both have one. What is made of a tuple
     goes to the producer of the second stage; until that has room for all, the consumer takes no other.
     """
 
-    def __init__(self, sites, rows, costs, selectivity, buffers, credits, latency, produce):
-        """Rows of each producer as (due, item), and the costs of the second stage's tuples of each site, in order."""
-        self.n, self.rows, self.costs, self.selectivity = sites, rows, costs, selectivity
+    def __init__(self, workers, rows, costs, selectivity, buffers, credits, latency, produce):
+        """Rows of each producer as (due, item), and the costs of the second stage's tuples of each worker, in order."""
+        self.n, self.rows, self.costs, self.selectivity = workers, rows, costs, selectivity
         self.buffers, self.credits, self.latency, self.produce = buffers, credits, latency, produce
         self.now = 0.0
-        both, each = range(2), range(sites)
+        both, each = range(2), range(workers)
         self.pools = [[{} for _ in each] for _ in both]
-        self.held = [[0] * sites for _ in both]
+        self.held = [[0] * workers for _ in both]
         self.connections = [[[deque() for _ in each] for _ in each] for _ in both]
-        self.poll = [[0] * sites for _ in both]
-        self.busy, self.turn, self.debt, self.since = [False] * sites, [0] * sites, [0.0] * sites, [0.0] * sites
+        self.poll = [[0] * workers for _ in both]
+        self.busy, self.turn, self.debt, self.since = [False] * workers, [0] * workers, [0.0] * workers, [0.0] * workers
         self.made = [deque() for _ in each]
-        self.asleep = [False] * sites
+        self.asleep = [False] * workers
         self.processed = [[], []]
         self.order, self.heap = count(), []
         for producer in each:
@@ -88,40 +88,40 @@ class LiteralTandem:
 
     def forward(self, stage, producer):
         pool = self.pools[stage][producer]
-        for site in list(pool):
-            if len(self.connections[stage][site][producer]) < self.credits:
-                items = pool.pop(site)
+        for worker in list(pool):
+            if len(self.connections[stage][worker][producer]) < self.credits:
+                items = pool.pop(worker)
                 item = items.popleft()
                 if items:
-                    pool[site] = items
+                    pool[worker] = items
                 self.held[stage][producer] -= 1
-                self.connections[stage][site][producer].append((self.now + self.latency, item))
-                self.at(self.now + self.latency, partial(self.share, site))
+                self.connections[stage][worker][producer].append((self.now + self.latency, item))
+                self.at(self.now + self.latency, partial(self.share, worker))
                 return
 
-    def share(self, site):
+    def share(self, worker):
         """A CPU without work takes a tuple of one of the stages, if there is one."""
-        if self.busy[site]:
+        if self.busy[worker]:
             return
-        for stage in (self.turn[site], 1 - self.turn[site]):
+        for stage in (self.turn[worker], 1 - self.turn[worker]):
             arrived = [
-                (self.poll[stage][site] + step) % self.n
+                (self.poll[stage][worker] + step) % self.n
                 for step in range(self.n)
-                if (inputs := self.connections[stage][site][(self.poll[stage][site] + step) % self.n])
+                if (inputs := self.connections[stage][worker][(self.poll[stage][worker] + step) % self.n])
                 and inputs[0][0] <= self.now
             ]
-            if arrived and not (stage == 0 and self.made[site]):
-                self.take(stage, site, arrived[0])
+            if arrived and not (stage == 0 and self.made[worker]):
+                self.take(stage, worker, arrived[0])
                 return
 
-    def take(self, stage, site, producer):
-        _, item = self.connections[stage][site][producer].popleft()
-        self.poll[stage][site] = (producer + 1) % self.n
-        self.busy[site], self.turn[site] = True, 1 - stage
-        cost = item.cost if stage == 0 else next(self.costs[site])
-        work = cost + max(0.0, self.debt[site] - (self.now - self.since[site]))
-        self.debt[site] = 0.0
-        self.at(self.now + work, partial(self.finish, stage, site, item))
+    def take(self, stage, worker, producer):
+        _, item = self.connections[stage][worker][producer].popleft()
+        self.poll[stage][worker] = (producer + 1) % self.n
+        self.busy[worker], self.turn[worker] = True, 1 - stage
+        cost = item.cost if stage == 0 else next(self.costs[worker])
+        work = cost + max(0.0, self.debt[worker] - (self.now - self.since[worker]))
+        self.debt[worker] = 0.0
+        self.at(self.now + work, partial(self.finish, stage, worker, item))
         self.forward(stage, producer)
         if stage == 0:
             self.fill(producer)
@@ -130,15 +130,15 @@ class LiteralTandem:
             if not self.made[producer]:
                 self.at(self.now, partial(self.share, producer))
 
-    def finish(self, stage, site, item):
-        self.processed[stage].append((self.now, site, item.producer, item.number))
-        self.busy[site], self.since[site] = False, self.now
+    def finish(self, stage, worker, item):
+        self.processed[stage].append((self.now, worker, item.producer, item.number))
+        self.busy[worker], self.since[worker] = False, self.now
         if stage == 0:
             groups = made_of(item.number, item.producer, self.selectivity, self.n)
-            self.made[site].extend(Item(site, item.number, group, 0.0) for group in groups)
-            self.hand_on(site)
-        self.share(site)
+            self.made[worker].extend(Item(worker, item.number, group, 0.0) for group in groups)
+            self.hand_on(worker)
+        self.share(worker)
 
-    def hand_on(self, site):
-        while self.made[site] and self.held[1][site] < self.buffers[1]:
-            self.accept(1, site, self.made[site].popleft())
+    def hand_on(self, worker):
+        while self.made[worker] and self.held[1][worker] < self.buffers[1]:
+            self.accept(1, worker, self.made[worker].popleft())

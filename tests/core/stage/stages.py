@@ -13,32 +13,32 @@ from adapt.core.stage.movement.spilling import Memory, MemoryChange
 
 
 @st.composite
-def disturbances(draw, sites):
-    """At most one of each site, some of them overlapping in time."""
+def disturbances(draw, workers):
+    """At most one of each worker, some of them overlapping in time."""
     found = []
-    for site in range(sites):
+    for worker in range(workers):
         start = draw(st.floats(0, 0.02))
         end = start + draw(st.floats(1e-4, 0.02))
         match draw(st.sampled_from(["none", "load", "slow", "pause"])):
             case "load":
-                found.append(ExternalLoad(site, start, end, burst_s=draw(st.floats(1e-5, 1e-3))))
+                found.append(ExternalLoad(worker, start, end, burst_s=draw(st.floats(1e-5, 1e-3))))
             case "slow":
-                found.append(SlowDown(site, start, end, draw(st.floats(0.1, 3))))
+                found.append(SlowDown(worker, start, end, draw(st.floats(0.1, 3))))
             case "pause":
-                found.append(SlowDown(site, start, end, 0.0))
+                found.append(SlowDown(worker, start, end, 0.0))
     return tuple(found)
 
 
 @st.composite
 def stages(draw, routers=tuple(Router)):
     """Settings with everything small, and answers over short windows."""
-    sites = draw(st.integers(2, 5))
+    workers = draw(st.integers(2, 5))
     partitions = draw(st.integers(1, 12))
     groups = draw(st.integers(1, 30))
     chance = np.random.default_rng(draw(st.integers(0, 2**32)))
     return StageSettings(
-        sites=sites,
-        owners=chance.integers(0, sites, partitions).astype(np.int32),
+        workers=workers,
+        owners=chance.integers(0, workers, partitions).astype(np.int32),
         partition_of=chance.integers(0, partitions, groups).astype(np.int32),
         router=draw(st.sampled_from(routers)),
         buffer_tuples=draw(st.integers(1, 60)),
@@ -46,19 +46,19 @@ def stages(draw, routers=tuple(Router)):
         costs=Costs(produce_s=draw(st.sampled_from([0.0, 5e-7, 2e-5]))),
         state_tuples=chance.integers(0, 300, partitions),
         window=draw(st.integers(1, 4)),
-        disturbances=draw(disturbances(sites)),
+        disturbances=draw(disturbances(workers)),
         seed=draw(st.integers(0, 2**20)),
     )
 
 
 @st.composite
 def memories(draw, of, span_s):
-    """Memory for one partition or a few, at sites that lose and regain some; a disk fast enough for short runs."""
+    """Memory for one partition or a few, at workers that lose and regain some; a disk fast enough for short runs."""
     largest = float(of.state_sizes().max() * of.costs.tuple_bytes + 1)
     sizes = st.floats(largest, 4 * largest)
-    changes = st.builds(MemoryChange, st.integers(0, of.sites - 1), st.floats(0, span_s), sizes)
+    changes = st.builds(MemoryChange, st.integers(0, of.workers - 1), st.floats(0, span_s), sizes)
     return Memory(
-        site_bytes=draw(sizes),
+        worker_bytes=draw(sizes),
         changes=tuple(draw(st.lists(changes, max_size=4))),
         disk_bytes_per_s=draw(st.floats(2e7, 1e9)),
         seek_s=1e-4,
@@ -77,7 +77,7 @@ def stream(settings, rows, span_s, seed, chunk=10**9, timed=True):
     chance = np.random.default_rng(seed)
     due = np.sort(chance.uniform(0, span_s, rows))
     groups = chance.integers(0, len(settings.partition_of), rows)
-    producers = chance.integers(0, settings.sites, rows)
+    producers = chance.integers(0, settings.workers, rows)
     cost = chance.uniform(1e-6, 1e-4, rows)
 
     def chunks():

@@ -71,17 +71,17 @@ class Scenario:
 
 @st.composite
 def crashes(draw, of):
-    """Of sites that are not disturbed otherwise, some of which come back, and never of all at once."""
-    calm = sorted(set(range(of.sites)) - {one.site for one in of.disturbances})
+    """Of workers that are not disturbed otherwise, some of which come back, and never of all at once."""
+    calm = sorted(set(range(of.workers)) - {one.worker for one in of.disturbances})
     found = []
-    for site in draw(st.lists(st.sampled_from(calm), max_size=3)) if calm else ():
+    for worker in draw(st.lists(st.sampled_from(calm), max_size=3)) if calm else ():
         at_s = draw(st.floats(0, SPAN_S))
         back_s = draw(st.one_of(st.just(np.inf), st.floats(1e-5, 0.02).map(lambda s, at_s=at_s: at_s + s)))
-        if any(one.site == site and one.at_s <= back_s and at_s <= one.back_s for one in found):
+        if any(one.worker == worker and one.at_s <= back_s and at_s <= one.back_s for one in found):
             continue
-        faults = FaultSchedule(tuple(sorted([*found, Crash(site, at_s, back_s)], key=lambda one: one.at_s)))
+        faults = FaultSchedule(tuple(sorted([*found, Crash(worker, at_s, back_s)], key=lambda one: one.at_s)))
         try:
-            faults.check(of.sites)
+            faults.check(of.workers)
         except BadInput:
             continue
         found = list(faults.crashes)
@@ -113,7 +113,7 @@ def check_places(one: Assembly) -> None:
     assert census.whole, census
     producers, connections = stage.arrays["producer"], stage.arrays["connection"]
     assert producers["held"].min() >= 0
-    room = of.held_tuples + (2 * of.sites * of.network.connection_tuples if stage.standby else 0)
+    room = of.held_tuples + (2 * of.workers * of.network.connection_tuples if stage.standby else 0)
     assert producers["held"].max() <= room
     assert 0 <= connections["count"].min() <= connections["count"].max() <= of.network.connection_tuples
     assert stage.arrays["partition"]["in_flight"].min() >= 0
@@ -125,8 +125,8 @@ def check_partitions(one: Assembly) -> None:
     """Every partition has one owner, and its state is in one place; its twin is elsewhere."""
     stage, movement = one.stage, one.movement
     owners = stage.arrays["partition"]["owner"]
-    assert 0 <= owners.min() <= owners.max() < stage.settings.sites
-    known = one.recovery.living() if one.recovery else range(stage.settings.sites)
+    assert 0 <= owners.min() <= owners.max() < stage.settings.workers
+    known = one.recovery.living() if one.recovery else range(stage.settings.workers)
     for partition, owner in enumerate(owners.tolist()):
         assert owner in known or movement.receiver_of(partition) is not None
     if stage.standby:
@@ -150,11 +150,11 @@ def check_network(one: Assembly) -> None:
 
 
 def check_rounds(one: Assembly, policy: str) -> None:
-    """A faithful policy moves one partition a site and round, so at most n/2."""
+    """A faithful policy moves one partition a worker and round, so at most n/2."""
     for done in one.rounds.rounds if one.rounds is not None and policy in FAITHFUL else ():
-        ends = [site for move in done.moves for site in (move.donor, move.receiver)]
+        ends = [worker for move in done.moves for worker in (move.donor, move.receiver)]
         assert len(ends) == len(set(ends))
-        assert len(done.moves) <= one.stage.settings.sites // 2
+        assert len(done.moves) <= one.stage.settings.workers // 2
 
 
 def check_answers(journal, crashes, of: StageSettings) -> None:

@@ -25,7 +25,7 @@ def seen(rates, lasting=1.0, **changes):
 
 
 def test_a_run_is_kept_as_it_was():
-    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.5), ("sites", 2)), FluxPolicy.LOAD, 0.05, 3, 0.125)
+    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.5), ("workers", 2)), FluxPolicy.LOAD, 0.05, 3, 0.125)
     kept = Ran.from_data(json.loads(json.dumps(run.measure([]))))
     scenario = several_loaded(1, 0.5, 3, 2)
     told = scenario.run(run.controller(scenario), 0.125)
@@ -33,7 +33,7 @@ def test_a_run_is_kept_as_it_was():
     assert kept.moves == len(told.moves) > 0
     assert kept.transfer_s > 0
     assert mean_rate(kept) == pytest.approx(told.throughput)
-    loaded = scenario.settings.disturbances[0].site
+    loaded = scenario.settings.disturbances[0].worker
     assert [one.held for one in kept.intervals] == [one.partitions[loaded] for one in told.intervals]
     assert kept.latency_us(0.0) == pytest.approx(
         1e6 * sum(one.operator.sum_s for one in told.intervals) / told.census.processed
@@ -41,7 +41,7 @@ def test_a_run_is_kept_as_it_was():
 
 
 def test_nothing_moves_under_no_policy():
-    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.1), ("sites", 2)), FluxPolicy.NONE, 0.0, 0, 0.1)
+    run = StageRun("several_loaded", (("count", 1), ("seconds", 0.1), ("workers", 2)), FluxPolicy.NONE, 0.0, 0, 0.1)
     scenario = several_loaded(1, 0.1, 0, 2)
     still = simulate(scenario.settings, scenario.source, 0.1)
     assert run.measure([])["intervals"][0]["processed"] == still.census.processed
@@ -53,7 +53,7 @@ def test_a_run_is_described_by_plain_data():
     assert json.loads(json.dumps(told)) == {
         "kind": "paper.flux.measured.StageRun",
         "scenario": "few_hot",
-        "arguments": [["loaded", 1], ["seconds", 5.0], ["sites", 4]],
+        "arguments": [["loaded", 1], ["seconds", 5.0], ["workers", 4]],
         "policy": "load",
         "collection_s": 0.15,
         "seed": 1,
@@ -62,7 +62,7 @@ def test_a_run_is_described_by_plain_data():
 
 
 def test_what_a_crash_took_is_kept_with_the_run():
-    given = (("dies", True), ("seconds", 5.5), ("sites", 4), ("standby", False))
+    given = (("dies", True), ("seconds", 5.5), ("workers", 4), ("standby", False))
     kept = Ran.from_data(json.loads(json.dumps(StageRun("crashed", given, FluxPolicy.NONE, 0.0, 0, 0.5).measure([]))))
     assert kept.crash is not None
     assert kept.crash.lost_state_bytes == 64 * 800_000

@@ -3,7 +3,7 @@ import pytest
 
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Moved
-from paper.flux.scenarios import FULL, SITES, Drift, capacity_bound, few_hot, mixed, ping_pongs, unloaded
+from paper.flux.scenarios import FULL, WORKERS, Drift, capacity_bound, few_hot, mixed, ping_pongs, unloaded
 
 
 def test_a_partition_that_comes_back_is_a_ping_pong():
@@ -21,22 +21,22 @@ def test_a_drifting_stream_can_be_asked_for_again_and_its_hot_keys_change():
     hottest = [set(np.argsort(-np.bincount(chunk.groups))[:10].tolist()) for chunk in first]
     assert 0 < len(hottest[0] & hottest[1]) < 10
     shares = np.sort(np.bincount(first[0].groups) / len(first[0].groups))
-    assert shares[-1] < 1 / SITES  # no key alone is too much for a site
+    assert shares[-1] < 1 / WORKERS  # no key alone is too much for a worker
 
 
-def test_the_hottest_site_is_among_those_that_are_loaded():
+def test_the_hottest_worker_is_among_those_that_are_loaded():
     scenario = few_hot(8, seed=2)
     stage = scenario.settings
-    by_site = np.bincount(stage.owners[stage.partition_of], scenario.source.shares, SITES)
-    loaded = {one.site for one in stage.disturbances}
+    by_worker = np.bincount(stage.owners[stage.partition_of], scenario.source.shares, WORKERS)
+    loaded = {one.worker for one in stage.disturbances}
     assert len(loaded) == 8
-    assert int(np.argmax(by_site)) in loaded
+    assert int(np.argmax(by_worker)) in loaded
 
 
-def test_mixed_disturbances_are_of_different_sites():
+def test_mixed_disturbances_are_of_different_workers():
     scenario = mixed(4, 3, seed=5)
-    loaded = {one.site for one in scenario.settings.disturbances}
-    short = {change.site for change in scenario.memory.changes}
+    loaded = {one.worker for one in scenario.settings.disturbances}
+    short = {change.worker for change in scenario.memory.changes}
     assert len(loaded) == 4
     assert len(short) == 3
     assert not loaded & short
@@ -44,4 +44,4 @@ def test_mixed_disturbances_are_of_different_sites():
 
 def test_the_bound_is_the_cpu_that_is_left():
     assert capacity_bound(0) == FULL
-    assert capacity_bound(SITES) == pytest.approx(FULL * 3 / 7)
+    assert capacity_bound(WORKERS) == pytest.approx(FULL * 3 / 7)

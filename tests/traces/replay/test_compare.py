@@ -22,7 +22,7 @@ from adapt.traces.store.trace import open_trace
 from tests.traces.small_traces import write_trace
 
 ROWS = 2_000
-WANTED = Wanted(4, costs=Costs(1e-3, 1e-4), a_site=8, state=50)
+WANTED = Wanted(4, costs=Costs(1e-3, 1e-4), per_worker=8, state=50)
 NAMES = ("static-hybrid", "flux-load", "elastic-shed", "split-w-choices")
 
 

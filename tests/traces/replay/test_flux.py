@@ -85,6 +85,6 @@ def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):
 
 def test_a_schedule_of_faults_that_is_none_is_refused_with_its_file(tmp_path):
     (tmp_path / "faults.json").write_text("[]")
-    for name, told in (("faults.json", "the fault schedule is"), ("none.json", "cannot be read")):
+    for name, told in (("faults.json", "the fault schedule must be"), ("none.json", "cannot be read")):
         with pytest.raises(BadInput, match=rf"{name}.*{told}"):
             read_faults(tmp_path / name, STAGE)

@@ -1,1 +1,1 @@
-"""The compiled part of the stage: tuples from producers to workers."""
+"""Compiled kernel of the stage engine."""

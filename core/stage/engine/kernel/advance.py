@@ -1,12 +1,11 @@
-"""The compiled part of the stage: tuples from producers to consumers, until Python has something to decide.
+"""Compiled event loop of a stage.
 
-One event is pending for each consumer (the end of its work, or the arrival that it waits for) and, where tuples come
-by rows, one for each producer (its next row). Producers that are never short of tuples need none: they act when a
-connection has room again, which is when their consumer takes a tuple.
+One event is pending per consumer (the end of its work, or the arrival that it waits for) and, if tuples come from rows,
+one per producer (its next row). Producers of a random source need none: they act when a connection has room again,
+which is when their consumer takes a tuple.
 
-Throughout, room in a connection means that no tuple of its producer waits for it. So the credit that a consumer gives
-back lets exactly one waiting tuple go, and what is then pulled from the source goes into the pool, or straight through
-a connection that has room.
+At any time, a connection with room has no waiting tuples. So a returned credit releases exactly one waiting tuple, and
+the tuple then pulled from the source goes into the buffer, or straight through a connection with room.
 
 Source: Flux, sections 2.3, 2.4, 4 and 5.1.
 """
@@ -32,22 +31,21 @@ from adapt.core.stage.records.codes import (
     SERVING,
     SPILL_FULL,
 )
-from adapt.core.stage.records.finding import due_at, partition_at, site_at, winner_at
+from adapt.core.stage.records.finding import due_at, partition_at, winner_at, worker_at
 
 
 @compiled
 def advance(worlds: Records, until: float) -> tuple[int, int]:
-    """Let everything happen that happens before `until`, or up to what Python is to see.
+    """Simulate until `until`, or until Python must decide.
 
     Returns:
-        Why it returns, and the site that it is about. `world.now` is the time. The event of that site is still pending:
-        it is seen again at the next call.
+        Return code and worker. `world.now` is the time. The event of that worker stays pending for the next call.
     """
     world = worlds[0]
     while True:
         if world.hungry > 0:
             return ROWS_WANTED, NONE
-        slot: Any = np.int64(winner_at(world, 1).slot)  # parts are compiled once for each type of number
+        slot: Any = np.int64(winner_at(world, 1).slot)  # kernels are compiled once per integer type
         now = due_at(world, slot).at
         if now >= until:
             world.now = until
@@ -55,26 +53,26 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
         if world.on_disk > 0 and world.spill_free == NONE:
             return SPILL_FULL, NONE
         world.now = now
-        if slot >= world.sites:
-            fill_pool(world, slot - world.sites, now)
+        if slot >= world.workers:
+            fill_pool(world, slot - world.workers, now)
             continue
-        site = site_at(world, slot)
-        if site.doing == SERVING:
+        worker = worker_at(world, slot)
+        if worker.doing == SERVING:
             finish_tuple(world, slot, now)
-            site.doing = FREE
-            if site.quiesced != 0:
-                site.quiesced = 0
+            worker.doing = FREE
+            if worker.quiesced != 0:
+                worker.quiesced = 0
                 return QUIESCED, slot
-        elif site.doing == IN_JOB:
-            site.busy += now - site.since
-            site.doing = FREE
+        elif worker.doing == IN_JOB:
+            worker.busy += now - worker.since
+            worker.doing = FREE
             return JOB_DONE, slot
-        elif site.doing == IDLE:
-            waited = now - site.since
-            site.idle += waited
-            site.debt = max(0.0, site.debt - waited)
-            site.doing = FREE
-        if site.backlog != NONE and partition_at(world, site.backlog).spill_head == NONE and site.job == 0:
-            site.backlog = NONE
+        elif worker.doing == IDLE:
+            waited = now - worker.since
+            worker.idle += waited
+            worker.debt = max(0.0, worker.debt - waited)
+            worker.doing = FREE
+        if worker.backlog != NONE and partition_at(world, worker.backlog).spill_head == NONE and worker.job == 0:
+            worker.backlog = NONE
             return BACKLOG_DONE, slot
         begin_work(world, slot, now)

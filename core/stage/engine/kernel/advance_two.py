@@ -1,6 +1,6 @@
-"""Two stages in a row, whose consumers share the CPU of their site, as two worlds that advance together.
+"""Compiled event loop of two stages in a row with shared CPUs.
 
-What is made of a tuple of the first is routed by the producer of the second at the same site.
+Tuples emitted by the first stage are routed by the producer of the second on the same worker.
 """
 
 import math
@@ -27,22 +27,22 @@ from adapt.core.stage.records.codes import (
     ROWS_WANTED,
     SERVING,
 )
-from adapt.core.stage.records.finding import cpu_at, due_at, producer_at, site_at, window_at, winner_at
+from adapt.core.stage.records.finding import cpu_at, due_at, producer_at, window_at, winner_at, worker_at
 
 
 @compiled
 def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
-    """As `advance`, for two stages in a row. A CPU works for one consumer at a time, to the end of what that does.
+    """Simulate two stages in a row, as `advance` does one.
 
-    Where both have something to do they take turns.
+    A CPU serves one consumer at a time, in turn.
 
     Returns:
-        Why it returns, the site that it is about, and of which stage.
+        Return code, worker and stage.
     """
     first, second = worlds[0], worlds[1]
-    for site_number in range(first.sites):  # what Python has done may have made room, or work
-        _unblock(worlds, site_number, first.now)
-        _share(worlds, site_number, first.now)
+    for worker_number in range(first.workers):  # Python may have made room or work
+        _unblock(worlds, worker_number, first.now)
+        _share(worlds, worker_number, first.now)
     while True:
         if first.hungry > 0:
             return ROWS_WANTED, NONE, 0
@@ -59,49 +59,49 @@ def advance_two(worlds: Records, until: float) -> tuple[int, int, int]:
         second.now = now
         world = worlds[stage]
         slot: Any = np.int64(winner_at(world, 1).slot)
-        if slot >= world.sites:
-            fill_pool(world, slot - world.sites, now)
+        if slot >= world.workers:
+            fill_pool(world, slot - world.workers, now)
             continue
-        site = site_at(world, slot)
-        if site.doing == SERVING:
+        worker = worker_at(world, slot)
+        if worker.doing == SERVING:
             finish_tuple(world, slot, now)
-            site.doing = FREE
+            worker.doing = FREE
             cpu_at(first, slot).since = now
             if stage == 0:
                 _make(worlds, slot, now)
-            if site.quiesced != 0:
-                site.quiesced = 0
+            if worker.quiesced != 0:
+                worker.quiesced = 0
                 return QUIESCED, slot, stage
-        elif site.doing == IN_JOB:
-            site.busy += now - site.since
-            site.doing = FREE
+        elif worker.doing == IN_JOB:
+            worker.busy += now - worker.since
+            worker.doing = FREE
             cpu_at(first, slot).since = now
             return JOB_DONE, slot, stage
-        elif site.doing == IDLE:
-            site.idle += now - site.since
-            site.doing = FREE
+        elif worker.doing == IDLE:
+            worker.idle += now - worker.since
+            worker.doing = FREE
         _share(worlds, slot, now)
 
 
 @inlined
-def _share(worlds: Records, site_number: int, now: float) -> None:
-    """A CPU that has no work is given some, if there is any; who waits for it, or for room, has no event."""
+def _share(worlds: Records, worker_number: int, now: float) -> None:
+    """Give an idle CPU work, if any; consumers that wait for it have no event."""
     first, second = worlds[0], worlds[1]
-    one, two = site_at(first, site_number), site_at(second, site_number)
+    one, two = worker_at(first, worker_number), worker_at(second, worker_number)
     idle = not (one.doing == SERVING or one.doing == IN_JOB or two.doing == SERVING or two.doing == IN_JOB)
     if idle and (one.doing == FREE or two.doing == FREE):
-        _give_work(worlds, site_number, now)
-    if (one.doing == FREE or one.doing == BLOCKED) and due_at(first, site_number).at < np.inf:
-        set_due(first, site_number, np.inf)
-    if two.doing == FREE and due_at(second, site_number).at < np.inf:
-        set_due(second, site_number, np.inf)
+        _give_work(worlds, worker_number, now)
+    if (one.doing == FREE or one.doing == BLOCKED) and due_at(first, worker_number).at < np.inf:
+        set_due(first, worker_number, np.inf)
+    if two.doing == FREE and due_at(second, worker_number).at < np.inf:
+        set_due(second, worker_number, np.inf)
 
 
 @inlined
-def _give_work(worlds: Records, site_number: int, now: float) -> None:
-    """The free consumers of a site look for work in turn, until one has some; it pays what both producers have used."""
+def _give_work(worlds: Records, worker_number: int, now: float) -> None:
+    """Let free consumers of a worker look for work in turn, after the CPU debt of its producers."""
     first, second = worlds[0], worlds[1]
-    one, two, cpu = site_at(first, site_number), site_at(second, site_number), cpu_at(first, site_number)
+    one, two, cpu = worker_at(first, worker_number), worker_at(second, worker_number), cpu_at(first, worker_number)
     waited = now - cpu.since
     cpu.since = now
     cpu.idle += waited
@@ -114,7 +114,7 @@ def _give_work(worlds: Records, site_number: int, now: float) -> None:
         if mine.doing == FREE:
             mine.debt += debt
             debt = 0.0
-            begin_work(worlds[stage], site_number, now)
+            begin_work(worlds[stage], worker_number, now)
             if mine.doing != IDLE:
                 cpu.turn = 1 - stage
                 if stage == 1 and mine.doing == SERVING:
@@ -127,49 +127,53 @@ def _give_work(worlds: Records, site_number: int, now: float) -> None:
 
 
 @inlined
-def _make(worlds: Records, site_number: int, now: float) -> None:
-    """What a consumer of the first stage makes of the tuple that it has processed; it waits if there is no room for it.
+def _make(worlds: Records, worker_number: int, now: float) -> None:
+    """Emit tuples of a processed tuple to the second stage; block without room.
 
-    How many tuples and of which groups follows from whose tuple it was, so that any order of processing makes the same.
+    Number and groups of the emitted tuples depend only on the input tuple, not on the processing order.
     """
     first, second = worlds[0], worlds[1]
-    site, cpu = site_at(first, site_number), cpu_at(first, site_number)
-    bits = mixed(np.uint64(site.number) * GOLDEN + np.uint64(site.producer) * MIX1 + np.uint64(1))
+    worker, cpu = worker_at(first, worker_number), cpu_at(first, worker_number)
+    bits = mixed(np.uint64(worker.number) * GOLDEN + np.uint64(worker.producer) * MIX1 + np.uint64(1))
     whole = math.floor(second.selectivity)
     cpu.left = whole
     if uniform(bits) < second.selectivity - whole:
         cpu.left += 1
     cpu.bits = bits
-    cpu.value = site.number
+    cpu.value = worker.number
     if first.window > 0:
-        cpu.value = window_at(first, site.group).sum
-    _hand_on(worlds, site_number, now)
+        cpu.value = window_at(first, worker.group).sum
+    _hand_on(worlds, worker_number, now)
     if cpu.left > 0:
-        site.doing = BLOCKED
-        site.since = now
+        worker.doing = BLOCKED
+        worker.since = now
 
 
 @inlined
-def _hand_on(worlds: Records, site_number: int, now: float) -> None:
-    """The second stage's producer takes what the first stage's consumer has made, as far as it has room."""
+def _hand_on(worlds: Records, worker_number: int, now: float) -> None:
+    """Pass emitted tuples to the producer of the second stage, as far as it has room."""
     first, second = worlds[0], worlds[1]
-    site, cpu, producer = site_at(first, site_number), cpu_at(first, site_number), producer_at(second, site_number)
+    worker, cpu, producer = (
+        worker_at(first, worker_number),
+        cpu_at(first, worker_number),
+        producer_at(second, worker_number),
+    )
     while cpu.left > 0 and producer.held < second.pool:
         cpu.bits += GOLDEN
         cpu.left -= 1
         producer.generated += 1
-        site.debt += second.produce
-        route_tuple(second, site_number, group_of(second, mixed(cpu.bits)), cpu.value, site.stamp, DRAWN, now)
+        worker.debt += second.produce
+        route_tuple(second, worker_number, group_of(second, mixed(cpu.bits)), cpu.value, worker.stamp, DRAWN, now)
 
 
 @inlined
-def _unblock(worlds: Records, site_number: int, now: float) -> None:
-    """A consumer of the first stage that waits for room may have it now."""
+def _unblock(worlds: Records, worker_number: int, now: float) -> None:
+    """Unblock a consumer of the first stage if there is room."""
     first = worlds[0]
-    site = site_at(first, site_number)
-    if site.doing == BLOCKED:
-        _hand_on(worlds, site_number, now)
-        if cpu_at(first, site_number).left == 0:
-            site.idle += now - site.since
-            site.doing = FREE
-            set_due(first, site_number, now)
+    worker = worker_at(first, worker_number)
+    if worker.doing == BLOCKED:
+        _hand_on(worlds, worker_number, now)
+        if cpu_at(first, worker_number).left == 0:
+            worker.idle += now - worker.since
+            worker.doing = FREE
+            set_due(first, worker_number, now)

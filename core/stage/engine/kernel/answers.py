@@ -1,4 +1,4 @@
-"""Answers: window sums of a group, and matches of a join."""
+"""Answers: window sums and join matches."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def window_sum(world: World, group_number: int, value: int) -> Any:
-    """The sum of a group's last values, this one included."""
+    """Sum of the last values of a group, including this one."""
     window = window_at(world, group_number)
     past = past_at(world, group_number * world.window + window.place)
     window.sum += value - past.value
@@ -25,12 +25,12 @@ def window_sum(world: World, group_number: int, value: int) -> Any:
 
 
 @inlined
-def count_matches(world: World, site: Any) -> None:
-    """Count what the tuple at hand matches of those that were processed, and add up which these are."""
+def count_matches(world: World, worker: Any) -> None:
+    """Count the matches of the current tuple, and update their digest."""
     first = world.joined_first
-    row = joined_at(world, site.number - first)
-    site.matches = 0
-    site.pairs = np.uint64(0)
+    row = joined_at(world, worker.number - first)
+    worker.matches = 0
+    worker.pairs = np.uint64(0)
     if row.list == NONE:
         return
     earliest, latest = row.time - world.apart, row.time + world.apart
@@ -40,15 +40,15 @@ def count_matches(world: World, site: Any) -> None:
         if other.time < earliest:
             return
         if other.time <= latest:
-            older, newer = np.uint64(min(at, site.number)), np.uint64(max(at, site.number))
-            site.matches += 1
-            site.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
+            older, newer = np.uint64(min(at, worker.number)), np.uint64(max(at, worker.number))
+            worker.matches += 1
+            worker.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
         at = other.link
 
 
 @inlined
 def insert_row(world: World, number: int) -> None:
-    """A processed row stands among those of its group and side by its rank, which is seldom not the newest."""
+    """Insert a processed row into its list, by rank."""
     first = world.joined_first
     row = joined_at(world, number - first)
     if row.list == NONE:

@@ -1,4 +1,4 @@
-"""Connections with credits, and the flows of a pool that wait for room in them."""
+"""Connections with credits, and flows that wait for them."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ from adapt.core.stage.records.finding import (
     pooled_at,
     producer_at,
     queued_at,
-    site_at,
+    worker_at,
 )
 from adapt.core.stage.records.world import World
 
 
 @inlined
-def place_in_connection(world: World, producer: int, site: int, partition: int, now: float) -> Any:
-    """The place in a connection for the tuple that is sent now; a waiting consumer may have it when it arrives."""
-    number = site * world.sites + producer
+def place_in_connection(world: World, producer: int, worker: int, partition: int, now: float) -> Any:
+    """Place in a connection for a sent tuple; wakes its consumer."""
+    number = worker * world.workers + producer
     connection = connection_at(world, number)
     at = connection.first + connection.count
     if at >= world.credits:
@@ -34,8 +34,8 @@ def place_in_connection(world: World, producer: int, site: int, partition: int, 
     connection.count += 1
     partition_at(world, partition).in_flight += 1
     arrival = now + world.latency
-    if site_at(world, site).doing == IDLE and arrival < due_at(world, site).at:
-        set_due(world, site, arrival)
+    if worker_at(world, worker).doing == IDLE and arrival < due_at(world, worker).at:
+        set_due(world, worker, arrival)
     place = queued_at(world, number * world.credits + at)
     place.partition = partition
     place.at = arrival
@@ -43,10 +43,10 @@ def place_in_connection(world: World, producer: int, site: int, partition: int, 
 
 
 @inlined
-def wait_for_room(world: World, producer: int, partition: int, site: int) -> None:
-    """A partition waits for a connection, behind all that wait already."""
+def wait_for_room(world: World, producer: int, partition: int, worker: int) -> None:
+    """Queue a partition for a connection."""
     flows = producer * world.partitions
-    connection = connection_at(world, site * world.sites + producer)
+    connection = connection_at(world, worker * world.workers + producer)
     flow_at(world, flows + partition).after = NONE
     if connection.turn == NONE:
         connection.turn = partition
@@ -56,10 +56,10 @@ def wait_for_room(world: World, producer: int, partition: int, site: int) -> Non
 
 
 @inlined
-def stop_waiting(world: World, producer: int, partition: int, site: int) -> None:
-    """A partition waits for a connection no longer, wherever it stands among those that do."""
+def stop_waiting(world: World, producer: int, partition: int, worker: int) -> None:
+    """Remove a partition from the queue of a connection."""
     flows = producer * world.partitions
-    connection = connection_at(world, site * world.sites + producer)
+    connection = connection_at(world, worker * world.workers + producer)
     following = flow_at(world, flows + partition).after
     before: Any = np.int32(NONE)
     at = connection.turn
@@ -75,17 +75,17 @@ def stop_waiting(world: World, producer: int, partition: int, site: int) -> None
 
 
 @inlined
-def send_waiting(world: World, producer: int, site: int, now: float) -> None:
-    """Send what waits for a connection as long as it has room."""
-    connection = connection_at(world, site * world.sites + producer)
+def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
+    """Send waiting tuples while a connection has room."""
+    connection = connection_at(world, worker * world.workers + producer)
     while connection.turn != NONE and connection.count < world.credits:
-        forward(world, producer, site, now)
+        forward(world, producer, worker, now)
 
 
 @inlined
-def forward(world: World, producer_number: int, site: int, now: float) -> None:
-    """Send the tuple whose turn it is from the pool through a connection with room."""
-    connection = connection_at(world, site * world.sites + producer_number)
+def forward(world: World, producer_number: int, worker: int, now: float) -> None:
+    """Send the next tuple of the buffer through a connection with room."""
+    connection = connection_at(world, worker * world.workers + producer_number)
     partition = connection.turn
     flow = flow_at(world, producer_number * world.partitions + partition)
     place = flow.head
@@ -93,26 +93,26 @@ def forward(world: World, producer_number: int, site: int, now: float) -> None:
     flow.head = held.link
     connection.turn = flow.after
     if held.link != NONE:
-        wait_for_room(world, producer_number, partition, site)
-    _send(world, producer_number, site, partition, place, now)
+        wait_for_room(world, producer_number, partition, worker)
+    _send(world, producer_number, worker, partition, place, now)
 
 
 @inlined
-def forward_anywhere(world: World, producer_number: int, site: int, now: float) -> None:
-    """Send the oldest tuple of the pool through a connection with room."""
+def forward_anywhere(world: World, producer_number: int, worker: int, now: float) -> None:
+    """Send the oldest tuple of the buffer through a connection with room."""
     flow = flow_at(world, producer_number * world.partitions)
     place = flow.head
     held = pooled_at(world, producer_number * world.places + place)
     flow.head = held.link
-    _send(world, producer_number, site, group_at(world, held.group).partition, place, now)
+    _send(world, producer_number, worker, group_at(world, held.group).partition, place, now)
 
 
 @inlined
-def _send(world: World, producer_number: int, site: int, partition: int, place: int, now: float) -> None:
-    """The tuple at a place of the pool goes, and its place is free."""
+def _send(world: World, producer_number: int, worker: int, partition: int, place: int, now: float) -> None:
+    """Send a tuple of the buffer and free its place."""
     producer = producer_at(world, producer_number)
     held = pooled_at(world, producer_number * world.places + place)
-    sent = place_in_connection(world, producer_number, site, partition, now)
+    sent = place_in_connection(world, producer_number, worker, partition, now)
     write_tuple(sent, held.group, held.number, held.stamp, held.cost)
     producer.held -= 1
     if world.standby != 0:
@@ -124,7 +124,7 @@ def _send(world: World, producer_number: int, site: int, partition: int, place: 
 
 @inlined
 def keep_sent(world: World, producer_number: int, partition: int, place: int) -> None:
-    """A producer keeps a tuple that it has sent, until it is acknowledged."""
+    """Keep a sent tuple until it is acknowledged."""
     kept = kept_at(world, producer_number * world.partitions + partition)
     places = producer_number * world.places
     pooled_at(world, places + place).link = NONE

@@ -1,4 +1,4 @@
-"""When work is done on a CPU that other processes share or slow down."""
+"""End of work on a shared or slowed CPU."""
 
 import math
 from typing import Any
@@ -11,20 +11,20 @@ from adapt.core.stage.records.world import World
 
 
 @inlined
-def done_at(world: World, site: Any, begin: float, work: float) -> Any:
-    """When work is done that begins at a time, on a CPU that is shared or slowed as its segments say.
+def done_at(world: World, worker: Any, begin: float, work: float) -> Any:
+    """End time of work on a CPU with these segments.
 
-    In a segment, cycles of `run` seconds for the operator and then `burst` for others follow each other from its start.
+    A segment consists of cycles: `run` seconds for the operator, then `burst` seconds for others.
     """
-    speed = segment_at(world, site.segment).speed
-    if site.segment + 1 == site.segments_end and segment_at(world, site.segment).burst == 0 and speed == 1:
+    speed = segment_at(world, worker.segment).speed
+    if worker.segment + 1 == worker.segments_end and segment_at(world, worker.segment).burst == 0 and speed == 1:
         return begin + work
     at = begin
     while True:
-        segment = segment_at(world, site.segment)
+        segment = segment_at(world, worker.segment)
         end = np.inf
-        if site.segment + 1 < site.segments_end:
-            end = segment_at(world, site.segment + 1).start
+        if worker.segment + 1 < worker.segments_end:
+            end = segment_at(world, worker.segment + 1).start
         if at < end:
             if segment.run > 0 and segment.speed > 0:
                 target = _had(segment, at) + work / segment.speed
@@ -40,12 +40,12 @@ def done_at(world: World, site: Any, begin: float, work: float) -> Any:
             elif end == np.inf:
                 return np.inf
             at = end
-        site.segment += 1
+        worker.segment += 1
 
 
 @inlined
 def _had(segment: Any, at: float) -> Any:
-    """Seconds of CPU that the operator could have had from the start of a segment until `at`."""
+    """CPU seconds available to the operator from the start of a segment until `at`."""
     passed = at - segment.start
     if segment.burst == 0:
         return passed

@@ -1,4 +1,4 @@
-"""The tournament of the next events: the earliest of all slots wins."""
+"""Tournament of next events: the earliest slot wins."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from adapt.core.stage.records.world import World
 
 @inlined
 def set_due(world: World, slot: int, at: float) -> None:
-    """Set when a slot has its next event, and play its matches of the tournament again."""
+    """Set the next event of a slot and update the tournament."""
     due_at(world, slot).at = at
     match = (world.slots + slot) >> 1
     winner: Any = slot & ~1

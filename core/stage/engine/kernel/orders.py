@@ -1,4 +1,4 @@
-"""What Python changes in a stage that runs."""
+"""Changes that Python makes to a running stage."""
 
 import numpy as np
 
@@ -8,23 +8,23 @@ from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
-from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, producer_at, site_at
+from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, producer_at, worker_at
 
 
 @compiled
 def start(worlds: Records) -> None:
-    """Let every producer fill its pool and connections; consumers find the first arrivals by themselves."""
+    """Let every producer fill its buffer and connections."""
     world = worlds[0]
-    for producer in range(world.sites):
+    for producer in range(world.workers):
         fill_pool(world, producer, world.now)
 
 
 @compiled
 def refill(worlds: Records) -> None:
-    """Let the producers go on that wanted rows, now that some were read."""
+    """Resume producers that waited for rows."""
     world = worlds[0]
     world.hungry = 0
-    for number in range(world.sites):
+    for number in range(world.workers):
         producer = producer_at(world, number)
         if producer.hungry != 0:
             producer.hungry = 0
@@ -32,20 +32,20 @@ def refill(worlds: Records) -> None:
 
 
 @compiled
-def wake(worlds: Records, site: int) -> None:
-    """Let a waiting consumer see now what it is given to do."""
+def wake(worlds: Records, worker: int) -> None:
+    """Wake a waiting consumer."""
     world = worlds[0]
-    if site_at(world, site).doing == IDLE:
-        set_due(world, site, world.now)
+    if worker_at(world, worker).doing == IDLE:
+        set_due(world, worker, world.now)
 
 
 @compiled
 def pause(worlds: Records, partition: int) -> None:
-    """Every producer keeps the tuples of a partition in its pool from now on."""
+    """Pause a partition: producers buffer its tuples."""
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 1
-    for producer in range(world.sites):
+    for producer in range(world.workers):
         halted = producer_at(world, producer).host == NONE
         if not halted and flow_at(world, producer * world.partitions + partition).head != NONE:
             stop_waiting(world, producer, partition, record.owner)
@@ -53,13 +53,13 @@ def pause(worlds: Records, partition: int) -> None:
 
 @compiled
 def restart(worlds: Records, partition: int, owner: int) -> None:
-    """Every producer sends the tuples of a paused partition to its owner from now on."""
+    """Restart a paused partition: producers send its tuples to the owner."""
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 0
     record.owner = owner
     now = world.now
-    for producer in range(world.sites):
+    for producer in range(world.workers):
         if producer_at(world, producer).host == NONE:
             continue
         if flow_at(world, producer * world.partitions + partition).head != NONE:
@@ -70,34 +70,34 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
 
 @compiled
 def schedule(worlds: Records, slot: int, at: float) -> None:
-    """Set when a site, or the producer n slots further on, has its next event."""
+    """Set the next event of a worker or, n slots on, producer."""
     set_due(worlds[0], slot, at)
 
 
 @compiled
 def halt(worlds: Records, producer: int) -> None:
-    """The input of a producer is read nowhere from now on; what it holds waits for no connection."""
+    """Halt a producer: stop reading its input and sending its buffer."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = NONE
     record.hungry = 0
-    for site in range(world.sites):
-        connection_at(world, site * world.sites + producer).turn = NONE
-    set_due(world, world.sites + producer, np.inf)
+    for worker in range(world.workers):
+        connection_at(world, worker * world.workers + producer).turn = NONE
+    set_due(world, world.workers + producer, np.inf)
 
 
 @compiled
 def resume(worlds: Records, producer: int, host: int) -> None:
-    """A site reads the input of a halted producer from now on, first what was read and is still to be sent."""
+    """Resume a halted producer on a worker, from its unsent rows."""
     world = worlds[0]
     record = producer_at(world, producer)
     record.host = host
-    site_at(world, host).debt += world.produce * record.held
+    worker_at(world, host).debt += world.produce * record.held
     for partition in range(world.partitions):
         if flow_at(world, producer * world.partitions + partition).head != NONE:
             waiting = partition_at(world, partition)
             if waiting.stalled == 0:
                 wait_for_room(world, producer, partition, waiting.owner)
-    for site in range(world.sites):
-        send_waiting(world, producer, site, world.now)
+    for worker in range(world.workers):
+        send_waiting(world, producer, worker, world.now)
     fill_pool(world, producer, world.now)

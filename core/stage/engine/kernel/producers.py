@@ -1,4 +1,4 @@
-"""Producers, which pull tuples as long as their pools have room."""
+"""Producers: pull tuples while their buffers have room."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from adapt.core.random_bits import GOLDEN, mixed
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.routing import DRAWN, group_of, random_bits, route_tuple
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import group_at, producer_at, row_at, site_at
+from adapt.core.stage.records.finding import group_at, producer_at, row_at, worker_at
 from adapt.core.stage.records.queues import FLOW
 from adapt.core.stage.records.world import World
 
 
 @inlined
 def fill_pool(world: World, producer_number: int, now: float) -> None:
-    """A producer pulls tuples as long as its pool has room, and there are some."""
+    """Pull tuples while the buffer has room."""
     producer = producer_at(world, producer_number)
-    slot = world.sites + producer_number
+    slot = world.workers + producer_number
     while producer.held < world.pool and producer.free != NONE:
         if world.drawn:
             group = _draw(world, producer_number)
@@ -48,7 +48,7 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
                 producer.behind += now - max(stamp, producer.behind_until)
                 producer.behind_until = now
         producer.generated += 1
-        site_at(world, producer.host).debt += world.produce
+        worker_at(world, producer.host).debt += world.produce
         route_tuple(world, producer_number, group, number, stamp, cost, now)
     if not world.drawn:
         set_due(world, slot, np.inf)
@@ -58,13 +58,13 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
 
 @inlined
 def _draw(world: World, producer_number: int) -> Any:
-    """A group by its share, of the producer's own random numbers."""
+    """Draw a group by weight, from the producer's random numbers."""
     return group_of(world, random_bits(world, producer_number))
 
 
 @inlined
 def _expect_draw(world: World, producer_number: int) -> None:
-    """Ask for the flow of the tuple that a producer draws next."""
+    """Prefetch the flow of the next drawn tuple."""
     bits = mixed(producer_at(world, producer_number).random + GOLDEN)
     partition = group_at(world, group_of(world, bits)).partition
     fetch_ahead(world.flow_at, FLOW, producer_number * world.partitions + partition)

@@ -1,4 +1,4 @@
-"""Where a tuple goes: its group, its partition and the connection to its owner."""
+"""Routing of tuples: group, partition and connection."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 def route_tuple(
     world: World, producer_number: int, group: int, number: int, stamp: float, cost: float, now: float
 ) -> None:
-    """A new tuple goes through its connection if that has room, else into the pool."""
+    """Send a new tuple through its connection, or buffer it without room."""
     partition_number = group_at(world, group).partition
     partition = partition_at(world, partition_number)
     owner: Any = np.int64(partition.owner)
@@ -31,7 +31,8 @@ def route_tuple(
         free = owner != NONE
     else:
         free = (
-            partition.stalled == 0 and connection_at(world, owner * world.sites + producer_number).count < world.credits
+            partition.stalled == 0
+            and connection_at(world, owner * world.workers + producer_number).count < world.credits
         )
     if free:
         sent = place_in_connection(world, producer_number, owner, partition_number, now)
@@ -62,16 +63,16 @@ def route_tuple(
 
 @inlined
 def _emptiest(world: World, producer_number: int) -> Any:
-    """A site drawn by the room in the connection to it, or none."""
+    """A worker drawn by the room in its connection, or `NONE`."""
     room = 0
-    for site in range(world.sites):
-        room += world.credits - connection_at(world, site * world.sites + producer_number).count
+    for worker in range(world.workers):
+        room += world.credits - connection_at(world, worker * world.workers + producer_number).count
     if room == 0:
         return np.int64(NONE)
     left: Any = np.int64((random_bits(world, producer_number) >> np.uint64(32)) * np.uint64(room) >> np.uint64(32))
     drawn: Any = np.int64(0)
     while True:
-        left -= world.credits - connection_at(world, drawn * world.sites + producer_number).count
+        left -= world.credits - connection_at(world, drawn * world.workers + producer_number).count
         if left < 0:
             return drawn
         drawn += 1
@@ -79,7 +80,7 @@ def _emptiest(world: World, producer_number: int) -> Any:
 
 @inlined
 def group_of(world: World, bits: Any) -> Any:
-    """The group that random bits choose, by the alias table."""
+    """Group drawn from random bits by the alias table."""
     at: Any = np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
     group = group_at(world, at)
     if np.int64(bits & _LOW) >= group.threshold:
@@ -89,7 +90,7 @@ def group_of(world: World, bits: Any) -> Any:
 
 @inlined
 def random_bits(world: World, producer_number: int) -> Any:
-    """The next random bits of a producer: splitmix64."""
+    """Next random bits of a producer (splitmix64)."""
     producer = producer_at(world, producer_number)
     producer.random += GOLDEN
     return mixed(producer.random)

@@ -1,4 +1,4 @@
-"""Consumers: what they do next, and the tuple at hand from taken to processed."""
+"""Consumers: choice of work and processing of tuples."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from adapt.core.stage.records.finding import (
     producer_at,
     queued_at,
     service_at,
-    site_at,
+    worker_at,
 )
 from adapt.core.stage.records.queues import FLOW
 from adapt.core.stage.records.tuples import POOLED, QUEUED
@@ -34,150 +34,150 @@ from adapt.core.stage.records.world import World
 
 
 @inlined
-def begin_work(world: World, site_number: int, now: float) -> None:
-    """A free consumer chooses its next work: a job, spilled input that it is to process, input, or to wait."""
-    site = site_at(world, site_number)
-    site.since = now
-    if site.job != 0:
-        site.job = 0
-        site.doing = IN_JOB
-        set_due(world, site_number, done_at(world, site, now + site.job_io, site.job_cpu))
+def begin_work(world: World, worker_number: int, now: float) -> None:
+    """Choose the next work of a free consumer, or wait."""
+    worker = worker_at(world, worker_number)
+    worker.since = now
+    if worker.job != 0:
+        worker.job = 0
+        worker.doing = IN_JOB
+        set_due(world, worker_number, done_at(world, worker, now + worker.job_io, worker.job_cpu))
         return
-    if site.backlog != NONE:
-        take_spilled(world, site)
-        _serve(world, site_number, now)
+    if worker.backlog != NONE:
+        take_spilled(world, worker)
+        _serve(world, worker_number, now)
         return
     soonest = np.inf
     if world.standby != 0:
-        place = line_at(world, site_number).head
+        place = line_at(world, worker_number).head
         if place != NONE:
             entry = mirrored_at(world, place)
             if entry.at <= now:
-                take_mirrored(site, entry)
-                site.mirrored = 1
-                _serve(world, site_number, now)
+                take_mirrored(worker, entry)
+                worker.mirrored = 1
+                _serve(world, worker_number, now)
                 return
             soonest = entry.at
-    first = site_number * world.sites
-    producer: Any = np.int64(site.poll)
-    for _ in range(world.sites):
+    first = worker_number * world.workers
+    producer: Any = np.int64(worker.poll)
+    for _ in range(world.workers):
         connection = connection_at(world, first + producer)
         if connection.count > 0:
             at = queued_at(world, (first + producer) * world.credits + connection.first).at
             if at <= now:
-                _take(world, site_number, producer, now)
+                _take(world, worker_number, producer, now)
                 return
             soonest = min(soonest, at)
         producer += 1
-        if producer == world.sites:
+        if producer == world.workers:
             producer = 0
-    site.doing = IDLE
-    set_due(world, site_number, soonest)
+    worker.doing = IDLE
+    set_due(world, worker_number, soonest)
 
 
 @inlined
-def _take(world: World, site_number: int, producer: int, now: float) -> None:
-    """A consumer takes the next tuple of a connection, and the producer may send one."""
-    site = site_at(world, site_number)
-    number = site_number * world.sites + producer
+def _take(world: World, worker_number: int, producer: int, now: float) -> None:
+    """Take the next tuple of a connection, and return the credit."""
+    worker = worker_at(world, worker_number)
+    number = worker_number * world.workers + producer
     connection = connection_at(world, number)
     taken = queued_at(world, number * world.credits + connection.first)
-    take_in_hand(site, taken, taken.partition, producer, now)
+    take_in_hand(worker, taken, taken.partition, producer, now)
     connection.first += 1
     if connection.first == world.credits:
         connection.first = 0
     connection.count -= 1
-    site.poll = producer + 1
-    if site.poll == world.sites:
-        site.poll = 0
-    pass_acknowledgement(site, connection)
-    site.doing = SERVING
-    if world.hold > 0 and sheds(world, site_number, now):
-        site.refused = 1
-        set_due(world, site_number, now)
-    elif partition_at(world, site.partition).on_disk != 0:
-        site.spilling = 1
-        set_due(world, site_number, done_at(world, site, now + world.spill, 0.0))
+    worker.poll = producer + 1
+    if worker.poll == world.workers:
+        worker.poll = 0
+    pass_acknowledgement(worker, connection)
+    worker.doing = SERVING
+    if world.hold > 0 and sheds(world, worker_number, now):
+        worker.refused = 1
+        set_due(world, worker_number, now)
+    elif partition_at(world, worker.partition).on_disk != 0:
+        worker.spilling = 1
+        set_due(world, worker_number, done_at(world, worker, now + world.spill, 0.0))
     else:
-        _serve(world, site_number, now)
+        _serve(world, worker_number, now)
     if connection.turn != NONE:
-        forward(world, producer, site_number, now)
+        forward(world, producer, worker_number, now)
         fill_pool(world, producer, now)
     elif world.anywhere and producer_at(world, producer).held > 0:
-        forward_anywhere(world, producer, site_number, now)
+        forward_anywhere(world, producer, worker_number, now)
         fill_pool(world, producer, now)
     if world.pool > 1:
-        _expect_take(world, site_number)
+        _expect_take(world, worker_number)
 
 
 @inlined
-def _serve(world: World, site_number: int, now: float) -> None:
-    """Begin to process the tuple at hand, and pay what the site's producer has used."""
-    site = site_at(world, site_number)
-    site.doing = SERVING
-    site.spilling = 0
-    cost = site.cost
+def _serve(world: World, worker_number: int, now: float) -> None:
+    """Start to process the current tuple, after the CPU debt of the worker's producer."""
+    worker = worker_at(world, worker_number)
+    worker.doing = SERVING
+    worker.spilling = 0
+    cost = worker.cost
     if cost < 0:
-        cost = service_at(world, site.cursor).seconds
-        site.cursor = (site.cursor + 1) & (world.services - 1)
+        cost = service_at(world, worker.cursor).seconds
+        worker.cursor = (worker.cursor + 1) & (world.services - 1)
     if world.joins != 0:
-        count_matches(world, site)
-        cost += site.matches * world.match
-    work = cost + site.debt
-    site.debt = 0.0
-    set_due(world, site_number, done_at(world, site, now, work))
+        count_matches(world, worker)
+        cost += worker.matches * world.match
+    work = cost + worker.debt
+    worker.debt = 0.0
+    set_due(world, worker_number, done_at(world, worker, now, work))
 
 
 @inlined
-def finish_tuple(world: World, site_number: int, now: float) -> None:
-    """The tuple at hand is processed, or written to the spill."""
-    site = site_at(world, site_number)
-    partition = partition_at(world, site.partition)
-    site.busy += now - site.since
+def finish_tuple(world: World, worker_number: int, now: float) -> None:
+    """Finish the current tuple: processed, or spilled."""
+    worker = worker_at(world, worker_number)
+    partition = partition_at(world, worker.partition)
+    worker.busy += now - worker.since
     twin: Any = np.int32(NONE)
     if world.standby != 0:
-        if site.mirrored != 0:
-            finish_mirrored(world, site_number, now)
+        if worker.mirrored != 0:
+            finish_mirrored(world, worker_number, now)
             return
-        twin = pair_at(world, site.partition).twin
+        twin = pair_at(world, worker.partition).twin
     partition.in_flight -= 1
-    if site.refused != 0:
-        count_shed(world, site, now)
+    if worker.refused != 0:
+        count_shed(world, worker, now)
         return
-    if site.spilling != 0:
-        spill_tuple(world, site, partition)
+    if worker.spilling != 0:
+        spill_tuple(world, worker, partition)
         return
     partition.processed += 1
     answer: Any = np.int64(0)
     if world.window > 0:
-        answer = window_sum(world, site.group, site.number)
+        answer = window_sum(world, worker.group, worker.number)
         partition.digest = partition.digest * np.int64(6364136223846793005) + answer
     elif world.joins != 0:
-        answer = site.matches
-        world.answers += site.matches
-        world.pairs += site.pairs
-        insert_row(world, site.number)
+        answer = worker.matches
+        world.answers += worker.matches
+        world.pairs += worker.pairs
+        insert_row(world, worker.number)
     if twin == NONE:
-        commit(world, site_number, site_number, answer, now)
+        commit(world, worker_number, worker_number, answer, now)
     else:
-        send_to_twin(world, site_number, twin, answer, now)
+        send_to_twin(world, worker_number, twin, answer, now)
 
 
 @inlined
-def _expect_take(world: World, site_number: int) -> None:
-    """Ask for what a consumer takes next but one, and for what is sent in the place of what it takes next.
+def _expect_take(world: World, worker_number: int) -> None:
+    """Prefetch the tuple after next, and the one sent in place of the next.
 
-    By then many others have taken a tuple, so that this would have to come from memory; which it is, is known now.
+    Otherwise it would have to come from memory then.
     """
-    producer = site_at(world, site_number).poll
-    connection = connection_at(world, site_number * world.sites + producer)
+    producer = worker_at(world, worker_number).poll
+    connection = connection_at(world, worker_number * world.workers + producer)
     if connection.turn != NONE:
         flow = flow_at(world, producer * world.partitions + connection.turn)
         fetch_ahead(world.pooled_at, POOLED, producer * world.places + flow.head)
     producer += 1
-    if producer == world.sites:
+    if producer == world.workers:
         producer = 0
-    number = site_number * world.sites + producer
+    number = worker_number * world.workers + producer
     connection = connection_at(world, number)
     fetch_ahead(world.queued_at, QUEUED, number * world.credits + connection.first)
     fetch_ahead(world.flow_at, FLOW, producer * world.partitions + connection.turn)

@@ -1,4 +1,4 @@
-"""Tuples of partitions on disk: appended to the spill, and taken from it."""
+"""Spilled tuples of partitions on disk."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from adapt.core.stage.records.world import World
 
 
 @inlined
-def spill_tuple(world: World, site: Any, partition: Any) -> None:
-    """Append the tuple at hand to what is spilled of its partition."""
+def spill_tuple(world: World, worker: Any, partition: Any) -> None:
+    """Append the current tuple to the spill of its partition."""
     place = world.spill_free
     written = spilled_at(world, place)
     world.spill_free = written.link
-    write_tuple(written, site.group, site.number, site.stamp, site.cost)
-    written.producer = site.producer
-    written.taken = site.taken
+    write_tuple(written, worker.group, worker.number, worker.stamp, worker.cost)
+    written.producer = worker.producer
+    written.taken = worker.taken
     written.link = NONE
     if partition.spill_head == NONE:
         partition.spill_head = place
@@ -28,9 +28,9 @@ def spill_tuple(world: World, site: Any, partition: Any) -> None:
 
 
 @inlined
-def take_spilled(world: World, site: Any) -> None:
-    """A consumer takes the next spilled tuple of the partition whose backlog it processes."""
-    partition = partition_at(world, site.backlog)
+def take_spilled(world: World, worker: Any) -> None:
+    """Take the next spilled tuple of the backlog."""
+    partition = partition_at(world, worker.backlog)
     place = partition.spill_head
     taken = spilled_at(world, place)
     partition.spill_head = taken.link
@@ -38,4 +38,4 @@ def take_spilled(world: World, site: Any) -> None:
     partition.in_flight += 1
     taken.link = world.spill_free
     world.spill_free = place
-    take_in_hand(site, taken, site.backlog, taken.producer, taken.taken)
+    take_in_hand(worker, taken, worker.backlog, taken.producer, taken.taken)

@@ -1,4 +1,4 @@
-"""Standby: the twin of a partition processes each tuple after its owner."""
+"""Standby: replicas process each tuple after its owner."""
 
 from typing import Any
 
@@ -21,23 +21,23 @@ from adapt.core.stage.records.finding import (
     partition_at,
     pooled_at,
     producer_at,
-    site_at,
+    worker_at,
 )
 from adapt.core.stage.records.world import World
 
 
 @inlined
-def send_to_twin(world: World, site_number: int, twin: int, answer: int, now: float) -> None:
-    """The owner of a partition sends the tuple that it has processed to the twin, at the cost of making one."""
-    site = site_at(world, site_number)
+def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: float) -> None:
+    """Forward a processed tuple to the replica, at the producing cost."""
+    worker = worker_at(world, worker_number)
     place = world.mirror_free
     entry = mirrored_at(world, place)
     world.mirror_free = entry.link
-    write_tuple(entry, site.group, site.number, site.stamp, site.cost)
-    entry.partition = site.partition
-    entry.producer = site.producer
+    write_tuple(entry, worker.group, worker.number, worker.stamp, worker.cost)
+    entry.partition = worker.partition
+    entry.producer = worker.producer
     entry.answer = answer
-    entry.taken = site.taken
+    entry.taken = worker.taken
     entry.at = now + world.latency
     entry.link = NONE
     line = line_at(world, twin)
@@ -47,56 +47,56 @@ def send_to_twin(world: World, site_number: int, twin: int, answer: int, now: fl
         mirrored_at(world, line.tail).link = place
     line.tail = place
     line.count += 1
-    site.debt += world.produce
+    worker.debt += world.produce
     world.mirrored += 1
-    kept_at(world, site.producer * world.partitions + site.partition).pending += 1
-    if site_at(world, twin).doing == IDLE and entry.at < due_at(world, twin).at:
+    kept_at(world, worker.producer * world.partitions + worker.partition).pending += 1
+    if worker_at(world, twin).doing == IDLE and entry.at < due_at(world, twin).at:
         set_due(world, twin, entry.at)
 
 
 @inlined
-def take_mirrored(site: Any, entry: Any) -> None:
-    """A tuple for a twin is the one at hand."""
-    take_in_hand(site, entry, entry.partition, entry.producer, entry.taken)
+def take_mirrored(worker: Any, entry: Any) -> None:
+    """Take a forwarded tuple into service."""
+    take_in_hand(worker, entry, entry.partition, entry.producer, entry.taken)
 
 
 @inlined
-def finish_mirrored(world: World, site_number: int, now: float) -> None:
-    """A twin has processed the tuple at hand, or the owner that was the twin until its pair died."""
-    site = site_at(world, site_number)
-    line = line_at(world, site_number)
+def finish_mirrored(world: World, worker_number: int, now: float) -> None:
+    """Finish a forwarded tuple, at the replica or at its promoted owner."""
+    worker = worker_at(world, worker_number)
+    line = line_at(world, worker_number)
     place = line.head
     entry = mirrored_at(world, place)
-    site.mirrored = 0
+    worker.mirrored = 0
     line.head = entry.link
     line.count -= 1
     entry.link = world.mirror_free
     world.mirror_free = place
-    partition = partition_at(world, site.partition)
-    promoted = partition.owner == site_number
+    partition = partition_at(world, worker.partition)
+    promoted = partition.owner == worker_number
     if promoted:
         partition.in_flight -= 1
     if world.window > 0:
-        answer = window_sum(world, site.group if promoted else world.groups + site.group, site.number)
+        answer = window_sum(world, worker.group if promoted else world.groups + worker.group, worker.number)
         if answer != entry.answer:
             world.disagreed += 1
-    kept_at(world, site.producer * world.partitions + site.partition).pending -= 1
-    commit(world, site_number, site_number, entry.answer, now)
-    pass_acknowledgement(site, line)
+    kept_at(world, worker.producer * world.partitions + worker.partition).pending -= 1
+    commit(world, worker_number, worker_number, entry.answer, now)
+    pass_acknowledgement(worker, line)
 
 
 @compiled
 def put_back(worlds: Records, partition: int) -> int:
-    """What was sent of a partition, and neither acknowledged nor received by its twin, is to be sent again, in order.
+    """Put back sent tuples of a partition that its replica lacks.
 
-    The partition waits for no connection.
+    Acknowledged tuples are gone already. The partition must not wait for a connection.
 
     Returns:
-        How many tuples.
+        Number of tuples.
     """
     world = worlds[0]
     sent = 0
-    for producer_number in range(world.sites):
+    for producer_number in range(world.workers):
         kept = kept_at(world, producer_number * world.partitions + partition)
         flow = flow_at(world, producer_number * world.partitions + partition)
         places = producer_number * world.places
@@ -126,7 +126,7 @@ def put_back(worlds: Records, partition: int) -> int:
 
 @compiled
 def answer_for(worlds: Records, dead: int) -> None:
-    """Take all out of the line of a dead site; owners that are to answer for it commit what they have processed."""
+    """Empty the line of a dead worker; marked owners commit its tuples."""
     world = worlds[0]
     line = line_at(world, dead)
     while line.head != NONE:
@@ -134,7 +134,7 @@ def answer_for(worlds: Records, dead: int) -> None:
         entry = mirrored_at(world, place)
         if pair_at(world, entry.partition).answer_for != 0:
             kept_at(world, entry.producer * world.partitions + entry.partition).pending -= 1
-            take_mirrored(site_at(world, dead), entry)
+            take_mirrored(worker_at(world, dead), entry)
             commit(world, dead, partition_at(world, entry.partition).owner, entry.answer, world.now)
         line.head = entry.link
         entry.link = world.mirror_free

@@ -1,4 +1,4 @@
-"""A tuple as it goes from place to place."""
+"""Copying of tuples between places."""
 
 from typing import Any
 
@@ -14,23 +14,23 @@ def write_tuple(record: Any, group: int, number: int, stamp: float, cost: float)
 
 
 @inlined
-def take_in_hand(site: Any, taken: Any, partition: int, producer: int, since: float) -> None:
-    """A tuple becomes the one at hand at a site, whose consumer took it at a time."""
-    site.group = taken.group
-    site.partition = partition
-    site.producer = producer
-    site.number = taken.number
-    site.stamp = taken.stamp
-    site.cost = taken.cost
-    site.taken = since
+def take_in_hand(worker: Any, taken: Any, partition: int, producer: int, since: float) -> None:
+    """Make a tuple the current one of a worker."""
+    worker.group = taken.group
+    worker.partition = partition
+    worker.producer = producer
+    worker.number = taken.number
+    worker.stamp = taken.stamp
+    worker.cost = taken.cost
+    worker.taken = since
 
 
 @inlined
-def pass_acknowledgement(site: Any, queue: Any) -> None:
-    """One tuple less is ahead of the acknowledgement in a connection or line; the last one quiesces the site."""
+def pass_acknowledgement(worker: Any, queue: Any) -> None:
+    """Count down the tuples ahead of an acknowledgement."""
     if queue.ack > 0:
         queue.ack -= 1
         if queue.ack == 0:
-            site.acks -= 1
-            if site.acks == 0:
-                site.quiesced = 1
+            worker.acks -= 1
+            if worker.acks == 0:
+                worker.quiesced = 1

@@ -50,7 +50,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     assert max(map(len, shown.splitlines())) <= 80
     adapt.done("report", "x.run", "x.run/elastic.run", "--html", "x.html")
     page = (here / "x.html").read_text()
-    for title in ("Cost against latency", "Workers", "Sites, elastic"):
+    for title in ("Cost against latency", "Workers", "Workers, elastic"):
         assert f"<h3>{title}</h3>" in page
     limits = ("--limit", "shed_share <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
     adapt.done("check", "x.run", *limits)
@@ -74,17 +74,17 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
     ("code", "line", "sentence"),
     [
         (2, "--scenario flux-laod", "there is no scenario 'flux-laod'; did you mean 'flux-load'"),
-        (2, "--channels 1", "a stage of 1 sites"),
+        (2, "--channels 1", "a stage needs 2 to 4,096 workers (got 1)"),
         (2, "--offered 0", "an offered load of 0 is none"),
         (2, "--speedup 0", "a speed-up of 0 is none"),
         (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
-        (2, "--tau 0.5,0.4,0.8,0.9", "--tau: tau1 is 0.4, not above tau0, which is 0.5"),
+        (2, "--tau 0.5,0.4,0.8,0.9", "--tau: tau1 must be above tau0, 0.5 (got 0.4)"),
         (2, "--hold-up 0s", "--hold-up must be above 0 (got 0s)"),
         (2, "--rebuild 0s", "--rebuild must be above 0 (got 0s)"),
         (2, "--buffer 3", "smaller than a packet"),
-        (2, "--state bytes", "x.trace has no bytes"),
-        (2, "--shed 50", "--shed '50' is not how many rows"),
-        (2, "--spark-conf a=b", "--spark-conf needs --master"),
+        (2, "--state bytes", "x.trace has no column 'bytes'"),
+        (2, "--shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
+        (2, "--conf a=b", "--conf is for Spark; say with --master"),
         (3, "--scenarios none.toml", "none.toml"),
         (
             3,

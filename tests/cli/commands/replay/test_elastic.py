@@ -48,7 +48,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     said = adapt.done("report", "x.run", "--html", "x.html")
     assert document["summary"]["verdict"] in said.err
     page = (here / "x.html").read_text()
-    for title in ("Workers", "Imbalance", "Throughput", "Latency", "Sites, fixed", "Sites, thresholds"):
+    for title in ("Workers", "Imbalance", "Throughput", "Latency", "Workers, fixed", "Workers, thresholds"):
         assert f"<h3>{title}</h3>" in page
     assert "<h3>Rows shed</h3>" not in page
 
@@ -56,7 +56,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
 def test_every_option_is_taken(adapt, here):
     line = (
         f"x.trace {QUICK} --signal offered --shed 200@200ms --tau 0.1,0.4,0.7,0.9 --rebuild 300ms,1.5 --migrate hottest"
-        " --batch 2 --start 20ms --alignment factors --cost-unit 500ns --state bytes --policy ds2 --utilization 0.7"
+        " --batch 2 --start 20ms --alignment factors --state bytes --policy ds2 --utilization 0.7"
     )
     document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
     assert [row["case"] for row in document["cases"]] == ["fixed", "rebuild", "ds2"]
@@ -79,7 +79,7 @@ def test_heavy_keys_can_have_a_partition_each(adapt, here):
         )
         for more in ("", "--own-keys 3")
     ]
-    shared, own = (document["summary"]["heaviest_partition"] for document in shares)
+    shared, own = (document["summary"]["hottest_partition"] for document in shares)
     made = 0.5e-6 / 500e-6
     assert own == pytest.approx(0.3 / (1 + made), rel=1e-3)
     assert shared > own + 0.02
@@ -147,11 +147,15 @@ def test_tau1_is_swept(adapt, venues):
         ("two.trace --join-window 1s", 2, "--join-window 1s is of a join"),
         ("two.trace --match-time 1us", 2, "--match-time 1us is of a join"),
         ("two.trace --join stream --join-window 0s", 2, "--join-window must be above 0 (got 0s)"),
-        ("two.trace --join stream --join-window 1s --shed 50@1s", 2, "a join holds rows for its window"),
+        ("two.trace --join stream --join-window 1s --shed 50@1s", 2, "--shed takes only a number of rows with --join"),
         ("two.trace --join stream --join-window 1s --state rows", 2, "the state of a join is what its window holds"),
         ("two.trace --sweep tau2=0.5", 2, "--sweep 'tau2=0.5' is not values of tau1"),
-        ("two.trace --sweep tau1=0.9", 2, "tau2 is 0.8, not above tau1, which is 0.9"),
-        ("three.trace --join stream --join-window 1s", 3, "the values 'east', 'north', 'west'; a join has two sides"),
+        ("two.trace --sweep tau1=0.9", 2, "tau2 must be above tau1, 0.9 (got 0.8)"),
+        (
+            "three.trace --join stream --join-window 1s",
+            3,
+            "a join needs a column with two values; 'stream' has 'east', 'north', 'west'",
+        ),
     ],
 )
 def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
@@ -165,13 +169,13 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
     [
         (2, "x.trace --own-keys 2000", "2,000 keys with a partition each leave none of 1,024 for other keys"),
         (2, "x.trace --own-keys 5 --ranges", "leave --ranges or --own-keys out"),
-        (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 is 0.4, not above tau0, which is 0.5"),
-        (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 is 1.2, above 1"),
-        (2, "x.trace --tau high", "--tau 'high' is not up to four numbers"),
+        (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 must be above tau0, 0.5 (got 0.4)"),
+        (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 must be at most 1"),
+        (2, "x.trace --tau high", "--tau takes up to four numbers"),
         (2, "x.trace --pool 3 --workers 5", "the pool of 3 workers is smaller than the 5 there are at the start"),
         (2, "x.trace --pool 2 --speedup 100", "the pool of 2 workers is smaller than the"),
         (2, "x.trace --workers 0", "a stage of 0 workers does nothing"),
-        (2, "x.trace --pool 1", "a stage of 1 sites"),
+        (2, "x.trace --pool 1", "a stage needs 2 to 4,096 workers (got 1)"),
         (2, "x.trace --hold-up 0s", "--hold-up must be above 0 (got 0s)"),
         (2, "x.trace --hold-down 0s", "--hold-down must be above 0 (got 0s)"),
         (2, "x.trace --hold-up -5s", "--hold-up: "),
@@ -182,14 +186,13 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --lag 0 --policy lag", "a lag of 0 rows for a worker"),
         (2, "x.trace --rebuild 0.5", "a limit of imbalance from 1 up"),
         (2, "x.trace --rebuild soon", "--rebuild: 'soon'"),
-        (2, "x.trace --batch 0", "0 partitions cannot move together"),
-        (2, "x.trace --partitions 0", "a site cannot have 0 partitions"),
-        (2, "x.trace --speedup 0", "--speedup 0 is none"),
+        (2, "x.trace --batch 0", "a batch must have at least 1 partition (got 0)"),
+        (2, "x.trace --partitions 0", "a worker needs at least 1 partition (got 0)"),
+        (2, "x.trace --speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "x.trace --buffer 3", "smaller than a packet"),
-        (2, "x.trace --shed 50", "--shed '50' is not how many rows"),
-        (2, "x.trace --load 99@1s", "there is no site 99"),
-        (2, "bare.trace --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
-        (2, "bare.trace --state bytes", "bare.trace has no bytes"),
+        (2, "x.trace --shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
+        (2, "x.trace --load 99@1s", "workers run from 0 to 15 (got 99)"),
+        (2, "bare.trace --state bytes", "bare.trace has no column 'bytes'"),
         (3, "none.trace", "make one with `adapt ingest"),
         (4, "x.trace -o none/x.run", "does not exist; make it"),
     ],

@@ -16,7 +16,7 @@ from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
-QUICK = "--sites 4 --partitions 8 --state 100 --min-collection 20ms --interval 50ms"
+QUICK = "--workers 4 --partitions 8 --state 100 --min-collection 20ms --interval 50ms"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
     kept = read_run(here / "x.flux")
     assert kept.as_data() == document
     parameters = kept.manifest.made.parameters
-    assert parameters["disturbances"][0]["site"] == 1
+    assert parameters["disturbances"][0]["worker"] == 1
     assert parameters["producers"] == "stream"
     assert kept.manifest.made.inputs[0]["name"] == "x.trace"
     for format in ("table", "csv", "md"):
@@ -72,7 +72,7 @@ def test_the_same_command_leaves_the_same_bytes(adapt, here):
             "replay", "flux", "x.trace", *QUICK.split(), "--seed", 3, "--arrivals", "saturate", "-o", f"{name}.flux"
         )
     files = sorted(path.name for path in (here / "a.flux").glob("*.parquet"))
-    assert files == [f"{name}.parquet" for name in ("cases", "crashes", "intervals", "moves", "rounds", "sites")]
+    assert files == [f"{name}.parquet" for name in ("cases", "crashes", "intervals", "moves", "rounds", "workers")]
     for name in files:
         assert (here / "a.flux" / name).read_bytes() == (here / "b.flux" / name).read_bytes()
     hashes = {read_run(here / f"{name}.flux").manifest.content_hash for name in ("a", "b")}
@@ -81,45 +81,49 @@ def test_the_same_command_leaves_the_same_bytes(adapt, here):
 
 def test_a_plan_places_keys_at_the_start(adapt, here):
     document = told(adapt, *"x.trace --plan 4.plan --partitions 8 --policy none --interval 50ms".split())
-    busiest = max(document["sites"], key=lambda row: row["processed"])
-    assert busiest["site"] == 2
-    assert document["parameters"]["sites"] == 4
+    busiest = max(document["workers"], key=lambda row: row["processed"])
+    assert busiest["worker"] == 2
+    assert document["parameters"]["workers"] == 4
     assert document["parameters"]["plan"] is not None
     assert [row["case"] for row in document["cases"]] == ["static"]
 
 
-def test_costs_and_state_come_from_the_trace_if_asked_for(adapt, here):
+def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, here):
     line = f"x.trace {QUICK} --arrivals saturate --policy none"
     by_rows, by_bytes = (told(adapt, *line.split(), "--state", state) for state in ("rows", "bytes"))
     assert by_rows["parameters"]["state_from"] == "count"
     assert by_bytes["parameters"]["state_tuples"] is None
-    costed = told(adapt, *line.split(), "--cost-unit", "10us")
-    mean_us = costed["parameters"]["costs"]["cost_unit_s"] * 50 * 1e6
-    assert costed["summary"]["capacity"] == pytest.approx(4 / (mean_us * 1e-6), rel=0.05)
+    assert by_rows["parameters"]["costs"]["service_from"] == "trace"
+    assert by_rows["summary"]["capacity"] == pytest.approx(4 / 50e-6, rel=0.05)
+    drawn = told(adapt, *line.split(), "--service-time", "500us")
+    assert drawn["parameters"]["costs"]["service_from"] == "drawn"
+    assert drawn["summary"]["capacity"] == pytest.approx(4 / 500e-6, rel=0.05)
+    bare = told(adapt, *f"bare.trace {QUICK} --arrivals saturate --policy none".split())
+    assert bare["parameters"]["costs"]["service_s"] == 45e-6
 
 
 def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(adapt, here):
     line = f"x.trace {QUICK} --state 10000 --policy memory --memory 10MB --memory 0@100ms:2MB"
     assert told(adapt, *line.split())["cases"][0]["on_disk_max"] > 0
-    faults = {"schema": "adapt.faults/1", "faults": [{"kind": "crash", "site": 3, "at_s": 0.2}], "detection_s": 0.05}
+    faults = {"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 3, "at_s": 0.2}], "detection_s": 0.05}
     (here / "faults.json").write_text(json.dumps(faults))
     line = f"x.trace {QUICK} --service-time 600us --faults faults.json"
     assert told(adapt, *line.split())["cases"][0]["lost"] > 0
     safe = told(adapt, *line.split(), "--standby")
     assert [row["lost"] for row in safe["cases"]] == [0, 0]
-    assert safe["parameters"]["faults"]["faults"][0]["site"] == 3
+    assert safe["parameters"]["faults"]["faults"][0]["worker"] == 3
 
 
-def test_sites_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(adapt, here):
+def test_workers_that_fill_up_drop_what_they_cannot_do_and_latency_stays_short(adapt, here):
     line = f"x.trace {QUICK} --speedup 20 --policy none"
     (plain,) = told(adapt, *line.split())["cases"]
-    shedding = told(adapt, *line.split(), *"--shed 50@10ms --tau 0.1,0.3,0.5,0.9 --least-shed 0.1".split())
+    shedding = told(adapt, *line.split(), *"--shed 50@10ms --tau 0.1,0.3,0.5,0.9 --min-drop 0.1".split())
     (shed,) = shedding["cases"]
     assert plain["shed"] == 0 < shed["shed"]
     assert shed["processed"] + shed["shed"] == ROWS
     assert shed["latency_p99"] < plain["latency_p99"]
-    assert f"Rows that sites dropped as they filled up: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
-    factor = {"tau2": 0.5, "least": 0.1, "form": "linear"}
+    assert f"Rows dropped by load shedding: {shed['shed']:,} with static." in shedding["summary"]["verdict"]
+    factor = {"tau2": 0.5, "min_drop": 0.1, "drop_curve": "linear"}
     assert shedding["parameters"]["overload"] == {"factor": factor, "capacity_tuples": 50, "window_s": 0.01}
 
 
@@ -129,81 +133,88 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     said = adapt.done("report", "x.flux", "--html", "x.html")
     assert verdict in said.err
     page = (here / "x.html").read_text()
-    for title in ("Throughput", "Latency", "Sites, static", "Sites, load", "Rows that wait to be taken"):
+    for title in ("Throughput", "Latency", "Workers, static", "Workers, load", "Rows waiting at the source"):
         assert f"<h3>{title}</h3>" in page
     read = json.loads(adapt.done("report", "x.flux", "--format", "json").out)
-    assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Sites"}
+    assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Workers"}
 
 
 def test_a_very_long_replay_is_said_to_be_one(adapt, here):
     write_trace(here / "long.trace", {"ts": [0, 10**14], "key": ["a", "b"]})
-    said = adapt.done("replay", "flux", "long.trace", "--sites", 2, "--duration", "1s", "--speedup", 1e-3)
+    said = adapt.done("replay", "flux", "long.trace", "--workers", 2, "--duration", "1s", "--speedup", 1e-3)
     assert "rounds of a policy" not in said.err
-    said = adapt.done("replay", "flux", "long.trace", "--sites", 2, "--policy", "none", "--interval", "1d")
+    said = adapt.done("replay", "flux", "long.trace", "--workers", 2, "--policy", "none", "--interval", "1d")
     assert "rounds of a policy" in said.err
 
 
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
-        (2, "x.trace", "give either --sites N, or --plan PLAN"),
-        (2, "x.trace --sites 1", "a stage of 1 sites has nothing to balance; give it 2 or more"),
-        (2, "x.trace --sites -3", "a stage of -3 sites"),
-        (2, "x.trace --sites 5000", "more than the 4,096"),
-        (2, "x.trace --sites 4 --partitions 0", "a site cannot have 0 partitions"),
-        (2, "x.trace --plan 4.plan --sites 8", "4.plan has 4 channels, but --sites is 8; leave --sites out"),
-        (2, "x.trace --plan 1.plan", "a stage of 1 sites"),
+        (2, "x.trace", "give --workers N, or --plan PLAN"),
+        (2, "x.trace --workers 1", "a stage needs 2 to 4,096 workers (got 1)"),
+        (2, "x.trace --workers -3", "(got -3)"),
+        (2, "x.trace --workers 5000", "a stage needs 2 to 4,096 workers (got 5,000)"),
+        (2, "x.trace --workers 4 --partitions 0", "a worker needs at least 1 partition (got 0)"),
+        (2, "x.trace --plan 4.plan --workers 8", "4.plan has 4 channels, but --workers is 8; omit --workers"),
+        (2, "x.trace --plan 1.plan", "a stage needs 2 to 4,096 workers (got 1)"),
         (3, "x.trace --plan int.plan", "int.plan is for keys of type int64"),
         (3, "x.trace --plan none.plan", "none.plan does not exist"),
-        (2, "x.trace --sites 4 --buffer 11", "a buffer of 11 tuples is smaller than a packet of 12"),
-        (2, "x.trace --sites 4 --connection 11", "smaller than a packet"),
-        (2, "x.trace --sites 4 --router river --policy load", "the router river sends a tuple to any site"),
-        (2, "x.trace --sites 4 --load 4@1s", "--load '4@1s': there is no site 4; sites run from 0 to 3"),
-        (2, "x.trace --sites 4 --load 1@5s-2s", "ends before it begins"),
-        (3, "x.trace --sites 4 --load 1@0-2s --slow 1@1s-3s:50%", "two disturbances of site 1 overlap from 1 to 2 s"),
-        (2, "x.trace --sites 4 --shed 50", "--shed '50' is not how many rows a site holds and for how long"),
-        (2, "x.trace --sites 4 --shed 50@never", "--shed: 'never'"),
-        (2, "x.trace --sites 4 --shed 0@1s", "holds 0 tuples"),
-        (2, "x.trace --sites 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "tau2 is 0.4, not above tau1, which is 0.8"),
-        (2, "x.trace --sites 4 --shed 5@1s --tau 0.1,x", "is not up to four numbers"),
-        (2, "x.trace --sites 4 --shed 5@1s --least-shed 2", "the least shed factor, B, is 2"),
-        (2, "x.trace --sites 4 --shed 5@1s --standby", "a row that is shed has no twin"),
-        (2, "x.trace --sites 4 --slow 1@1s:fast", "does not say what speed is left"),
-        (3, "x.trace --sites 4 --slow 1@1s:0%", "0 only until some time"),
-        (2, "x.trace --sites 4 --memory 1TB", "unknown unit 'TB'"),
-        (3, "x.trace --sites 4 --memory 1kB", "a site has 1,000 bytes of memory, but a partition needs 800,000"),
-        (3, "x.trace --sites 4 --memory 1GB --memory 0@1s:1kB", "a partition needs 800,000"),
-        (2, "x.trace --sites 4 --memory 0@1s:1GB", "not said for the start"),
-        (2, "x.trace --sites 4 --memory 1GB --standby", "leave --memory or --standby out"),
-        (3, "x.trace --sites 4 --faults none.json", "none.json"),
-        (3, "x.trace --sites 4 --faults x.trace", "x.trace"),
-        (3, "x.trace --sites 4 --faults late.json", "put them in the order of their times"),
-        (3, "x.trace --sites 4 --faults far.json", "far.json: faults[0].site is 9, but sites run from 0 to 3"),
-        (2, "x.trace --sites 4 --speedup 0", "--speedup 0 is none"),
-        (2, "x.trace --sites 4 --speedup nan", "--speedup nan is none"),
-        (2, "x.trace --sites 4 --duration 0s", "--duration must be above 0 (got 0s)"),
-        (2, "x.trace --sites 4 --interval 5", "--interval 5 needs a unit: 5s or 5h?"),
-        (2, "x.trace --sites 4 --service-time 0", "processing a tuple takes 0 s"),
-        (2, "x.trace --sites 4 --service-sd 3MB", "--service-sd '3MB' has an unknown unit"),
-        (2, "x.trace --sites 4 --tuple-bytes 0", "a tuple has no bytes"),
-        (2, "x.trace --sites 4 --state some", "--state 'some' is neither a number of tuples nor one of rows, bytes"),
-        (2, "x.trace --sites 4 --producers key", "--producers 'key' is not known"),
-        (2, "x.trace --sites 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
-        (2, "x.trace --sites 4 --min-imbalance 0.5", "a least imbalance of 0.5 is none"),
-        (2, "x.trace --sites 4 --max-receiver 2", "a receiver's utilization of 2"),
-        (2, "x.trace --sites 4 --state-bandwidth 0", "state cannot move at 0 bits/s"),
-        (2, "bare.trace --sites 4 --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
-        (2, "bare.trace --sites 4 --state bytes", "bare.trace has no bytes; ingest it with --bytes COLUMN"),
-        (2, "bare.trace --sites 4 --producers stream", "bare.trace has no stream"),
-        (3, "back.trace --sites 4", "is before the one above it; sort the trace by 'ts'"),
-        (3, "none.trace --sites 4", "make one with `adapt ingest"),
-        (4, "x.trace --sites 4 -o none/x.flux", "does not exist; make it"),
-        (4, "x.trace --sites 4 -o x.trace", "exists; add --force"),
+        (2, "x.trace --workers 4 --buffer 11", "--buffer must be at least one packet, 12 tuples (got 11)"),
+        (2, "x.trace --workers 4 --connection-buffer 11", "a connection must buffer at least one packet"),
+        (2, "x.trace --workers 4 --router river --policy load", "--router river sends a tuple to any worker"),
+        (2, "x.trace --workers 4 --load 4@1s", "--load '4@1s': workers run from 0 to 3 (got 4)"),
+        (2, "x.trace --workers 4 --load 1@5s-2s", "ends before it begins"),
+        (
+            3,
+            "x.trace --workers 4 --load 1@0-2s --slow 1@1s-3s:50%",
+            "two disturbances of worker 1 overlap from 1 to 2 s",
+        ),
+        (2, "x.trace --workers 4 --shed 50", "--shed takes rows@retention, such as 5000@100ms (got '50')"),
+        (2, "x.trace --workers 4 --shed 50@never", "--shed: 'never'"),
+        (2, "x.trace --workers 4 --shed 0@1s", "must hold at least 1 tuple (got 0)"),
+        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,0.8,0.4,0.9", "--tau: tau2 must be above tau1, 0.8 (got 0.4)"),
+        (2, "x.trace --workers 4 --shed 5@1s --tau 0.1,x", "--tau takes up to four numbers"),
+        (2, "x.trace --workers 4 --shed 5@1s --min-drop 2", "the minimum drop probability must be from 0 to 1 (got 2)"),
+        (2, "x.trace --workers 4 --shed 5@1s --standby", "shed rows have no standby replica; omit --shed or --standby"),
+        (2, "x.trace --workers 4 --slow 1@1s:fast", "--slow needs the remaining speed"),
+        (3, "x.trace --workers 4 --slow 1@1s:0%", "above 0, or 0 with an end"),
+        (2, "x.trace --workers 4 --memory 1TB", "unknown unit 'TB'"),
+        (3, "x.trace --workers 4 --memory 1kB", "the largest partition, 800,000 bytes (got 1,000)"),
+        (3, "x.trace --workers 4 --memory 1GB --memory 0@1s:1kB", "the largest partition, 800,000 bytes"),
+        (2, "x.trace --workers 4 --memory 0@1s:1GB", "--memory needs an initial limit"),
+        (2, "x.trace --workers 4 --memory 1GB --standby", "omit --memory or --standby"),
+        (3, "x.trace --workers 4 --faults none.json", "none.json"),
+        (3, "x.trace --workers 4 --faults x.trace", "x.trace"),
+        (3, "x.trace --workers 4 --faults late.json", "sort faults by time"),
+        (3, "x.trace --workers 4 --faults far.json", "far.json: faults[0].worker must be from 0 to 3 (got 9)"),
+        (2, "x.trace --workers 4 --speedup 0", "--speedup must be above 0 (got 0)"),
+        (2, "x.trace --workers 4 --speedup nan", "--speedup must be above 0 (got nan)"),
+        (2, "x.trace --workers 4 --duration 0s", "--duration must be above 0 (got 0s)"),
+        (2, "x.trace --workers 4 --interval 5", "--interval: '5' has no unit"),
+        (2, "x.trace --workers 4 --service-time 0", "the service time must be above 0"),
+        (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd: '3MB' has an unknown unit"),
+        (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
+        (2, "x.trace --workers 4 --state some", "--state takes a number of tuples, rows or bytes (got 'some')"),
+        (2, "x.trace --workers 4 --producers key", "--producers 'key' is not known; available: row, stream"),
+        (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
+        (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),
+        (
+            2,
+            "x.trace --workers 4 --max-receiver-utilization 2",
+            "max_receiver_utilization must be above 0 and at most 1 (got 2)",
+        ),
+        (2, "x.trace --workers 4 --state-bandwidth 0", "the bandwidth for state must be above 0"),
+        (2, "bare.trace --workers 4 --state bytes", "bare.trace has no column 'bytes'; ingest it with --bytes COLUMN"),
+        (2, "bare.trace --workers 4 --producers stream", "bare.trace has no column 'stream'"),
+        (3, "back.trace --workers 4", "is before its predecessor; sort the trace by 'ts'"),
+        (3, "none.trace --workers 4", "make one with `adapt ingest"),
+        (4, "x.trace --workers 4 -o none/x.flux", "does not exist; make it"),
+        (4, "x.trace --workers 4 -o x.trace", "exists; add --force"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):
-    crash = {"kind": "crash", "site": 1, "at_s": 5}
-    for name, faults in (("late", [crash, {**crash, "site": 2, "at_s": 4}]), ("far", [{**crash, "site": 9}])):
+    crash = {"kind": "crash", "worker": 1, "at_s": 5}
+    for name, faults in (("late", [crash, {**crash, "worker": 2, "at_s": 4}]), ("far", [{**crash, "worker": 9}])):
         (here / f"{name}.json").write_text(json.dumps({"schema": "adapt.faults/1", "faults": faults}))
     before = sorted(here.iterdir())
     assert sentence in adapt.refused(code, "replay", "flux", *line.split())
@@ -215,7 +226,7 @@ def test_a_damaged_part_leaves_no_run(adapt, here):
     whole = part.read_bytes()
     part.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
     assert "part-00001.parquet is damaged" in adapt.refused(
-        3, "replay", "flux", "x.trace", "--sites", 4, "-o", "x.flux"
+        3, "replay", "flux", "x.trace", "--workers", 4, "-o", "x.flux"
     )
     assert not (here / "x.flux").exists()
 

@@ -25,11 +25,11 @@ from adapt.core.stage.control.shed_log import Watched
 from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.offered_load import Demand
 
-POOL, A_SITE = 6, 5
+POOL, PER_WORKER = 6, 5
 STAGE = StageSettings(
     POOL,
-    even_owners(POOL, A_SITE),
-    even_groups(POOL * A_SITE, POOL * A_SITE),
+    even_owners(POOL, PER_WORKER),
+    even_groups(POOL * PER_WORKER, POOL * PER_WORKER),
     buffer_tuples=64,
     costs=Costs(service_s=1e-3, service_sd_s=0.0),
     state_tuples=100,
@@ -50,7 +50,7 @@ ELASTIC = Elastic(
 def burst(cost_s=None):
     """Four seconds at 400 rows/s, but for the second, with 3,200 rows/s; a worker does 1,000 rows/s."""
     due = np.concatenate([np.arange(rate) / rate + at for at, rate in enumerate((400, 3200, 400, 400))])
-    groups = np.random.default_rng(1).integers(0, POOL * A_SITE, len(due))
+    groups = np.random.default_rng(1).integers(0, POOL * PER_WORKER, len(due))
     cost = None if cost_s is None else np.full(len(due), cost_s)
     return Chunk(groups, np.arange(len(due)) % POOL, due, cost)
 
@@ -92,7 +92,7 @@ def test_the_tables_agree_with_each_other(bursty):
         of = {key: [row for row in table.records() if row["case"] == name] for key, table in tables.items()}
         assert sum(row["workers"] * 0.1 for row in of["intervals"]) == pytest.approx(case["worker_seconds"])
         assert sum(row["processed"] for row in of["intervals"]) == case["processed"]
-        busy = sum(row["utilization"] * 0.1 for row in of["sites"])
+        busy = sum(row["utilization"] * 0.1 for row in of["workers"])
         assert case["worker_seconds"] - case["idle"] == pytest.approx(busy, abs=1e-6)
         assert all(0 <= row["utilization"] <= 1 + 1e-9 for row in of["intervals"])
         assert len(of["moves"]) == case["moves"] == sum(row["moves"] for row in of["steps"])
@@ -206,7 +206,7 @@ def test_tau1_trades_idle_workers_for_rows_that_are_shed_falsely():
     assert "with tau1 0.75 3.0 workers idle for" in run.summary().records()[0]["verdict"]
     assert run.shown()[0].title == "Trade-off"
     for sweep, said in (
-        ((0.05,), "tau1 is 0.05, not above tau0"),
+        ((0.05,), "tau1 must be above tau0"),
         ((0.4, 0.4), "stands twice"),
         ((0.11,), "tau1 0.11"),
     ):
@@ -232,10 +232,10 @@ def test_what_cannot_be_is_refused():
         (STAGE, replace(ELASTIC, least=0), "0 workers"),
         (replace(STAGE, buffer_tuples=5), ELASTIC, "smaller than a packet"),
         (STAGE, replace(ELASTIC, chosen=Chosen(utilization=2.0)), "share in"),
-        (STAGE, replace(ELASTIC, period_s=0.0), "observed every 0 s"),
-        (STAGE, replace(ELASTIC, start_s=-1.0), "-1 s to start"),
+        (STAGE, replace(ELASTIC, period_s=0.0), "the period between decisions must be above 0"),
+        (STAGE, replace(ELASTIC, start_s=-1.0), "start-up time of a worker must be"),
     ):
         with pytest.raises(UsageError, match=said):
             check_elastic(settings, elastic)
     with pytest.raises(UsageError, match="smaller than the"):
-        replayed(replace(ELASTIC, pool=2, least=None), replace(STAGE, sites=2, owners=STAGE.owners % 2), burst(2e-3))
+        replayed(replace(ELASTIC, pool=2, least=None), replace(STAGE, workers=2, owners=STAGE.owners % 2), burst(2e-3))

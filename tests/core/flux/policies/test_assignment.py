@@ -22,26 +22,26 @@ def demand(work, speeds, fixed_s=0.0, sizes=None, room=None):
 
 
 @st.composite
-def demands(draw, partitions=6, sites=3):
+def demands(draw, partitions=6, workers=3):
     work = draw(st.lists(st.integers(0, 20), min_size=1, max_size=partitions))
-    speeds = draw(st.lists(st.sampled_from([0.25, 3 / 7, 1.0]), min_size=2, max_size=sites))
+    speeds = draw(st.lists(st.sampled_from([0.25, 3 / 7, 1.0]), min_size=2, max_size=workers))
     return demand(work, speeds, draw(st.sampled_from([0.0, 0.5])))
 
 
 def least_by_trying_all(given):
-    sites = range(len(given.speeds))
-    return min(given.slowest_s(np.array(one)) for one in product(sites, repeat=len(given.work_s)))
+    workers = range(len(given.speeds))
+    return min(given.slowest_s(np.array(one)) for one in product(workers, repeat=len(given.work_s)))
 
 
 def least_by_milp(given):
-    """Minimize t with each partition on one site, and work and what is fixed within speed x t at each."""
-    partitions, sites = len(given.work_s), len(given.speeds)
-    once = np.hstack([np.kron(np.eye(partitions), np.ones(sites)), np.zeros((partitions, 1))])
-    within = np.hstack([np.kron(given.work_s, np.eye(sites)), -given.speeds[:, None]])
+    """Minimize t with each partition on one worker, and work and what is fixed within speed x t at each."""
+    partitions, workers = len(given.work_s), len(given.speeds)
+    once = np.hstack([np.kron(np.eye(partitions), np.ones(workers)), np.zeros((partitions, 1))])
+    within = np.hstack([np.kron(given.work_s, np.eye(workers)), -given.speeds[:, None]])
     solved = milp(
-        np.eye(partitions * sites + 1)[-1],
+        np.eye(partitions * workers + 1)[-1],
         constraints=[LinearConstraint(once, 1, 1), LinearConstraint(within, -np.inf, -given.fixed_s)],
-        integrality=np.append(np.ones(partitions * sites), 0),
+        integrality=np.append(np.ones(partitions * workers), 0),
         options={"mip_rel_gap": 1e-6},
     )
     return solved.fun
@@ -67,8 +67,8 @@ def test_what_is_found_is_near_the_optimum(seed):
     assert best * (1 - 1e-6) <= found.slowest_s <= 1.05 * best
 
 
-def test_few_partitions_move_off_one_slow_site():
-    """64 like partitions a site, one at 3/7 of its speed: it keeps 27 or 28, the bound being 27.9."""
+def test_few_partitions_move_off_one_slow_worker():
+    """64 like partitions a worker, one at 3/7 of its speed: it keeps 27 or 28, the bound being 27.9."""
     owners = np.repeat(np.arange(32), 64).astype(np.int32)
     given = demand(np.ones(2048), [3 / 7] + [1.0] * 31)
     found = assign(owners, given)
@@ -77,7 +77,7 @@ def test_few_partitions_move_off_one_slow_site():
     assert found.gap < 0.015
 
 
-def test_light_partitions_make_way_for_a_heavy_one_on_a_slow_site():
+def test_light_partitions_make_way_for_a_heavy_one_on_a_slow_worker():
     owners = np.repeat(np.arange(3), 10).astype(np.int32)
     work = np.ones(30)
     work[0] = 40.0
@@ -102,6 +102,6 @@ def test_too_little_memory_in_all_is_no_limit():
     assert found.slowest_s == 2.0
 
 
-def test_a_site_without_speed_is_refused():
+def test_a_worker_without_speed_is_refused():
     with pytest.raises(BadInput, match="speed"):
         demand([1], [0, 1])

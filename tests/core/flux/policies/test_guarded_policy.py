@@ -21,7 +21,7 @@ def test_the_guarded_policy_moves_at_most_where_the_faithful_one_pairs(seen):
 
 
 @given(observations())
-def test_of_several_moves_each_partition_has_one_and_no_site_gives_and_takes(seen):
+def test_of_several_moves_each_partition_has_one_and_no_worker_gives_and_takes(seen):
     moves = SeveralMoves().plan(seen)
     assert len({move.partition for move in moves}) == len(moves)
     assert not {move.donor for move in moves} & {move.receiver for move in moves}
@@ -29,7 +29,7 @@ def test_of_several_moves_each_partition_has_one_and_no_site_gives_and_takes(see
 
 
 @pytest.mark.parametrize("policy", BOTH)
-def test_a_partition_that_is_most_of_a_site_stays(policy):
+def test_a_partition_that_is_most_of_a_worker_stays(policy):
     seen = observed([0.0, 1.0], [0, 0, 1], [80, 20, 0])
     assert LoadBalancing().plan(seen) == (Move(0, 0, 1),)
     assert all(move.partition == 1 for move in policy.plan(seen))
@@ -44,7 +44,7 @@ def test_an_idle_receiver_is_thought_to_pay_what_the_donor_pays(policy):
 
 
 def test_only_a_busy_receiver_is_believed_to_pay_less_than_the_donor():
-    """A loaded site gives to one that is not, which does as many tuples with 0.6 of its CPU, or with 0.05."""
+    """A loaded worker gives to one that is not, which does as many tuples with 0.6 of its CPU, or with 0.05."""
     believing = SeveralMoves(GuardedLoadBalancing(least_cost=0.0))
     busy, idle = (observed([0.0, 1 - used], [0, 0, 1], [80, 20, 100]) for used in (0.6, 0.05))
     assert GuardedLoadBalancing(least_cost=0.0).cost_ratio(busy, 0, 1) == pytest.approx(0.6)
@@ -53,7 +53,7 @@ def test_only_a_busy_receiver_is_believed_to_pay_less_than_the_donor():
 
 
 def test_several_partitions_leave_at_once():
-    """A site of 8 like partitions beside three idle ones keeps two or three: the others then have two or one each."""
+    """A worker of 8 like partitions beside three idle ones keeps two or three: the others then have two or one each."""
     seen = observed([0.0, 1.0, 1.0, 1.0], [0] * 8, [10] * 8)
     moves = SeveralMoves().plan(seen)
     assert len(moves) in (5, 6)
@@ -62,14 +62,14 @@ def test_several_partitions_leave_at_once():
 
 
 @pytest.mark.parametrize("policy", BOTH)
-@given(sites=st.integers(2, 6), partitions=st.integers(1, 40), seed=st.integers(0, 2**20))
-def test_under_constant_load_moves_end(policy, sites, partitions, seed):
-    """A stage whose sites are alike and keep up: utilization is what its partitions make."""
+@given(workers=st.integers(2, 6), partitions=st.integers(1, 40), seed=st.integers(0, 2**20))
+def test_under_constant_load_moves_end(policy, workers, partitions, seed):
+    """A stage whose workers are alike and keep up: utilization is what its partitions make."""
     chance = np.random.default_rng(seed)
-    owners, tuples = chance.integers(0, sites, partitions), chance.integers(0, 100, partitions)
+    owners, tuples = chance.integers(0, workers, partitions), chance.integers(0, 100, partitions)
     per_tuple = 0.9 / max(1, tuples.sum())
     for _ in range(5 * partitions):
-        busy = np.bincount(owners, tuples, sites) * per_tuple
+        busy = np.bincount(owners, tuples, workers) * per_tuple
         moves = policy.plan(observed(1 - busy, owners, tuples))
         if not moves:
             return

@@ -28,7 +28,7 @@ def pressed(available, owners, sizes, on_disk=(), **changes):
     )
 
 
-def test_the_site_short_of_memory_gives_to_the_one_with_most():
+def test_the_worker_short_of_memory_gives_to_the_one_with_most():
     seen = pressed([5, 10, 20], [0, 0, 0, 1, 2], [3, 3, 2, 5, 3])
     assert MemoryBalancing().plan(seen) == (Move(1, 0, 2),)
 
@@ -38,23 +38,23 @@ def test_what_is_in_memory_goes_before_what_is_on_disk():
     assert MemoryBalancing().plan(seen) == (Move(2, 0, 1),)
 
 
-def test_sites_that_use_like_shares_of_their_memory_rest():
+def test_workers_that_use_like_shares_of_their_memory_rest():
     assert MemoryBalancing().plan(pressed([10, 11], [0, 0, 1], [5, 4, 8])) == ()
 
 
-def test_a_site_on_which_not_all_fits_does_not_rest():
+def test_a_worker_on_which_not_all_fits_does_not_rest():
     """The shares in use are 1.1 and 1, less than 1.2 apart."""
     assert MemoryBalancing().plan(pressed([10, 20], [0, 0, 1], [9, 2, 20])) == ()
     assert MemoryBalancing().plan(pressed([10, 20], [0, 0, 1], [9, 2, 18])) == (Move(1, 0, 1),)
 
 
 @given(observations(), st.integers(0, 2**20))
-def test_every_move_narrows_its_pair_and_names_its_sites_once(seen, seed):
+def test_every_move_narrows_its_pair_and_names_its_workers_once(seen, seed):
     chance = np.random.default_rng(seed)
-    seen = pressed(chance.integers(1, 50, seen.sites), seen.owners, chance.integers(0, 10, len(seen.owners)))
+    seen = pressed(chance.integers(1, 50, seen.workers), seen.owners, chance.integers(0, 10, len(seen.owners)))
     excess = excess_bytes(seen)
     moves = MemoryBalancing().plan(seen)
-    named = [site for move in moves for site in (move.donor, move.receiver)]
+    named = [worker for move in moves for worker in (move.donor, move.receiver)]
     assert len(named) == len(set(named))
     for move in moves:
         size = seen.state_bytes[move.partition]
@@ -65,18 +65,18 @@ def test_every_move_narrows_its_pair_and_names_its_sites_once(seen, seed):
         assert excess[move.donor] < 0 or used_share(seen)[move.donor] >= 1.2 * used_share(seen)[move.receiver]
 
 
-def test_a_site_over_its_memory_gives_however_much_others_use():
+def test_a_worker_over_its_memory_gives_however_much_others_use():
     """Shares of 1.1 and 0.95: a ratio of 1.16."""
     seen = pressed([10, 40], [0, 0, 1, 1], [9, 2, 30, 8])
     assert MemoryBalancing().plan(seen) == SeveralMemoryMoves().plan(seen) == (Move(1, 0, 1),)
 
 
 @given(observations(), st.integers(0, 2**20), st.integers(1, 4))
-def test_of_several_moves_each_narrows_its_pair_and_no_site_gives_and_takes(seen, seed, most):
+def test_of_several_moves_each_narrows_its_pair_and_no_worker_gives_and_takes(seen, seed, most):
     chance = np.random.default_rng(seed)
-    seen = pressed(chance.integers(1, 50, seen.sites), seen.owners, chance.integers(0, 10, len(seen.owners)))
+    seen = pressed(chance.integers(1, 50, seen.workers), seen.owners, chance.integers(0, 10, len(seen.owners)))
     excess = excess_bytes(seen)
-    moves = SeveralMemoryMoves(most_a_site=most).plan(seen)
+    moves = SeveralMemoryMoves(most_per_worker=most).plan(seen)
     donors = [move.donor for move in moves]
     assert not set(donors) & {move.receiver for move in moves}
     assert all(donors.count(donor) <= most for donor in donors)
@@ -89,29 +89,29 @@ def test_of_several_moves_each_narrows_its_pair_and_no_site_gives_and_takes(seen
         excess[move.receiver] -= size
 
 
-def test_the_hybrid_passes_over_an_idle_site_without_room():
-    """The idlest site has no room; the next one takes."""
+def test_the_hybrid_passes_over_an_idle_worker_without_room():
+    """The idlest worker has no room; the next one takes."""
     seen = pressed([50, 5, 20], [0, 0, 1, 2], [4, 4, 2, 4], idle=[0.0, 0.9, 0.5], processed=[30, 20, 10, 40])
     assert LoadBalancing().plan(seen) == (Move(0, 0, 1),)
     assert HybridBalancing().plan(seen) == (Move(0, 0, 2),)
 
 
 def test_several_moves_for_load_go_only_to_where_there_is_room():
-    """Eight like partitions on one site, whose receivers have room for one each."""
+    """Eight like partitions on one worker, whose receivers have room for one each."""
     seen = pressed([50, 8, 8], [0] * 8 + [1, 2], [4] * 10, idle=[0.0, 1.0, 1.0], processed=[10] * 8 + [0, 0])
     controller = SeveralMemoryController(SeveralMemoryMoves(), SettlingController(SeveralMoves(within_memory=True)))
     assert len(SettlingController().plan(seen)) > 2
     assert sorted(move.receiver for move in controller.plan(seen)) == [1, 2]
 
 
-def test_a_full_site_that_is_idle_does_not_keep_others_from_taking():
+def test_a_full_worker_that_is_idle_does_not_keep_others_from_taking():
     """The mean utilization is 0.65, and only it is below that."""
     owners = np.repeat(np.arange(4), [10, 9, 9, 4])
     seen = pressed([90, 90, 90, 16], owners, [4] * 32, idle=[0.0, 0.26, 0.26, 0.9], processed=[10] * 32)
     assert SeveralMoves(within_memory=True).plan(seen) == (Move(0, 0, 1), Move(1, 0, 2))
 
 
-def test_sites_that_are_alike_and_have_no_room_move_no_load():
+def test_workers_that_are_alike_and_have_no_room_move_no_load():
     seen = observed([1.0, 1.0], [0, 1], [0, 0], available_bytes=np.zeros(2))
     assert SeveralMoves(within_memory=True).plan(seen) == ()
 
@@ -125,11 +125,11 @@ def test_rounds_on_memory_do_not_collect_for_as_long_as_moves_take():
 
 @pytest.mark.parametrize("policy", [MemoryBalancing(), SeveralMemoryMoves()])
 @given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**20))
-def test_under_constant_pressure_moves_end(policy, sites, partitions, seed):
+def test_under_constant_pressure_moves_end(policy, workers, partitions, seed):
     """Every move lowers the sum of squared excesses, so that none can come back."""
     chance = np.random.default_rng(seed)
-    owners = chance.integers(0, sites, partitions)
-    sizes, available = chance.integers(1, 10, partitions), chance.integers(10, 60, sites)
+    owners = chance.integers(0, workers, partitions)
+    sizes, available = chance.integers(1, 10, partitions), chance.integers(10, 60, workers)
     for _ in range(20 * partitions):
         moves = policy.plan(pressed(available, owners, sizes))
         if not moves:
@@ -153,13 +153,13 @@ def test_the_hybrid_moves_load_only_to_where_there_is_room():
     assert HybridBalancing().plan(seen) == ()
 
 
-def test_a_site_that_gives_nothing_is_refused():
-    with pytest.raises(UsageError, match="1 or more"):
-        SeveralMemoryMoves(most_a_site=0)
+def test_a_worker_that_gives_nothing_is_refused():
+    with pytest.raises(UsageError, match="at least 1"):
+        SeveralMemoryMoves(most_per_worker=0)
 
 
 def test_an_imbalance_below_one_is_refused():
-    with pytest.raises(UsageError, match="1 or more"):
+    with pytest.raises(UsageError, match="at least 1"):
         MemoryBalancing(0.5)
 
 

@@ -14,10 +14,10 @@ from adapt.core.stage.simulate import simulate
 from tests.core.flux.observations import observed
 
 SEVERAL = (FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL, FluxPolicy.OPTIMUM)
-"""Those that move more than one partition of a site in a round."""
+"""Those that move more than one partition of a worker in a round."""
 
 UNPAIRED = (FluxPolicy.NONE, FluxPolicy.OPTIMUM)
-"""Those that know no pairs of sites."""
+"""Those that know no pairs of workers."""
 
 
 def test_every_policy_is_listed():
@@ -35,14 +35,14 @@ def test_every_policy_adapts_a_stage_that_is_loaded_and_short_of_memory(policy):
     assert run.census.whole
     assert bool(run.moves) == (policy is not FluxPolicy.NONE)
     for done in run.rounds:
-        ends = [site for move in done.moves for site in (move.donor, move.receiver)]
+        ends = [worker for move in done.moves for worker in (move.donor, move.receiver)]
         assert not {move.donor for move in done.moves} & {move.receiver for move in done.moves}
         assert len(ends) == len(set(ends)) or policy in SEVERAL
 
 
 @pytest.mark.parametrize("policy", [policy for policy in FluxPolicy if policy not in UNPAIRED])
 def test_thresholds_are_those_that_were_given(policy):
-    """Site 0 is 1.6 times as busy as site 1 and uses 2.1 times the share of its memory, so that all help it."""
+    """Worker 0 is 1.6 times as busy as worker 1 and uses 2.1 times the share of its memory, so that all help it."""
     seen = observed(
         [0.2, 0.5], [0] * 8 + [1] * 5, [100] * 13, available_bytes=np.array([7.5e6, 1e7]), on_disk=np.arange(13) == 0
     )

@@ -8,13 +8,13 @@ from adapt.core.flux.policies.multi_move import SeveralMoves
 from adapt.core.flux.policies.settling import PATIENCE_S, SettlingController
 from tests.core.flux.observations import observed
 
-SITES, RATE = 4, 20_000
+WORKERS, RATE = 4, 20_000
 
 
 def saturated(owners, speeds, seconds, chance):
-    """Statistics of a stage whose slowest site is the bottleneck; partitions are alike, and tuples come by chance."""
-    per_site = np.bincount(owners, minlength=len(speeds))
-    rate = (RATE * speeds / np.maximum(1, per_site))[per_site > 0].min()
+    """Statistics of a stage whose slowest worker is the bottleneck; partitions are alike, and tuples come by chance."""
+    per_worker = np.bincount(owners, minlength=len(speeds))
+    rate = (RATE * speeds / np.maximum(1, per_worker))[per_worker > 0].min()
     tuples = chance.poisson(rate * seconds, len(owners))
     done = np.bincount(owners, tuples, len(speeds))
     busy = np.minimum(1.0, done / (RATE * speeds * seconds))
@@ -40,8 +40,8 @@ def settled(controller, owners, speeds, seed, seconds=0.15, rounds=200):
 @pytest.mark.parametrize("slow", [1, 2, 3])
 def test_the_stage_ends_near_its_bound_and_then_rests(slow):
     """The several moves alone stop at 1.2."""
-    owners = np.repeat(np.arange(SITES), 64)
-    speeds = np.array([3 / 7] * slow + [1.0] * (SITES - slow))
+    owners = np.repeat(np.arange(WORKERS), 64)
+    speeds = np.array([3 / 7] * slow + [1.0] * (WORKERS - slow))
     bound = len(owners) / speeds.sum()
     moved = settled(SettlingController(), owners, speeds, seed=slow)
     assert moved[0] > 0
@@ -51,8 +51,8 @@ def test_the_stage_ends_near_its_bound_and_then_rests(slow):
 
 @given(st.integers(0, 2**20))
 def test_nothing_moves_by_chance(seed):
-    owners = np.repeat(np.arange(SITES), 64)
-    assert sum(settled(SettlingController(), owners, np.ones(SITES), seed, rounds=12)) == 0
+    owners = np.repeat(np.arange(WORKERS), 64)
+    assert sum(settled(SettlingController(), owners, np.ones(WORKERS), seed, rounds=12)) == 0
 
 
 def test_a_stage_that_keeps_up_gains_nothing_by_fine_moves():
@@ -77,8 +77,8 @@ def test_fine_moves_wait_for_statistics():
 @pytest.mark.parametrize(("idle", "moves"), [(0.02, True), (0.005, False)])
 def test_fine_moves_end_where_all_cpu_is_at_work(idle, moves):
     """A receiver that is idle for a longer time than chance makes it, yet leaves little of all CPU."""
-    owners = np.repeat(np.arange(SITES), 64)
-    seen = observed([0.0, 0.0, 0.0, SITES * idle], owners, np.full(len(owners), 10_000))
+    owners = np.repeat(np.arange(WORKERS), 64)
+    seen = observed([0.0, 0.0, 0.0, WORKERS * idle], owners, np.full(len(owners), 10_000))
     controller = SettlingController()
     assert any(controller.plan(seen) for _ in range(10)) is moves
 
@@ -88,8 +88,8 @@ def test_a_collection_takes_time():
         SettlingController(SeveralMoves(), 0.0)
 
 
-def test_statistics_before_a_site_died_do_not_count():
+def test_statistics_before_a_worker_died_do_not_count():
     controller = SettlingController()
-    for sites in (4, 3, 4):
-        owners = np.resize(np.arange(sites), 60)
-        assert len(controller.plan(observed(np.zeros(sites), owners, np.full(60, 50)))) == 0
+    for workers in (4, 3, 4):
+        owners = np.resize(np.arange(workers), 60)
+        assert len(controller.plan(observed(np.zeros(workers), owners, np.full(60, 50)))) == 0

@@ -80,7 +80,7 @@ def test_a_collection_takes_time():
         TunedController(LoadBalancing(), 0.0)
 
 
-def test_a_site_that_has_died_since_surprises_nobody():
+def test_a_worker_that_has_died_since_surprises_nobody():
     controller = TunedController(Script((Move(2, 1, 2),), ()), 1.0)
     controller.plan(observed([0.5, 0.0, 0.9], [0, 1, 1], TUPLES))
     before = controller.min_collection_s

@@ -19,9 +19,13 @@ from adapt.core.stage.conditions.settings import StageSettings, even_groups, eve
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 
-SITES, A_SITE = 4, 8
+WORKERS, PER_WORKER = 4, 8
 STAGE = StageSettings(
-    SITES, even_owners(SITES, A_SITE), even_groups(SITES * A_SITE, SITES * A_SITE), buffer_tuples=64, state_tuples=100
+    WORKERS,
+    even_owners(WORKERS, PER_WORKER),
+    even_groups(WORKERS * PER_WORKER, WORKERS * PER_WORKER),
+    buffer_tuples=64,
+    state_tuples=100,
 )
 FAST = Adapting((FluxPolicy.LOAD, FluxPolicy.LOAD_SEVERAL), min_collection_s=0.02)
 ROWS = 30_000
@@ -30,9 +34,9 @@ ROWS = 30_000
 def chunk(rows=ROWS, heaviest=0.0, rate=None, seed=0):
     """Rows of groups drawn alike, but for the first; due evenly if there is a rate."""
     chance = np.random.default_rng(seed)
-    groups = np.where(chance.random(rows) < heaviest, 0, chance.integers(0, SITES * A_SITE, rows))
+    groups = np.where(chance.random(rows) < heaviest, 0, chance.integers(0, WORKERS * PER_WORKER, rows))
     due = None if rate is None else np.arange(rows) / rate
-    return Chunk(groups, np.arange(rows) % SITES, due)
+    return Chunk(groups, np.arange(rows) % WORKERS, due)
 
 
 def replayed(chunk, settings=STAGE, adapting=FAST, conditions=None, duration_s=None):
@@ -47,7 +51,7 @@ def verdict(run):
 
 @pytest.fixture(scope="module")
 def loaded():
-    """One of four sites loaded all the time, rows as fast as they can be taken."""
+    """One of four workers loaded all the time, rows as fast as they can be taken."""
     return replayed(chunk(), replace(STAGE, disturbances=(ExternalLoad(1, 0.0, np.inf),)))
 
 
@@ -60,7 +64,7 @@ def test_policies_stand_beside_the_static_case_and_do_better_than_it(loaded):
     assert min(load.of_capacity, several.of_capacity) > 1.2 * static.of_capacity
     assert static.recovered_s is None
     assert several.behind_s < static.behind_s
-    assert "where the static placement reaches" in verdict(loaded)
+    assert verdict(loaded).startswith("Use load")
 
 
 def test_the_optimum_is_told_the_rows_and_the_schedule():
@@ -80,12 +84,12 @@ def test_the_tables_tell_what_the_cases_did(loaded):
         case = outcome.case
         series = {name: [row for row in tables[name].records() if row["case"] == case] for name in tables}
         assert sum(row["processed"] for row in series["intervals"]) == cases[case]["processed"] == ROWS
-        assert sum(row["processed"] for row in series["sites"]) == ROWS
+        assert sum(row["processed"] for row in series["workers"]) == ROWS
         assert len(series["moves"]) == cases[case]["moves"] == sum(row["moves"] for row in series["rounds"])
         assert cases[case]["moved"] == 8_000 * sum(row["restarted"] is not None for row in series["moves"])
         assert cases[case]["throughput"] == pytest.approx(ROWS / cases[case]["finished"])
         assert cases[case]["latency_p99"] <= max(row["latency_max"] or 0 for row in series["intervals"])
-    assert loaded.as_data()["summary"]["sites"] == SITES
+    assert loaded.as_data()["summary"]["workers"] == WORKERS
 
 
 def test_the_same_replay_gives_the_same_run(loaded):
@@ -99,16 +103,16 @@ def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
     assert static.of_capacity > 0.98
     assert static.late_s < 0.02
     assert static.behind_s == 0
-    assert "nothing to gain in throughput" in verdict(run)
-    assert "is full at about speed-up" in verdict(run)
+    assert "Keep the static placement: it keeps up with all rows." in verdict(run)
+    assert "is fully utilized at speed-up" in verdict(run)
     row = run.summary().records()[0]
-    assert row["best_full_at"] == pytest.approx(SITES / 45.5e-6 / 8_000, rel=0.05)
+    assert row["best_full_at"] == pytest.approx(WORKERS / 45.5e-6 / 8_000, rel=0.05)
     assert row["static_full_at"] <= row["best_full_at"]
 
 
-def test_a_partition_too_heavy_for_a_site_is_named():
+def test_a_partition_too_heavy_for_a_worker_is_named():
     run = replayed(chunk(heaviest=0.6), adapting=replace(FAST, policies=(FluxPolicy.LOAD_GUARDED,)))
-    assert "The heaviest partition alone makes 6" in verdict(run)
+    assert "The hottest partition alone has 6" in verdict(run)
 
 
 def test_a_run_that_is_cut_off_says_what_is_left():
@@ -130,7 +134,7 @@ def test_bounds_are_those_of_a_small_case_worked_out_by_hand():
     # other 3 are due at 2; with 1.5 a second these last until 4
     assert found.even_s == pytest.approx(4.0)
     assert found.least_s == found.even_s
-    assert found.static_s == pytest.approx(5.0)  # site 0: 1 s in the first second, 2 s at half of its speed
+    assert found.static_s == pytest.approx(5.0)  # worker 0: 1 s in the first second, 2 s at half of its speed
     assert found.row_s == pytest.approx(2.0)
     assert (found.heaviest_share, found.busiest_share) == pytest.approx((0.5, 0.5))
     assert found.static_load == pytest.approx(3 / 1.5)
@@ -141,11 +145,11 @@ def test_bounds_are_those_of_a_small_case_worked_out_by_hand():
     st.lists(st.tuples(st.floats(0, 2), st.floats(0, 0.5)), min_size=1, max_size=30), st.integers(1, 7), st.floats(0, 1)
 )
 @example([(2.2250738585e-313, 0.5)], 1, 0.0)
-def test_the_bound_is_when_all_sites_as_one_would_be_done(rows, size, start_s):
-    """Against a queue with one server that has the CPU of all sites, row by row."""
+def test_the_bound_is_when_all_workers_as_one_would_be_done(rows, size, start_s):
+    """Against a queue with one server that has the CPU of all workers, row by row."""
     due_s, cost_s = np.cumsum([gap for gap, _ in rows]), np.array([cost for _, cost in rows])
     stage = replace(STAGE, disturbances=(SlowDown(2, start_s, start_s + 3, 0.25),))
-    capacity = Capacity.from_disturbances(SITES, stage.disturbances)
+    capacity = Capacity.from_disturbances(WORKERS, stage.disturbances)
     used_s = 0.0
     for due, cost in zip(due_s, cost_s, strict=True):
         used_s = max(used_s, capacity.by(due)) + cost + stage.costs.produce_s
@@ -155,13 +159,13 @@ def test_the_bound_is_when_all_sites_as_one_would_be_done(rows, size, start_s):
     assert bounds_of(demand, stage).even_s == pytest.approx(max(due_s[-1], capacity.until(used_s)))
 
 
-def test_a_dead_site_takes_rows_along_and_with_standby_none():
+def test_a_dead_worker_takes_rows_along_and_with_standby_none():
     faults = FaultSchedule((Crash(1, 0.1),), 0.02)
     lossy, safe = (
         replayed(chunk(), conditions=Conditions(faults=faults, standby=standby)) for standby in (False, True)
     )
     assert all(one.lost > 0 and one.left == 0 for one in lossy.outcomes)
-    assert "died with a site" in verdict(lossy)
+    assert "Rows lost in crashes" in verdict(lossy)
     assert all(one.lost == 0 and one.processed == ROWS for one in safe.outcomes)
     assert [row["case"] for row in safe.tables()["crashes"].records()] == ["static", "load", "load-several"]
     for run, lost, mirrored in ((lossy, True, False), (safe, False, True)):
@@ -181,21 +185,27 @@ def test_without_a_policy_the_static_case_stands_alone():
 @pytest.mark.parametrize(
     ("settings", "adapting", "conditions", "error", "told"),
     [
-        ({"buffer_tuples": 11}, {}, {}, UsageError, "a buffer of 11 tuples is smaller than a packet of 12"),
-        ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any site"),
+        ({"buffer_tuples": 11}, {}, {}, UsageError, "--buffer must be at least one packet, 12 tuples (got 11)"),
+        ({"router": Router.RIVER}, {}, {}, UsageError, "river sends a tuple to any worker"),
         ({}, {"min_collection_s": 0.0}, {}, UsageError, "above 0"),
-        ({}, {"min_imbalance": 0.9}, {}, UsageError, "a least imbalance of 0.9 is none"),
-        ({}, {"max_receiver": 1.2}, {}, UsageError, "a receiver's utilization of 1.2"),
-        ({}, {}, {"memory": Memory(7_999)}, BadInput, "a partition needs 8,000; give it more"),
-        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "a partition needs 8,000"),
-        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "leave --memory or --standby out"),
-        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].site is 4"),
+        ({}, {"min_imbalance": 0.9}, {}, UsageError, "min_imbalance must be at least 1 (got 0.9)"),
+        (
+            {},
+            {"max_receiver_utilization": 1.2},
+            {},
+            UsageError,
+            "max_receiver_utilization must be above 0 and at most 1 (got 1.2)",
+        ),
+        ({}, {}, {"memory": Memory(7_999)}, BadInput, "the largest partition, 8,000 bytes (got 7,999)"),
+        ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "the largest partition, 8,000 bytes"),
+        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "omit --memory or --standby"),
+        ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker must be from 0"),
         (
             {"disturbances": (ExternalLoad(1, 0.0, 5.0), SlowDown(1, 4.0, 6.0, 0.5))},
             {},
             {},
             BadInput,
-            "two disturbances of site 1 overlap from 4 to 5 s",
+            "two disturbances of worker 1 overlap from 4 to 5 s",
         ),
     ],
 )

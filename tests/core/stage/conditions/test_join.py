@@ -46,12 +46,12 @@ class Stream:
     chunk: int = 97
 
     @classmethod
-    def of(cls, rows, groups, sites, span_s, seed, neither=0.1, chunk=97):
+    def of(cls, rows, groups, workers, span_s, seed, neither=0.1, chunk=97):
         chance = np.random.default_rng(seed)
         bursts = chance.choice([0.0, 0.7], rows) * span_s + chance.exponential(span_s / 5, rows)
         return cls(
             (chance.random(rows) ** 3 * groups).astype(np.int64),
-            chance.integers(0, sites, rows),
+            chance.integers(0, workers, rows),
             np.where(chance.random(rows) < neither, NEITHER, chance.integers(0, 2, rows)).astype(np.int8),
             np.sort((bursts * TICKS_A_SECOND).astype(np.int64) // 50 * 50),
             chance.uniform(1e-6, 1e-4, rows),
@@ -104,7 +104,7 @@ def joins(draw):
     if draw(st.booleans()):
         of = replace(of, overload=Overload(ShedFactor(0.5), draw(st.integers(5, 60)), draw(st.floats(1e-3, 1e-2))))
     stream = Stream.of(
-        draw(st.integers(0, 300)), len(of.partition_of), of.sites, 0.03, draw(st.integers(0, 2**20)), chunk=53
+        draw(st.integers(0, 300)), len(of.partition_of), of.workers, 0.03, draw(st.integers(0, 2**20)), chunk=53
     )
     return of, stream
 
@@ -119,7 +119,7 @@ def test_answers_are_those_of_the_rows_that_were_not_shed_whatever_moves(case, a
         acting["controller"] = AnyMoves(seed)
     elif adapted == "scaled":
         chance = np.random.default_rng(seed)
-        scaler = AnyScaler(data.draw(st.integers(1, of.sites)), of.sites, chance)
+        scaler = AnyScaler(data.draw(st.integers(1, of.workers)), of.workers, chance)
         how = Migration(data.draw(st.sampled_from(Migrating)), data.draw(st.integers(1, 5)))
         acting["scaling"] = Scaling(scaler, AnyPlacement(of.partitions, chance), 3e-3, how)
     run = simulate(of, stream.rows(), 3.0, Actors(**acting), interval_s=0.02, journal=10**4)
@@ -147,8 +147,8 @@ def test_a_serial_run_counts_every_pair_once(rows, groups, window, chunk):
     assert counted.tolist() == np.bincount(newer, minlength=rows).tolist()
 
 
-def two_sided(rows, span_s, seed=0, groups=8, sites=4):
-    stream = Stream.of(rows, groups, sites, span_s, seed, neither=0.0, chunk=10**6)
+def two_sided(rows, span_s, seed=0, groups=8, workers=4):
+    stream = Stream.of(rows, groups, workers, span_s, seed, neither=0.0, chunk=10**6)
     return replace(stream, times=np.sort(np.random.default_rng(seed).integers(0, int(span_s * TICKS_A_SECOND), rows)))
 
 
@@ -161,7 +161,7 @@ def test_a_match_costs_what_is_said():
     matches = len(stream.pairs(50_000))
     busy = [sum(((1 - one.idle) * (one.end_s - one.start_s)).sum() for one in run.intervals) for run in runs]
     assert runs[0].answers == runs[1].answers == matches > 100
-    # Making a row is paid where its site is busy, which is half a microsecond for some.
+    # Making a row is paid where its worker is busy, which is half a microsecond for some.
     assert busy[1] - busy[0] == pytest.approx(matches * 1e-4, abs=400 * 5e-7)
 
 
@@ -198,7 +198,7 @@ def test_rows_that_nothing_matches_any_more_are_forgotten():
 
 
 def shed_at_random(part, stream, window=50_000):
-    """Rows are shed with the same probability whatever a site holds, each by its own draw."""
+    """Rows are shed with the same probability whatever a worker holds, each by its own draw."""
     factor = ShedFactor(1e-9, part, lambda beyond: np.zeros_like(beyond))
     of = replace(PLAIN, join=Join(window), overload=Overload(factor, 10**6, 100.0), seed=5)
     return simulate(of, stream.rows(), journal=10**5)
@@ -240,23 +240,23 @@ def test_a_join_with_policies_that_scale_loses_no_answer():
 def test_what_cannot_be_joined_is_refused():
     of, stream = replace(PLAIN, join=Join(10)), two_sided(10, 1.0)
     for wrong, said in (
-        (lambda: Join(-1), "-1 apart"),
+        (lambda: Join(-1), "at least 0"),
         (lambda: Join(1, -1.0), "-1 s"),
         (lambda: replace(of, window=3), "own window"),
         (lambda: replace(of, router=Router.RIVER), "own window"),
-        (lambda: simulate(of, Drawn(), 1.0), "drawn tuples do not"),
-        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor copied"),
+        (lambda: simulate(of, Drawn(), 1.0), "a random source has none"),
+        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor replicated"),
         (
             lambda: simulate(of, stream.rows(), actors=Actors(faults=FaultSchedule((Crash(0, 0.1, 1.0),)))),
-            "neither spilled nor copied",
+            "neither spilled nor replicated",
         ),
-        (lambda: TandemSettings(of, PLAIN), "do not join"),
+        (lambda: TandemSettings(of, PLAIN), "do not support joins"),
     ):
         with pytest.raises(UsageError, match=said):
             wrong()
     for changes, said in (
-        ({"sides": None}, "without sides or times"),
-        ({"sides": np.full(10, 2)}, "side 2"),
+        ({"sides": None}, "a side and a time for every row"),
+        ({"sides": np.full(10, 2)}, "got 2"),
         ({"times": stream.times[::-1]}, "sort by time"),
         ({"numbers": np.arange(10)}, "rank"),
     ):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapt.core.errors import UsageError
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
-from adapt.core.stage.conditions.names import SheddingForm
+from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds, through
 from adapt.core.stage.engine.running_stage import Stage
@@ -19,7 +19,7 @@ from adapt.core.stage.simulate import simulate
 from tests.core.stage.stages import stages
 
 shares = st.floats(0.01, 0.99)
-forms = st.sampled_from([*SheddingForm, through([(0, 0), (0.3, 0.9), (1, 1)]), np.sqrt])
+forms = st.sampled_from([*DropCurve, through([(0, 0), (0.3, 0.9), (1, 1)]), np.sqrt])
 
 
 @pytest.mark.parametrize(("tau", "shed"), [(0.0, 0.0), (0.79, 0.0), (0.8, 0.1), (0.9, 0.55), (1.0, 1.0), (1.7, 1.0)])
@@ -28,7 +28,7 @@ def test_it_jumps_to_b_at_tau2_and_rises_straight_to_1(tau: float, shed: float) 
 
 
 def test_the_quadratic_form_and_a_users_function() -> None:
-    assert ShedFactor(0.8, 0.2, SheddingForm.QUADRATIC).part(np.array([0.9])) == pytest.approx([0.4])
+    assert ShedFactor(0.8, 0.2, DropCurve.QUADRATIC).part(np.array([0.9])) == pytest.approx([0.4])
     assert ShedFactor(0.5, 0.0, np.sqrt).part(np.array([0.5, 0.625])) == pytest.approx([0.0, 0.5])
     assert ShedFactor(0.5, 0.0, through([(0, 0), (0.5, 0.1), (1, 1)])).part(np.array([0.875])) == pytest.approx([0.55])
 
@@ -47,12 +47,12 @@ def test_any_shed_factor_is_a_part_and_keeps_all_below_tau2(tau2, least, form, c
 @pytest.mark.parametrize(
     ("taus", "named"),
     [
-        ((0.0, 0.4, 0.8, 0.9), "tau0 is 0, not above 0"),
-        ((0.5, 0.4, 0.8, 0.9), "tau1 is 0.4, not above tau0, which is 0.5"),
-        ((0.1, 0.8, 0.8, 0.9), "tau2 is 0.8, not above tau1, which is 0.8"),
-        ((0.1, 0.4, 0.95, 0.9), "tau3 is 0.9, not above tau2, which is 0.95"),
-        ((0.1, 0.4, 0.8, 1.1), "tau3 is 1.1, above 1"),
-        ((float("nan"), 0.4, 0.8, 0.9), "tau0 is nan"),
+        ((0.0, 0.4, 0.8, 0.9), "tau0 must be above 0"),
+        ((0.5, 0.4, 0.8, 0.9), "tau1 must be above tau0, 0.5"),
+        ((0.1, 0.8, 0.8, 0.9), "tau2 must be above tau1, 0.8"),
+        ((0.1, 0.4, 0.95, 0.9), "tau3 must be above tau2, 0.95"),
+        ((0.1, 0.4, 0.8, 1.1), "tau3 must be at most 1"),
+        ((float("nan"), 0.4, 0.8, 0.9), "tau0 must be above 0"),
     ],
 )
 def test_thresholds_out_of_order_are_refused_by_name(taus, named: str) -> None:
@@ -69,16 +69,16 @@ def test_numbers_out_of_range_are_refused() -> None:
     ):
         with pytest.raises(UsageError):
             wrong()
-    with pytest.raises(UsageError, match="go to the right"):
+    with pytest.raises(UsageError, match="ascending"):
         through([(0.5, 0), (0.5, 1)])
-    with pytest.raises(UsageError, match="1 or more"):
+    with pytest.raises(UsageError, match="at least 1"):
         Overload(ShedFactor(), 0, 1.0)
     with pytest.raises(UsageError, match="above 0"):
         Overload(ShedFactor(), 10, 0.0)
 
 
 def offered(rate_per_s, seconds):
-    """Rows at an even rate, in turn to two sites."""
+    """Rows at an even rate, in turn to two workers."""
     due_s = np.arange(int(rate_per_s * seconds)) / rate_per_s
     groups = np.arange(len(due_s), dtype=np.int32) % 2
     return Rows(lambda: iter([Chunk(groups, groups, due_s, None)]))
@@ -114,7 +114,7 @@ def test_without_overload_nothing_is_shed_and_with_ample_capacity_nothing_change
 
 
 def test_with_standby_it_is_refused() -> None:
-    with pytest.raises(UsageError, match="shed factor or standby"):
+    with pytest.raises(UsageError, match="omit shedding or standby"):
         simulate(shedding(ShedFactor(), 10, 0.1), offered(100, 0.1), actors=Actors(standby=True))
 
 
@@ -124,14 +124,14 @@ def test_every_tuple_is_somewhere_and_no_worker_holds_more_than_it_can(of, capac
     of = replace(of, overload=Overload(ShedFactor(tau2), capacity, window_s))
     due_s = np.arange(300) / rate
     groups = np.arange(300, dtype=np.int32) % len(of.partition_of)
-    producers = np.arange(300, dtype=np.int32) % of.sites
+    producers = np.arange(300, dtype=np.int32) % of.workers
     stage = Stage(of, Rows(lambda: iter([Chunk(groups, producers, due_s, None)])), journal=300)
     stage.run(1.0)
     census = stage.census()
     assert census.whole
-    taken = {site: deque() for site in range(of.sites)}
+    taken = {worker: deque() for worker in range(of.workers)}
     for entry in stage.arrays["entry"][: census.processed]:
-        held = taken[int(entry["site"])]
+        held = taken[int(entry["worker"])]
         held.append(float(entry["at"]))
         # Tuples are held from when they are taken, which is one service time before.
         while held and held[0] <= entry["at"] - window_s:

@@ -87,7 +87,7 @@ class History:
         chance = np.random.default_rng(self.seed)
         due = np.sort(chance.choice([0.0, 0.7], self.rows) * SPAN_S + chance.exponential(SPAN_S / 5, self.rows))
         groups = (chance.random(self.rows) ** 3 * len(self.of.partition_of)).astype(np.int32)
-        producers, cost = chance.integers(0, self.of.sites, self.rows), chance.uniform(1e-6, 1e-4, self.rows)
+        producers, cost = chance.integers(0, self.of.workers, self.rows), chance.uniform(1e-6, 1e-4, self.rows)
 
         def chunks():
             for first in range(0, self.rows, 97):
@@ -98,12 +98,12 @@ class History:
 
     def scaling(self):
         chance, partitions = np.random.default_rng(self.seed), self.of.partitions
-        scaler = AnyScaler(self.least, self.of.sites, chance)
+        scaler = AnyScaler(self.least, self.of.workers, chance)
         if self.policy != "any":
             capacity = self.of.overload.capacity_tuples if self.of.overload else None
             policy = policy_of(ScalingPolicy(self.policy), Chosen(signal=Signal.OFFERED, capacity_tuples=capacity))
             rebuild = Rebuild(every_s=0.015, limit=1.2, rest_s=5e-3)
-            scaler = ElasticController(policy, self.least, self.of.sites, Patience(4e-3, 6e-3), rebuild)
+            scaler = ElasticController(policy, self.least, self.of.workers, Patience(4e-3, 6e-3), rebuild)
         placement = AnyPlacement(partitions, chance)
         if self.placing == "range":
             placement = RangePlacement(partitions)
@@ -121,7 +121,7 @@ def histories(draw):
     return History(
         of,
         draw(st.integers(0, 300)),
-        draw(st.integers(1, of.sites)),
+        draw(st.integers(1, of.workers)),
         draw(st.sampled_from(["any", "any", *ScalingPolicy])),
         draw(st.sampled_from(["any", "any", "any", "range", "uniform", "hybrid"])),
         Migration(draw(st.sampled_from(Migrating)), draw(st.integers(1, 5))),
@@ -154,7 +154,7 @@ def test_invariants(history):
         census = stage.census()
         assert census.whole, census
         assert stage.arrived() >= census.generated
-        assert history.least <= elasticity.workers <= of.sites
+        assert history.least <= elasticity.workers <= of.workers
         if not elasticity.steps or elasticity.steps[-1].done_s is not None:
             assert partition["owner"].max() < elasticity.workers
             assert stage.arrays["producer"]["host"].max() < elasticity.workers
@@ -173,7 +173,7 @@ def test_invariants(history):
                 break
             assert entry["at"] >= restarted_s
             owner = receiver
-        assert entry["site"] == owner
+        assert entry["worker"] == owner
     assert [step.before for step in elasticity.steps[1:]] == [step.after for step in elasticity.steps[:-1]]
     sizes = [size for _, size in elasticity.sizes]
     assert all(before != after for before, after in pairwise(sizes))
@@ -184,14 +184,14 @@ def test_invariants(history):
 W, WINDOW_S = 1000, 0.5
 
 
-def at_rate(rates, seconds_each=1.0, groups=32, sites=8):
+def at_rate(rates, seconds_each=1.0, groups=32, workers=8):
     """Rows of all groups in turn, at one rate after the other."""
     starts = np.arange(len(rates)) * seconds_each
     due = np.concatenate(
         [at + np.arange(int(rate * seconds_each)) / rate for at, rate in zip(starts, rates, strict=True)]
     )
     numbers = np.arange(len(due))
-    return Rows(lambda: iter([Chunk((numbers * 7) % groups, numbers % sites, due)]))
+    return Rows(lambda: iter([Chunk((numbers * 7) % groups, numbers % workers, due)]))
 
 
 def elastic(controller, of=None, partitions=32, **changes):
@@ -257,7 +257,7 @@ def test_workers_come_with_the_load_and_go_with_it_and_stay_while_it_does():
     assert run.workers[-1][1] == 2
     assert run.census.whole
     assert run.census.processed + run.census.shed == 4 * 7800
-    busy = [np.flatnonzero(one.by_site).max() + 1 for one in run.intervals if one.processed]
+    busy = [np.flatnonzero(one.by_worker).max() + 1 for one in run.intervals if one.processed]
     assert min(busy) == 2
     assert max(busy) == 8
 
@@ -269,10 +269,10 @@ def test_what_is_held_of_a_partition_goes_with_it():
         one.stage.run(one.stage.now_s + 0.01)
     owners, rings = one.stage.arrays["partition"]["owner"], one.stage.arrays["held"].reshape(8, W)
     assert one.elasticity.workers > 2
-    for site, record in enumerate(one.stage.arrays["site"]):
+    for worker, record in enumerate(one.stage.arrays["worker"]):
         places = (record["held_first"] + np.arange(record["held"])) % W
-        assert (owners[rings[site]["partition"][places]] == site).all()
-        assert (np.diff(rings[site]["since"][places]) >= 0).all()
+        assert (owners[rings[worker]["partition"][places]] == worker).all()
+        assert (np.diff(rings[worker]["since"][places]) >= 0).all()
 
 
 def test_a_plan_built_anew_evens_out_what_has_become_uneven():
@@ -286,7 +286,7 @@ def test_a_plan_built_anew_evens_out_what_has_become_uneven():
         controller = ElasticController(policy_of(ScalingPolicy.FIXED), 4, 4, Patience(), rebuild)
         run = simulate(of, rows, actors=Actors(scaling=elastic(controller, of)[1]), interval_s=0.5)
         assert run.workers == [(0.0, 4)]
-        last = run.intervals[-2].by_site
+        last = run.intervals[-2].by_worker
         imbalances.append(last.max() / last.mean())
         assert bool(run.steps) == (rebuild != Rebuild())
         assert all(step.before == step.after == 4 for step in run.steps)
@@ -327,7 +327,7 @@ def test_what_cannot_be_scaled_is_refused():
     for wrong in (
         lambda: simulate(of, Drawn(), 1.0, Actors(scaling=scaling)),
         lambda: simulate(of, rows, actors=Actors(scaling=scaling, standby=True)),
-        lambda: simulate(replace(of, sites=9), rows, actors=Actors(scaling=scaling)),
+        lambda: simulate(replace(of, workers=9), rows, actors=Actors(scaling=scaling)),
         lambda: replace(scaling, period_s=0.0),
         lambda: replace(scaling, start_s=-1.0),
         lambda: Migration(batch=0),

@@ -21,9 +21,11 @@ from tests.core.stage.stages import drawn, stages, stream
 BY_CONTENT = (Router.EXCHANGE, Router.FLUX)
 
 
-def small(sites=2, partitions_a_site=2, **changes):
-    partitions = sites * partitions_a_site
-    return StageSettings(sites, even_owners(sites, partitions_a_site), even_groups(partitions, partitions), **changes)
+def small(workers=2, partitions_per_worker=2, **changes):
+    partitions = workers * partitions_per_worker
+    return StageSettings(
+        workers, even_owners(workers, partitions_per_worker), even_groups(partitions, partitions), **changes
+    )
 
 
 def in_order(journal):
@@ -73,12 +75,12 @@ def test_a_stream_is_processed_to_its_end_however_it_is_cut(of, rows, chunk, see
 
 @given(st.integers(2, 4), st.integers(1, 40), st.integers(12, 20), st.integers(0, 2**20), st.floats(1e-3, 0.05))
 @settings(max_examples=50)
-def test_every_time_is_that_of_the_literal_stage(sites, buffer, credits, seed, span_s):
-    """One partition a site, so that the next tuple for a site is the same whatever the cyclic order."""
-    of = small(sites, 1, buffer_tuples=buffer, network=Network(connection_tuples=credits))
+def test_every_time_is_that_of_the_literal_stage(workers, buffer, credits, seed, span_s):
+    """One partition a worker, so that the next tuple for a worker is the same whatever the cyclic order."""
+    of = small(workers, 1, buffer_tuples=buffer, network=Network(connection_tuples=credits))
     source = stream(of, 600, span_s, seed)
     chunk = next(source.chunks())
-    rows = [deque() for _ in range(sites)]
+    rows = [deque() for _ in range(workers)]
     for number, fields in enumerate(zip(chunk.groups, chunk.producers, chunk.due_s, chunk.cost_s, strict=True)):
         group, producer, due, cost = (field.item() for field in fields)
         rows[producer].append(Item(producer, number, group, due, cost))
@@ -90,11 +92,11 @@ def test_every_time_is_that_of_the_literal_stage(sites, buffer, credits, seed, s
 
     class Owners:
         partition = staticmethod(lambda group: group)
-        site = staticmethod(lambda partition: partition)
+        worker = staticmethod(lambda partition: partition)
 
-    literal = LiteralStage(sites, Owners, pull, buffer, credits).run(np.inf)
+    literal = LiteralStage(workers, Owners, pull, buffer, credits).run(np.inf)
     journal = simulate(of, source, interval_s=0.05, journal=10**3).journal
-    ours = sorted(zip(journal["at"], journal["site"], journal["producer"], journal["number"], strict=True))
+    ours = sorted(zip(journal["at"], journal["worker"], journal["producer"], journal["number"], strict=True))
     assert [one[1:] for one in ours] == [one[1:] for one in sorted(literal.processed)]
     assert np.allclose([one[0] for one in ours], [one[0] for one in sorted(literal.processed)], rtol=0, atol=1e-12)
 
@@ -144,7 +146,7 @@ def test_a_lone_tuple_takes_its_latency_and_its_cost():
     row = Chunk(np.array([3]), np.array([0]), np.array([0.5]), np.array([2e-3]))
     run = simulate(small(costs=Costs(produce_s=0)), Rows(lambda: iter([row])), journal=1)
     assert run.journal["at"][0] == pytest.approx(0.5 + 70e-6 + 2e-3, abs=1e-12)
-    assert run.journal["site"][0] == 1
+    assert run.journal["worker"][0] == 1
     (interval,) = run.intervals
     assert interval.operator.mean_s == pytest.approx(2e-3)
     assert interval.total.mean_s == pytest.approx(2.07e-3)
@@ -153,7 +155,7 @@ def test_a_lone_tuple_takes_its_latency_and_its_cost():
 
 
 def test_what_cannot_keep_up_queues_at_the_source_and_is_reported():
-    """100 tuples of 10 ms each for one site, all due in the first 10 ms: 1 of them is done in 15 ms."""
+    """100 tuples of 10 ms each for one worker, all due in the first 10 ms: 1 of them is done in 15 ms."""
     rows = 100
     chunk = Chunk(np.zeros(rows, int), np.zeros(rows, int), np.linspace(0, 0.01, rows), np.full(rows, 0.01))
     of = small(buffer_tuples=10, network=Network(connection_tuples=12), costs=Costs(produce_s=0))
@@ -178,13 +180,13 @@ def test_what_cannot_keep_up_queues_at_the_source_and_is_reported():
         assert run.finished_s == pytest.approx(1.0, abs=1e-3)
 
 
-def test_river_keeps_all_sites_busy_whatever_the_keys():
+def test_river_keeps_all_workers_busy_whatever_the_keys():
     of = small(4, 8, router=Router.RIVER)
     shares = np.array([1.0] + [0.0] * 31)
     run = simulate(of, Drawn(shares), 0.5)
     assert run.throughput == pytest.approx(4 / 45.5e-6, rel=0.01)
     by_content = simulate(replace(of, router=Router.FLUX), Drawn(shares), 0.5)
-    assert by_content.throughput == pytest.approx(1 / 45.125e-6, rel=0.01)  # its site makes a quarter of the tuples
+    assert by_content.throughput == pytest.approx(1 / 45.125e-6, rel=0.01)  # its worker makes a quarter of the tuples
 
 
 def test_drawn_groups_follow_their_shares():
@@ -205,12 +207,12 @@ def test_cells_of_the_alias_table_add_up_to_the_shares(shares):
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [
-        ({"sites": 1}, UsageError, "2 or more"),
-        ({"buffer_tuples": 0}, UsageError, "1 or more"),
+        ({"workers": 1}, UsageError, "2 to 4,096 workers"),
+        ({"buffer_tuples": 0}, UsageError, "at least 1"),
         ({"window": -1}, UsageError, "window"),
-        ({"owners": np.array([0, 9], np.int32)}, BadInput, "as many sites as the plan has channels"),
-        ({"partition_of": np.array([7], np.int32)}, BadInput, "partitions run from 0"),
-        ({"state_tuples": np.array([1])}, BadInput, "one for each"),
+        ({"owners": np.array([0, 9], np.int32)}, BadInput, "as many workers as the plan has channels"),
+        ({"partition_of": np.array([7], np.int32)}, BadInput, "partitions of groups must be from 0"),
+        ({"state_tuples": np.array([1])}, BadInput, "one per partition"),
     ],
 )
 def test_what_is_no_stage_is_refused(changes, error, told):
@@ -221,10 +223,10 @@ def test_what_is_no_stage_is_refused(changes, error, told):
 @pytest.mark.parametrize(
     ("disturbances", "told"),
     [
-        ([ExternalLoad(2, 0, 1)], "sites run from 0 to 1"),
+        ([ExternalLoad(2, 0, 1)], "from 0 to 1"),
         ([ExternalLoad(0, 2, 1)], "end after"),
         ([ExternalLoad(0, 0, 2), SlowDown(0, 1, 3, 0.5)], "overlap"),
-        ([SlowDown(0, 0, np.inf, 0)], "only until"),
+        ([SlowDown(0, 0, np.inf, 0)], "above 0, or 0 with an end"),
         ([ExternalLoad(0, 0, 1, burst_s=0)], "burst"),
     ],
 )
@@ -243,7 +245,7 @@ def test_a_connection_smaller_than_a_packet_is_refused():
     [
         (Chunk(np.array([4]), np.array([0])), "group"),
         (Chunk(np.array([0]), np.array([2])), "producer"),
-        (Chunk(np.array([0, 1]), np.array([0])), "without"),
+        (Chunk(np.array([0, 1]), np.array([0])), "or none"),
         (Chunk(np.array([0, 1]), np.array([0, 1]), np.array([1.0, 0.5])), "sort by time"),
         (Chunk(np.array([0]), np.array([0]), None, np.array([-1.0])), "cost"),
     ],
@@ -267,7 +269,7 @@ def test_shares_that_cannot_be_are_refused(shares):
 def test_a_stream_that_ends_before_the_duration_ends_the_run():
     of = small()
     told = []
-    run = simulate(of, stream(of, 40, 0.01, 1, 10, True), 5.0, interval_s=0.01, told=told.append)
+    run = simulate(of, stream(of, 40, 0.01, 1, 10, True), 5.0, interval_s=0.01, on_interval=told.append)
     assert run.census.processed == 40
     assert run.intervals[-1].end_s < 0.1
     assert told == run.intervals

@@ -26,12 +26,12 @@ few = settings(max_examples=settings().max_examples * 3 // 10)
 
 @st.composite
 def tandems(draw):
-    """Two small stages over the same sites, with partitions, groups, buffers and costs of their own."""
+    """Two small stages over the same workers, with partitions, groups, buffers and costs of their own."""
     first, other = draw(stages(BY_CONTENT)), draw(stages(BY_CONTENT))
     second = replace(
         other,
-        sites=first.sites,
-        owners=other.owners % first.sites,
+        workers=first.workers,
+        owners=other.owners % first.workers,
         network=first.network,
         disturbances=first.disturbances,
     )
@@ -44,13 +44,13 @@ def controllers(seed, joint):
 
 
 def made_at(journal, of):
-    """What each site hands to its producer of the second stage, in order: value and group."""
+    """What each worker hands to its producer of the second stage, in order: value and group."""
     made = defaultdict(list)
     for entry in journal:
         groups = made_of(
             int(entry["number"]), int(entry["producer"]), of.between.selectivity, len(of.second.partition_of)
         )
-        made[int(entry["site"])] += [(int(entry["answer"]), group) for group in groups]
+        made[int(entry["worker"])] += [(int(entry["answer"]), group) for group in groups]
     return made
 
 
@@ -67,11 +67,11 @@ def test_nothing_is_lost_doubled_or_reordered_in_or_between_the_stages(of, zipf,
     assert second.journal["answer"].tolist() == serial_answers(second.journal, of.second.window)
     made = made_at(first.journal, of)
     assert sum(map(len, made.values())) == second.census.generated + run.in_between
-    for site in range(of.first.sites):
-        own = second.journal[second.journal["producer"] == site]
+    for worker in range(of.first.workers):
+        own = second.journal[second.journal["producer"] == worker]
         for partition in range(of.second.partitions):
             flow = own[own["partition"] == partition]
-            due = [one for one in made[site] if of.second.partition_of[one[1]] == partition]
+            due = [one for one in made[worker] if of.second.partition_of[one[1]] == partition]
             assert list(zip(flow["number"].tolist(), flow["group"].tolist(), strict=True)) == due[: len(flow)]
 
 
@@ -81,14 +81,14 @@ def test_a_stream_gives_what_a_serial_run_of_both_stages_gives(of, rows, seed, j
     """All rows of a group come from one producer, and the second stage sums all that a group ever had."""
     of = replace(of, second=replace(of.second, window=1000))
     whole = next(stream(of.first, rows, 0.02, seed).chunks(), Chunk(*np.zeros((2, 0), int)))
-    rows_of = Chunk(whole.groups, whole.groups % of.first.sites, whole.due_s, whole.cost_s)
+    rows_of = Chunk(whole.groups, whole.groups % of.first.workers, whole.due_s, whole.cost_s)
     run = simulate_tandem(
         of, Rows(lambda: iter([rows_of])), None, **controllers(seed, joint), interval_s=0.02, journal=10**4
     )
     past, sums = defaultdict(lambda: deque(maxlen=of.first.window)), Counter()
     for number, group in enumerate(whole.groups.tolist()):
         past[group].append(number)
-        groups = made_of(number, group % of.first.sites, of.between.selectivity, len(of.second.partition_of))
+        groups = made_of(number, group % of.first.workers, of.between.selectivity, len(of.second.partition_of))
         for made in groups:
             sums[made] += sum(past[group])
     found = {int(entry["group"]): int(entry["answer"]) for entry in run.second.journal}
@@ -133,23 +133,23 @@ def test_the_same_seed_gives_the_same_run(of, seed, joint):
     st.sampled_from([0.0, 0.5, 1.0, 1.7, 4.0]),
 )
 @few
-def test_every_time_is_that_of_the_literal_stages(sites, buffers, credits, seed, span_s, selectivity):
+def test_every_time_is_that_of_the_literal_stages(workers, buffers, credits, seed, span_s, selectivity):
     network = Network(connection_tuples=credits)
-    one, two = (small(sites, 1, buffer_tuples=buffer, network=network, seed=seed) for buffer in buffers)
+    one, two = (small(workers, 1, buffer_tuples=buffer, network=network, seed=seed) for buffer in buffers)
     of = TandemSettings(one, two, Made(selectivity))
     source = stream(one, 300, span_s, seed)
-    rows = [deque() for _ in range(sites)]
+    rows = [deque() for _ in range(workers)]
     chunk = next(source.chunks())
     for number, fields in enumerate(zip(chunk.groups, chunk.producers, chunk.due_s, chunk.cost_s, strict=True)):
         group, producer, due, cost = (field.item() for field in fields)
         rows[producer].append((due, Item(producer, number, group, cost)))
     drawn_costs = Tandem(of, source).second.arrays["service"]["seconds"]
-    costs = [iter(drawn_costs[site * (len(drawn_costs) // sites) :].tolist()) for site in range(sites)]
-    literal = LiteralTandem(sites, rows, costs, selectivity, buffers, credits, 70e-6, 0.5e-6).run()
+    costs = [iter(drawn_costs[worker * (len(drawn_costs) // workers) :].tolist()) for worker in range(workers)]
+    literal = LiteralTandem(workers, rows, costs, selectivity, buffers, credits, 70e-6, 0.5e-6).run()
     run = simulate_tandem(of, source, interval_s=0.05, journal=10**4)
     for stage, theirs in zip((run.first, run.second), literal.processed, strict=True):
         journal = stage.journal
-        ours = sorted(zip(journal["at"], journal["site"], journal["producer"], journal["number"], strict=True))
+        ours = sorted(zip(journal["at"], journal["worker"], journal["producer"], journal["number"], strict=True))
         assert [one[1:] for one in ours] == [one[1:] for one in sorted(theirs)]
         assert np.allclose([one[0] for one in ours], [one[0] for one in sorted(theirs)], rtol=0, atol=1e-12)
 
@@ -223,10 +223,10 @@ def test_a_joint_controller_sees_the_cpus_and_the_partitions_of_both_by_what_the
 @pytest.mark.parametrize(
     ("second", "error", "told"),
     [
-        (small(3), UsageError, "2 and 3 sites"),
+        (small(3), UsageError, "got 2 and 3"),
         (small(disturbances=(ExternalLoad(0, 0, 1),)), BadInput, "disturbances"),
         (small(network=Network(latency_s=1.0)), BadInput, "network"),
-        (small(router=Router.RIVER), UsageError, "River"),
+        (small(router=Router.RIVER), UsageError, "routing by content"),
     ],
 )
 def test_stages_that_cannot_follow_each_other_are_refused(second, error, told):
@@ -239,7 +239,7 @@ def test_stages_that_cannot_follow_each_other_are_refused(second, error, told):
     [
         ({}, "duration"),
         ({"duration_s": 0.0}, "above 0"),
-        ({"duration_s": 1.0, "first": AnyMoves(0), "joint": AnyMoves(0)}, "two controllers"),
+        ({"duration_s": 1.0, "first": AnyMoves(0), "joint": AnyMoves(0)}, "a joint controller, or one per stage"),
     ],
 )
 def test_a_run_of_two_stages_that_cannot_be_is_refused(arguments, told):

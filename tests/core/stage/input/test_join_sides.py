@@ -58,10 +58,10 @@ def test_rows_are_read_with_side_and_time():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        (["a", "b", "c"], "'venue' has the values 'a', 'b', 'c'; a join has two sides"),
+        (["a", "b", "c"], "a join needs a column with two values; 'venue' has 'a', 'b', 'c'"),
         (list("abcdefgh"), "'a', 'b', 'c', 'd', 'e' and more"),
         (["a", "a"], "'venue' is 'a' in all rows"),
-        ([1, 2, 3], "the values 1, 2, 3;"),
+        ([1, 2, 3], "has 1, 2, 3"),
         (["a", None, "b"], "1 rows after row 0 have no 'venue'"),
     ],
 )

@@ -31,9 +31,9 @@ def joined(parts, name):
 
 @pytest.mark.parametrize("size", [1, 2, 10])
 def test_rows_arrive_by_their_times_at_a_speed_up_however_they_are_cut(size):
-    parts = chunks(size, speedup=2.0, cost_unit_s=1e-3, by_stream=True)
+    parts = chunks(size, speedup=2.0, by_cost=True, by_stream=True)
     assert joined(parts, "due_s") == [0.0, 0.0, 1.0, 1.5, 4.0]
-    assert joined(parts, "cost_s") == [1e-3, 0.0, 3e-3, 4e-3, 5e-3]
+    assert joined(parts, "cost_s") == [cost * 1e-6 for cost in (1.0, 0.0, 3.0, 4.0, 5.0)]
     assert joined(parts, "groups") == PARTITIONS.partitions_of(ROWS["key"].combine_chunks()).tolist()
     producers = joined(parts, "producers")
     assert producers[0] == producers[2] == producers[3]
@@ -58,7 +58,7 @@ def test_producers_are_spread_evenly():
 
 def test_a_row_without_time_is_refused():
     rows = ROWS.set_column(0, "ts", pa.array([1, None, 3, 4, 5], pa.timestamp("us", "UTC")))
-    with pytest.raises(BadInput, match="has no time"):
+    with pytest.raises(BadInput, match="has no timestamp"):
         chunks(10, rows)
 
 
@@ -72,12 +72,12 @@ def test_sizes_are_added_up_by_partition():
 
 
 def test_the_demand_is_the_same_however_rows_are_cut():
-    whole, cut = (Demand.from_chunks(chunks(size, cost_unit_s=0.1), STAGE) for size in (10, 1))
+    whole, cut = (Demand.from_chunks(chunks(size, by_cost=True), STAGE) for size in (10, 1))
     assert whole.rows.tolist() == cut.rows.tolist()
     assert whole.cost_s.tolist() == cut.cost_s.tolist()
     assert whole.unused_s == cut.unused_s
     assert (whole.all_rows, whole.last_s) == (5, 8.0)
-    assert whole.cost_s.sum() == pytest.approx(1.3)
+    assert whole.cost_s.sum() == pytest.approx(13e-6)
     assert Demand.from_chunks(chunks(10, speedup=None), STAGE).cost_s is None
 
 
@@ -85,12 +85,12 @@ def test_the_demand_is_the_same_however_rows_are_cut():
     ("rows", "told"),
     [
         (ROWS.slice(0, 0), "no rows"),
-        (ROWS.take([2, 0]), "before the one above it"),
-        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "costs less than 0 s"),
-        (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or without end"),
+        (ROWS.take([2, 0]), "before its predecessor"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "a cost is negative"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or infinite"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 10])
 def test_streams_that_cannot_be_are_refused(rows, told, size):
     with pytest.raises(BadInput, match=told):
-        Demand.from_chunks(chunks(size, rows, cost_unit_s=1.0), STAGE)
+        Demand.from_chunks(chunks(size, rows, by_cost=True), STAGE)

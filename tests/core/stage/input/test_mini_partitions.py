@@ -56,7 +56,7 @@ def test_without_a_plan_the_hash_decides():
     assert 90 < counts.min() <= counts.max() < 240
 
 
-@pytest.mark.parametrize(("sites", "a_site", "told"), [(4, 0, "1 or more"), (4096, 4096, "more than the 4,194,304")])
-def test_partitions_that_cannot_be_are_refused(sites, a_site, told):
+@pytest.mark.parametrize(("workers", "per_worker", "told"), [(4, 0, "at least 1"), (4096, 4096, "at most 4,194,304")])
+def test_partitions_that_cannot_be_are_refused(workers, per_worker, told):
     with pytest.raises(UsageError, match=told):
-        MiniPartitions(sites, a_site)
+        MiniPartitions(workers, per_worker)

@@ -18,10 +18,10 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.split_rows import SplitKeys
 
-A_SITE, MERGE_S = 3, 1.0
+PER_WORKER, MERGE_S = 3, 1.0
 
 
-def chunks(keys, times, cuts, split, sites, cost=None):
+def chunks(keys, times, cuts, split, workers, cost=None):
     """The tuples of a stream cut at some rows."""
     columns = {"ts": pa.array((np.asarray(times) * 1e6).astype(np.int64)), "key": pa.array(keys)}
     if cost is not None:
@@ -29,7 +29,7 @@ def chunks(keys, times, cuts, split, sites, cost=None):
     batch = pa.record_batch(columns)
     edges = [0, *sorted(cuts), len(keys)]
     batches = [batch.slice(first, end - first) for first, end in pairwise(edges)]
-    reading = Reading(MiniPartitions(sites, A_SITE), 1.0, None if cost is None else 1e-6, split=split)
+    reading = Reading(MiniPartitions(workers, PER_WORKER), 1.0, cost is not None, split=split)
     return list(reading.rows(lambda: iter(batches)).chunks())
 
 
@@ -37,19 +37,19 @@ def joined(parts, name):
     return np.concatenate([getattr(part, name) for part in parts])
 
 
-def plainly(keys, times, producers, split, sites):
-    """Row by row: the site of each, and what merges each period, as (time, site that sends, site that merges)."""
-    sent = np.zeros((sites, sites))
+def plainly(keys, times, producers, split, workers):
+    """Row by row: the worker of each, and what merges each period, as (time, worker that sends, worker that merges)."""
+    sent = np.zeros((workers, workers))
     parts, rows, period = defaultdict(set), [], 0
     since = times[0]
     for key, time, producer in zip(keys, times, producers, strict=True):
         now = int((time - since) // MERGE_S)
         if now != period:
-            rows += merged(parts, period, sites)
+            rows += merged(parts, period, workers)
             parts, period = defaultdict(set), now
         is_heavy = key in split.heavy.to_pylist()
-        many = {Splitting.PKG: 2, Splitting.W_CHOICES: sites if is_heavy else 2}[split.splitting]
-        allowed = choices_of(pa.array([key]), np.array([many]), np.array([many == sites and is_heavy]), sites)
+        many = {Splitting.PKG: 2, Splitting.W_CHOICES: workers if is_heavy else 2}[split.splitting]
+        allowed = choices_of(pa.array([key]), np.array([many]), np.array([many == workers and is_heavy]), workers)
         best = min(allowed.channels.tolist(), key=sent[producer].tolist().__getitem__)  # the first of equals
         sent[producer, best] += 1
         parts[key].add(best)
@@ -57,16 +57,16 @@ def plainly(keys, times, producers, split, sites):
     return rows
 
 
-def rounded(rows, a_site):
-    return sorted((round(1e6 * float(due)), int(sender), int(group) // a_site) for due, sender, group in rows)
+def rounded(rows, per_worker):
+    return sorted((round(1e6 * float(due)), int(sender), int(group) // per_worker) for due, sender, group in rows)
 
 
-def merged(parts, period, sites):
+def merged(parts, period, workers):
     told = []
     for key, at in parts.items():
-        home = int(HASHES[HashName.MURMUR3].modulo(pa.array([key]), sites)[0])
-        first, *others = sorted(at, key=lambda site: (site - home) % sites)
-        told += [((period + 1) * MERGE_S, site, first) for site in others]
+        home = int(HASHES[HashName.MURMUR3].modulo(pa.array([key]), workers)[0])
+        first, *others = sorted(at, key=lambda worker: (worker - home) % workers)
+        told += [((period + 1) * MERGE_S, worker, first) for worker in others]
     return told
 
 
@@ -77,15 +77,15 @@ def merged(parts, period, sites):
     st.integers(2, 5),
     st.sets(st.integers(0, 30), max_size=3),
 )
-def test_rows_are_dealt_and_merged_as_the_plain_loop_does_it(steps, splitting, sites, cuts):
+def test_rows_are_dealt_and_merged_as_the_plain_loop_does_it(steps, splitting, workers, cuts):
     keys = [key for key, _ in steps]
     times = np.cumsum([wait for _, wait in steps])
     split = SplitKeys(splitting, pa.array(["a", "b"]), MERGE_S)
-    whole = chunks(keys, times, [], None, sites)
-    found = chunks(keys, times, [cut for cut in cuts if cut < len(keys)], split, sites)
-    expected = plainly(keys, times, joined(whole, "producers"), split, sites)
+    whole = chunks(keys, times, [], None, workers)
+    found = chunks(keys, times, [cut for cut in cuts if cut < len(keys)], split, workers)
+    expected = plainly(keys, times, joined(whole, "producers"), split, workers)
     dealt = (joined(found, name) for name in ("due_s", "producers", "groups"))
-    assert rounded(zip(*dealt, strict=True), A_SITE) == rounded(expected, 1)
+    assert rounded(zip(*dealt, strict=True), PER_WORKER) == rounded(expected, 1)
     assert (np.diff(joined(found, "due_s")) >= 0).all()
 
 
@@ -109,5 +109,5 @@ def test_a_merge_tuple_costs_what_rows_do_on_average():
 
 @pytest.mark.parametrize("said", [{"merge_s": 0.0}, {"merge_s": 1.0, "choices": 1}])
 def test_what_cannot_be_is_refused(said):
-    with pytest.raises(UsageError, match="cannot"):
+    with pytest.raises(UsageError, match="got"):
         SplitKeys(Splitting.PKG, pa.array(["a"]), **said)

@@ -31,7 +31,7 @@ class AnyMoves:
     def plan(self, observed):
         self.owners.append(observed.owners)
         chosen = np.flatnonzero(self._chance.random(len(observed.owners)) < 0.4)
-        receivers = self._chance.integers(0, observed.sites, len(chosen))
+        receivers = self._chance.integers(0, observed.workers, len(chosen))
         return [
             Move(int(partition), int(observed.owners[partition]), int(receiver))
             for partition, receiver in zip(chosen, receivers, strict=True)
@@ -41,7 +41,7 @@ class AnyMoves:
 
 @given(stages(BY_CONTENT), st.integers(0, 2**20))
 def test_a_partition_is_processed_by_its_owner_alone(of, seed):
-    """From when it is restarted at one site until it is taken out there."""
+    """From when it is restarted at one worker until it is taken out there."""
     run = simulate(of, Drawn(), 0.04, Actors(AnyMoves(seed)), interval_s=0.04, journal=10**4)
     for entry in run.journal:
         owner = of.owners[entry["partition"]]
@@ -52,7 +52,7 @@ def test_a_partition_is_processed_by_its_owner_alone(of, seed):
                     break
                 assert entry["at"] >= moved.times_s.get("restarted", np.inf)
                 owner = moved.move.receiver
-        assert entry["site"] == owner
+        assert entry["worker"] == owner
 
 
 @given(stages(BY_CONTENT), st.integers(0, 2**20))
@@ -87,7 +87,7 @@ def test_every_round_is_carried_out_before_the_next(of, seed):
 
 
 def test_a_state_is_where_its_partition_is():
-    """Also while it is on the wire, where neither site has it."""
+    """Also while it is on the wire, where neither worker has it."""
     stage = Stage(small(window=3, state_tuples=10**5), Drawn())
     stage.run(0.01)
     before = stage.arrays["window"]["sum"][0], stage.arrays["partition"]["processed"][0]
@@ -120,9 +120,9 @@ def test_a_move_of_800_kb_takes_26_ms_to_send():
 @pytest.mark.parametrize(
     ("moves", "told"),
     [
-        ([], "no move"),
-        ([Move(0, 0, 1), Move(0, 0, 1)], "moves already"),
-        ([Move(0, 1, 0)], "belongs to site 0"),
+        ([], "at least one move"),
+        ([Move(0, 0, 1), Move(0, 0, 1)], "already moving"),
+        ([Move(0, 1, 0)], "its owner is worker 0"),
         ([Move(0, 0, 2)], "of 2"),
         ([Move(0, 0, 0)], "itself"),
     ],
@@ -133,5 +133,5 @@ def test_moves_that_cannot_be_are_refused(moves, told):
 
 
 def test_river_has_nothing_to_move():
-    with pytest.raises(UsageError, match="River"):
+    with pytest.raises(UsageError, match="router river"):
         simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, Actors(AnyMoves(0)))

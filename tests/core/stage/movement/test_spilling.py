@@ -35,8 +35,8 @@ def test_what_is_in_memory_fits_once_the_rest_is_written(data, of):
         stage.run(float(until))
         partitions = stage.arrays["partition"]
         in_memory = np.where(partitions["on_disk"] == 0, sizes, 0)
-        assert (np.bincount(partitions["owner"], in_memory, of.sites) <= spilling.limits + sizes.max()).all()
-        assert all(spilling.used(site) <= spilling.limits[site] for site in range(of.sites))
+        assert (np.bincount(partitions["owner"], in_memory, of.workers) <= spilling.limits + sizes.max()).all()
+        assert all(spilling.used(worker) <= spilling.limits[worker] for worker in range(of.workers))
         assert stage.arrays.world["on_disk"] == np.count_nonzero(partitions["on_disk"])
 
 
@@ -49,9 +49,9 @@ def test_writing_takes_a_seek_and_the_bandwidth():
     stage.run(0.1)
     assert spilling.written == 0
     stage.run(0.106)
-    assert spilling.written == 2  # one a site
+    assert spilling.written == 2  # one a worker
     assert stage.arrays["partition"]["on_disk"].tolist() == [1, 0, 1, 0]
-    assert [spilling.used(site) for site in range(2)] == [2_000_000] * 2
+    assert [spilling.used(worker) for worker in range(2)] == [2_000_000] * 2
 
 
 def test_all_that_fits_stays_in_memory():
@@ -73,10 +73,10 @@ def test_memory_that_comes_back_brings_all_partitions_back():
 @pytest.mark.parametrize(
     ("memory", "told"),
     [
-        (Memory(1e5), "a partition needs 800,000"),
-        (Memory(1e9, (MemoryChange(0, 1.0, 1e5),)), "give it more"),
-        (Memory(1e9, (MemoryChange(2, 1.0, 1e9),)), "sites run from 0 to 1"),
-        (Memory(1e9, (MemoryChange(0, -1.0, 1e9),)), "time from 0"),
+        (Memory(1e5), "the largest partition, 800,000 bytes"),
+        (Memory(1e9, (MemoryChange(0, 1.0, 1e5),)), "the largest partition"),
+        (Memory(1e9, (MemoryChange(2, 1.0, 1e9),)), "a worker from 0 to 1"),
+        (Memory(1e9, (MemoryChange(0, -1.0, 1e9),)), "a time of at least 0"),
     ],
 )
 def test_memory_that_cannot_be_is_refused(memory, told):

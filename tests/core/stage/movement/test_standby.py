@@ -35,16 +35,16 @@ CONTROLLERS = (
 
 
 def a_stage(chance):
-    """Three to six sites, some of which are slow, so that policies have something to do."""
-    sites = int(chance.integers(3, 7))
+    """Three to six workers, some of which are slow, so that policies have something to do."""
+    workers = int(chance.integers(3, 7))
     partitions = int(chance.integers(1, 20))
     slow = [
-        ExternalLoad(site, 0.0, np.inf) if chance.random() < 0.5 else SlowDown(site, 0.005, 0.02, 0.2)
-        for site in np.flatnonzero(chance.random(sites) < 0.3).tolist()
+        ExternalLoad(worker, 0.0, np.inf) if chance.random() < 0.5 else SlowDown(worker, 0.005, 0.02, 0.2)
+        for worker in np.flatnonzero(chance.random(workers) < 0.3).tolist()
     ]
     return StageSettings(
-        sites,
-        chance.integers(0, sites, partitions).astype(np.int32),
+        workers,
+        chance.integers(0, workers, partitions).astype(np.int32),
         chance.integers(0, partitions, int(chance.integers(1, 40))).astype(np.int32),
         router=Router.EXCHANGE if chance.random() < 0.2 else Router.FLUX,
         buffer_tuples=int(chance.integers(1, 60)),
@@ -56,8 +56,8 @@ def a_stage(chance):
     )
 
 
-def undisturbed_sites(of):
-    return sorted(set(range(of.sites)) - {one.site for one in of.disturbances})
+def undisturbed_workers(of):
+    return sorted(set(range(of.workers)) - {one.worker for one in of.disturbances})
 
 
 def all_once(run):
@@ -85,8 +85,8 @@ def a_run(of, seed, crashes, detection_s):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_no_tuple_is_lost_or_repeated_whenever_sites_crash(part):
-    """Any site, at any time. It may come back and die again: also before all is copied, which may be to it.
+def test_no_tuple_is_lost_or_repeated_whenever_workers_crash(part):
+    """Any worker, at any time. It may come back and die again: also before all is copied, which may be to it.
 
     Or another dies after every partition has its twin again.
     """
@@ -94,24 +94,24 @@ def test_no_tuple_is_lost_or_repeated_whenever_sites_crash(part):
     for seed in range(part, SCHEDULES, 4):
         chance = np.random.default_rng([7, seed])
         of = a_stage(chance)
-        sites = undisturbed_sites(of) or [0]
-        of = of if sites != [0] else replace(of, disturbances=())
-        site = int(chance.choice(sites))
+        workers = undisturbed_workers(of) or [0]
+        of = of if workers != [0] else replace(of, disturbances=())
+        worker = int(chance.choice(workers))
         at_s = float(chance.uniform(0, SPAN_S))
         back_s = at_s + float(chance.uniform(1e-5, 0.02))
         detection_s = float(chance.uniform(1e-5, 5e-3))
         run = partial(a_run, of, seed, detection_s=detection_s)
         match seed // 4 % 3:
             case 0:
-                crashes = [Crash(site, at_s)]
+                crashes = [Crash(worker, at_s)]
             case 1:
                 again_s = back_s + float(chance.uniform(0, 0.02))
-                crashes = [Crash(site, at_s, back_s), Crash(site, again_s, again_s + 0.01)]
+                crashes = [Crash(worker, at_s, back_s), Crash(worker, again_s, again_s + 0.01)]
             case _:
-                crashes = [Crash(site, at_s, back_s)]
+                crashes = [Crash(worker, at_s, back_s)]
                 protected_s = run(crashes=crashes).crashes[0].protected_s
                 if protected_s is not None:
-                    other = int(chance.choice(sites))
+                    other = int(chance.choice(workers))
                     crashes.append(Crash(other, max(protected_s, back_s) + float(chance.uniform(0, 0.01))))
         done = run(crashes=crashes)
         assert all_once(done), (seed, crashes)
@@ -122,7 +122,7 @@ def test_no_tuple_is_lost_or_repeated_whenever_sites_crash(part):
     assert copied > SCHEDULES / 8
 
 
-def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
+def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
     of = small(3, 4, window=3)
     rows = stream(of, ROWS, SPAN_S, 1)
     faults = FaultSchedule((Crash(0, 0.01), Crash(1, 0.0101)), 1e-3)
@@ -133,12 +133,13 @@ def test_when_both_sites_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost():
     (summary,) = run.summary().rows
     said = dict(zip([column.name for column in run.summary().columns], summary, strict=True))
     assert said["lost"] == 0
-    assert said["lost_state"] == 4 * 800_000  # of the four whose twins were on the other site that died
+    assert said["lost_state"] == 4 * 800_000  # of the four whose twins were on the other worker that died
     assert said["lost_groups"] == 4
 
 
 @pytest.mark.parametrize(
-    ("changes", "memory", "told"), [({"router": Router.RIVER}, None, "River"), ({}, Memory(), "leave the limit")]
+    ("changes", "memory", "told"),
+    [({"router": Router.RIVER}, None, "router river"), ({}, Memory(), "omit the memory limit")],
 )
 def test_what_cannot_be_protected_is_refused(changes, memory, told):
     with pytest.raises(UsageError, match=told):

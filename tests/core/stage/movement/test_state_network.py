@@ -72,5 +72,5 @@ def test_transfers_end_however_late_it_is(start_s, sizes):
     assert min(found) >= start_s
 
 
-def test_a_site_sends_one_at_a_time():
+def test_a_worker_sends_one_at_a_time():
     assert arrivals([(0, 0, 250.0), (0, 0, 250.0)], 250, 500)[0] == [1.0, 2.0]

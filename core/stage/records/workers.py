@@ -1,8 +1,8 @@
-"""Records of a site: its consumer, its CPU and its producer."""
+"""Records of a worker: its consumer, its CPU and its producer."""
 
 import numpy as np
 
-SITE = np.dtype(
+WORKER = np.dtype(
     [
         ("doing", np.int32),
         ("poll", np.int32),  # the input to look at first
@@ -13,27 +13,27 @@ SITE = np.dtype(
         ("quiesced", np.int32),  # whether the last acknowledgement was just read
         ("backlog", np.int32),  # the partition whose spilled input is processed
         ("job", np.int32),  # whether one is to begin
-        ("spilling", np.int32),  # whether the tuple at hand goes to the spill
+        ("spilling", np.int32),  # whether the tuple in service goes to the spill
         ("job_cpu", np.float64),
         ("job_io", np.float64),
-        ("debt", np.float64),  # CPU that the site's producer has used
-        ("taken", np.float64),  # when the tuple at hand was taken from its connection
+        ("debt", np.float64),  # CPU that the worker's producer has used
+        ("taken", np.float64),  # when the tuple in service was taken from its connection
         ("since", np.float64),  # when the consumer began to wait, or to work
         ("idle", np.float64),  # seconds of waiting, but for the wait that lasts
         ("busy", np.float64),  # seconds of work on tuples and jobs, likewise
-        ("group", np.int32),  # the tuple at hand
+        ("group", np.int32),  # the tuple in service
         ("partition", np.int32),
         ("producer", np.int32),
-        ("mirrored", np.int32),  # whether the tuple at hand is for a twin
+        ("mirrored", np.int32),  # whether the tuple in service is for a replica
         ("processed", np.int64),
         ("number", np.int64),
         ("stamp", np.float64),
         ("cost", np.float64),
-        ("shed", np.int64),  # tuples that it would not take
-        ("held_first", np.int32),  # the tuple that it has held longest
+        ("shed", np.int64),  # tuples dropped by load shedding
+        ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),
-        ("refused", np.int32),  # whether the tuple at hand is shed
-        ("matches", np.int64),  # of the tuple at hand, where the stage joins
+        ("refused", np.int32),  # whether the tuple in service is shed
+        ("matches", np.int64),  # of the tuple in service, where the stage joins
         ("pairs", np.uint64),  # a digest of them
     ],
     align=True,
@@ -44,13 +44,13 @@ CPU = np.dtype(
         ("since", np.float64),  # when it was last left without work, or its idle time counted
         ("idle", np.float64),  # seconds, up to then
         ("turn", np.int32),  # the stage that it serves first
-        ("left", np.int32),  # what the first stage has made of the tuple at hand, and the second has no room for
+        ("left", np.int32),  # tuples emitted by the first stage that wait for the second
         ("value", np.int64),  # of that
         ("bits", np.uint64),  # from which its groups are drawn
     ],
     align=True,
 )
-"""The CPU of a site that works for two stages."""
+"""The CPU of a worker with two stages."""
 
 SEGMENT = np.dtype(
     [
@@ -70,10 +70,10 @@ PRODUCER = np.dtype(
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
         ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
-        ("host", np.int32),  # the site whose CPU it uses; none while its input is read nowhere
-        ("behind", np.float64),  # seconds with a row due and no room for it
+        ("host", np.int32),  # the worker that reads its input; none while halted
+        ("behind", np.float64),  # seconds with a row waiting at the source
         ("behind_until", np.float64),
-        ("lag", np.float64),  # the longest from due to taken, since it was last read
+        ("lag", np.float64),  # longest wait of a row at the source, since last read
     ],
     align=True,
 )
