@@ -61,7 +61,7 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:
-    """Bar chart of the largest sustained rate with the channels of the comparison."""
+    """Bar chart of sustained rates with the comparison's channels."""
     records = sustained.records()
     first = [int(record["channels"] or 0) for record in records if record["scenario"] == records[0]["scenario"]]
     at = first.index(sorted(first)[len(first) // 2]) if first else 0
@@ -77,7 +77,7 @@ def sustained_by_scenario(sustained: Table) -> Chart:
 
 
 def demand_curves(demand: Table) -> Chart:
-    """Line chart of the workers that each scenario needs against the arrival rate."""
+    """Line chart of workers needed against the arrival rate."""
     rate = column_of(demand, "rate")
     points: Records = [
         {

@@ -183,7 +183,7 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
-    """The rows that are best in each column; empty if most rows are."""
+    """The best rows of each column; empty if most rows are."""
     found: dict[str, set[int]] = {}
     for name in MARKED:
         cells = {at: float(cell) for at, cell in enumerate(outcomes.values(name)) if isinstance(cell, int | float)}
@@ -198,7 +198,7 @@ def best_of(outcomes: Table) -> dict[str, set[int]]:
 
 
 def pareto(outcomes: Table) -> set[int]:
-    """The rows that no other row dominates in worker time, p99 and drop rate."""
+    """Pareto-optimal rows by worker time, p99 and drop rate."""
     points = [point_of(record) for record in outcomes.records()]
     return {
         at

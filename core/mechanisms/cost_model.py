@@ -129,7 +129,9 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Given settings of a comparison; the rest is derived from the stream. Other fields as in `Terms`.
+    """Given settings of a comparison; the rest follows from the stream.
+
+    Fields that are not listed are those of `Terms`.
 
     Attributes:
         pool: The maximum number of workers; None, twice the channels.

@@ -28,7 +28,9 @@ class Static(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One mechanism, or several combined; fields that are None default to those of the comparison.
+    """One mechanism, or several combined.
+
+    Fields that are None default to those of the comparison.
 
     Attributes:
         name: Letters, digits, points, dashes and underscores.
@@ -84,7 +86,7 @@ class Scenario:
             raise UsageError(f"scenario {self.name!r}: {one} and {other} exclude each other; remove one")
         if self.memory is not None and not 1 <= self.memory < float("inf"):
             raise UsageError(
-                f"scenario {self.name!r}: memory must be at least 1 times the average state (got {self.memory:g})"
+                f"scenario {self.name!r}: memory must be at least 1, the average state (got {self.memory:g})"
             )
 
     def as_data(self) -> dict[str, Any]:

@@ -33,7 +33,9 @@ class Sustained:
 
 
 def is_sustained(intervals: Sequence[Interval], last_s: float) -> bool:
-    """Whether lag stays bounded: rows wait no longer in the second half of the input than in the first.
+    """Whether lag stays bounded.
+
+    Rows must wait no longer in the second half of the input than in the first.
 
     The tolerance is 0.5% of the input's length. If a steady stream is too fast by a fraction e, its lag grows by e per
     second, so the rate found is at most 1% too high. A mechanism that needs time to act may fall behind at
@@ -58,7 +60,9 @@ def _longest_wait_s(one: Interval) -> float:
 
 
 def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustained:
-    """Find the highest sustained speed-up within 1%, assuming that lower ones are sustained too.
+    """Find the highest sustained speed-up, within 1%.
+
+    If a speed-up is sustained, lower ones are assumed to be sustained too.
 
     Args:
         sustains: Whether a speed-up is sustained.

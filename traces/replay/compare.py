@@ -1,4 +1,4 @@
-"""Comparison of scenarios on a trace, each a run that is made once."""
+"""Comparison of scenarios on a trace, each a run of its own."""
 
 import os
 import signal
@@ -206,7 +206,7 @@ def run_scenario(job: Job) -> str:
 
 
 def stream_of(trace: Trace) -> Stream:
-    """A trace as the stream of scenarios; its keys are counted at most once."""
+    """A trace as the stream of scenarios, counted at most once."""
 
     @cache
     def counts() -> Frequencies:
@@ -221,7 +221,7 @@ def stream_of(trace: Trace) -> Stream:
 
 @cache
 def code_hash() -> str:
-    """Hash of the Python files that decide results: the core and this file."""
+    """Hash of the Python files that decide results."""
     root = Path(adapt.core.__path__[0])
     digest = sha256(Path(__file__).read_bytes())
     for path in sorted(root.rglob("*.py")):

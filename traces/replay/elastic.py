@@ -1,4 +1,4 @@
-"""Elastic replay of a stored trace: simulate and keep the run, without Spark."""
+"""Elastic replay of a stored trace; needs no Spark."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -60,7 +60,7 @@ class PlanOptions:
         return None if self.ranges else Recipe(self.scheme, self.construction, hash=self.hash)
 
     def rebuilding(self, min_interval_s: float) -> "Rebuild":
-        """When the plan is rebuilt: after a time, above an imbalance, or both."""
+        """When the plan is rebuilt: by time, imbalance, or both."""
         from adapt.core.elastic.policies.scaler import Rebuild
 
         every_s: float | None = None

@@ -19,7 +19,7 @@ class FixedWorkers:
 
 @dataclass(frozen=True, slots=True)
 class TrueRates:
-    """DS2: scales in one rescale to the arrival rate over the true processing rate.
+    """DS2: arrival rate over true processing rate, in one rescale.
 
     The true rate of a worker is what it processes per second of busy time, so waiting for input or for backpressure
     does not count. Where nothing was processed, the number of workers stays.
@@ -37,7 +37,7 @@ class TrueRates:
             raise UsageError(f"the target utilization must be above 0 and at most 1 (got {self.utilization:g})")
 
     def wanted(self, seen: Seen) -> int:
-        """The arrival rate over the true rate of a worker at the target utilization."""
+        """Arrival rate over a worker's true rate at the target utilization."""
         processed, busy_s = int(seen.processed.sum()), float(seen.busy_s.sum())
         if processed == 0 or busy_s <= 0:
             return seen.workers

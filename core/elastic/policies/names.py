@@ -1,4 +1,4 @@
-"""Names of scaling policies and signals; imports nothing heavy, for `--help`."""
+"""Names of scaling policies and signals, light enough for `--help`."""
 
 from enum import StrEnum
 

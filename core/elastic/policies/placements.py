@@ -1,4 +1,4 @@
-"""Placement of partitions on workers: by a plan from recent counts, or in ranges."""
+"""Placement of partitions on workers: by plan, or in ranges."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ class Counting:
 
 
 class PlannedPlacement:
-    """Placement by a plan whose keys are partitions, built from sliding lossy counts.
+    """Placement by a plan, whose keys are partitions, from sliding counts.
 
     The first plan only hashes, as nothing has been counted yet.
 
@@ -74,7 +74,7 @@ class PlannedPlacement:
         return self._counter.summary().frequencies(self._epsilon, self._weight)
 
     def place(self, workers: int) -> Placed:
-        """Build the plan for a number of workers and make it the current one."""
+        """Build the plan for `workers` and make it the current one."""
         counted, recipe = self.counted(), self._recipe
         if counted.total > 0:
             self._current = build_partitioner(counted, recipe, workers, self._current)
@@ -88,7 +88,7 @@ class PlannedPlacement:
 
 
 class RangePlacement:
-    """Placement in ranges: each worker gets equally many consecutive partitions, or one more.
+    """Placement in ranges of equally many partitions, or one more.
 
     Source: the range assignor of Kafka.
     """
@@ -102,7 +102,7 @@ class RangePlacement:
         self._counts += np.bincount(partitions, minlength=len(self._counts))
 
     def place(self, workers: int) -> Placed:
-        """Deal the ranges; the first ones are longer by one if workers do not divide the partitions."""
+        """Deal the ranges; the first ones get the remainder."""
         each, more = divmod(len(self._counts), workers)
         sizes = np.full(workers, each) + (np.arange(workers) < more)
         return Placed(np.repeat(np.arange(workers, dtype=np.int32), sizes), self._counts.copy())

@@ -19,11 +19,11 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a change must be wanted without a break before a rescale.
+    """Scale-out delay and cooldown before a rescale.
 
     Attributes:
-        scale_out_delay_s: For more workers.
-        cooldown_s: For fewer workers.
+        scale_out_delay_s: How long more workers must be wanted without a break.
+        cooldown_s: How long fewer workers must be wanted without a break.
 
     Raises:
         UsageError: one is not above 0.
@@ -71,7 +71,7 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class ElasticController:
-    """Scales within [least, pool] by a policy, and rebuilds the plan when due.
+    """Scales within [least, pool] by a policy, and rebuilds plans.
 
     Attributes:
         policy: Wants a number of workers.
@@ -98,7 +98,7 @@ class ElasticController:
         check_pool(self.least, self.pool)
 
     def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
-        """What to do now, and the state to keep for the next period."""
+        """Decide what to do now, and what to remember."""
         now, present = seen.at_s, seen.workers
         wanted = self._allowed(self.policy.wanted(seen), present)
         waits = Waiting(waiting.changed_s)
@@ -125,7 +125,7 @@ class ElasticController:
 
 
 def aligned_to(partitions: int, wanted: int, pool: int) -> int:
-    """The least divisor of the partitions from `wanted` up, else the greatest in the pool.
+    """The next divisor of the partitions, else the greatest in the pool.
 
     Source: the Kafka scaler of KEDA, ensureEvenDistributionOfPartitions; the autoscaler of Flink, by key groups.
     """

@@ -1,4 +1,4 @@
-"""Threshold scaling: scale out when utilization is high, in when it is low.
+"""Threshold scaling: out at high utilization, in at low utilization.
 
 Source: ESJ, adaptive workload.
 """
@@ -15,7 +15,7 @@ from adapt.core.stage.control.workers import Seen
 
 
 def workers_for(load: float, tau: float) -> int:
-    """The fewest workers whose utilization stays at or below `tau`; at least 1.
+    """The fewest workers at a utilization up to `tau`; at least 1.
 
     Args:
         load: In workers at full utilization.
@@ -24,7 +24,7 @@ def workers_for(load: float, tau: float) -> int:
 
 
 def initial_workers(rate_per_s: float, window_s: float, capacity_tuples: float, tau1: float) -> int:
-    """M for an expected rate: the fewest workers with a utilization up to tau1.
+    """M for an expected rate: the fewest workers up to tau1.
 
     Args:
         rate_per_s: E(rate), at least 0.
@@ -43,7 +43,7 @@ def initial_workers(rate_per_s: float, window_s: float, capacity_tuples: float, 
 
 
 def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal) -> float:
-    """The offered load, over the capacity, at which thresholds scale out; infinite for never.
+    """Offered load over capacity at which thresholds scale out; infinite for never.
 
     Shedding hides the load: workers that are offered rho settle at tau = rho (1 - SF(tau)), so they reach tau3 only
     from rho = tau3 / (1 - SF(tau3)) on. After a sudden rise their utilization swings around tau, once per window, and
@@ -61,7 +61,7 @@ def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal)
 
 @dataclass(frozen=True, slots=True)
 class ThresholdScaling:
-    """Scales to a utilization of tau1 once it reaches tau3 or falls to tau0.
+    """Scales to tau1 once utilization reaches tau3 or falls to tau0.
 
     Attributes:
         thresholds: tau0 to tau3.

@@ -50,7 +50,7 @@ class Waste:
 
     @classmethod
     def from_watched(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
-        """Count the rows shed by the load offered to all workers at that time.
+        """Classify the rows shed by the load offered at that time.
 
         Source: ESJ, initial deployment.
         """
@@ -111,7 +111,7 @@ class ElasticOutcome:
 
     @property
     def recall(self) -> float | None:
-        """Answers over those of a serial run; None if a serial run has no answers."""
+        """Answers over those of a serial run; None without any."""
         answers = self.outcome.simulated.answers
         return None if answers is None or not self.expected else answers / self.expected
 
@@ -165,9 +165,9 @@ class ElasticOutcome:
 
     @property
     def catch_up_s(self) -> float | None:
-        """The longest time from a rescale decision until the backlog is down to the arrivals of a period.
+        """The longest time from a rescale until its backlog is gone.
 
-        None if a backlog remains; 0 without rescales.
+        Gone means that no more rows wait than arrive in a period. None if a backlog remains; 0 without rescales.
         """
         took = [None if step.caught_up_s is None else step.caught_up_s - step.decided_s for step in self.rescales]
         known = [one for one in took if one is not None]
@@ -181,7 +181,7 @@ def elastic_outcome_of(
     start: Start | None = None,
     expected: int | None = None,
 ) -> ElasticOutcome:
-    """The outcome of a case from its simulation; `pool` is the maximum number of workers."""
+    """The outcome of a case; `pool` is the maximum number of workers."""
     simulated = outcome.simulated
     intervals, watched, pauses = simulated.intervals, simulated.watched, _pauses(simulated)
     spans = tuple(_span(one, simulated.workers) for one in intervals)

@@ -1,4 +1,4 @@
-"""Replays of a stream through a stage: fixed workers, then each scaling policy."""
+"""Elastic replay of a stream: fixed workers, then each scaling policy."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -82,7 +82,7 @@ class Elastic:
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
-        """Policy and rebuilds of each case by name: fixed workers first, then each policy once."""
+        """Policy and rebuilds of each case by name, fixed workers first."""
         none = replace(self.rebuild, every_s=None, limit=None)
         cases = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:
@@ -125,12 +125,12 @@ class ElasticRun:
         return elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, `trade_off` if tau1 was swept, the series of the stage, and `rescales`."""
+        """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
         swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
         return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
 
     def shown(self) -> tuple[Table, Table]:
-        """The verdict over the cases, or over the trade-off of a sweep, then the summary."""
+        """The cases, or the trade-off of a sweep, then the summary."""
         tables = self.tables()
         return verdict_under(tables.get("trade_off", tables["cases"]), self.summary())
 
@@ -219,7 +219,7 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
-    """M for the mean rate of a stream: workers at a utilization of tau1.
+    """M for the mean rate of a stream, at utilization tau1.
 
     Source: ESJ, initial deployment; without buffers, by busy time.
     """
@@ -234,7 +234,7 @@ def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) 
 def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
-    """The parameters of a replay except its stream and source of state; JSON data."""
+    """Parameters of a replay, except stream and source of state."""
     chosen, recipe, join, sides = elastic.chosen, elastic.recipe, settings.join, reading.sides
     joined = None
     if join is not None and sides is not None:
@@ -270,8 +270,7 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
     """
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
-            f"a buffer of {settings.buffer_tuples} tuples is smaller than a packet of {PACKET_TUPLES}; give it"
-            f" {PACKET_TUPLES} or more"
+            f"--buffer must hold at least one packet of {PACKET_TUPLES} rows (got {settings.buffer_tuples})"
         )
     check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
     segments_of(settings.sites, settings.disturbances)

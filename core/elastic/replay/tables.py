@@ -115,7 +115,7 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
 
 
 def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[str, Table]:
-    """The series of the stage with workers, utilization and imbalance, and `rescales`; all cases."""
+    """The stage's series with workers, utilization and imbalance, and `rescales`."""
     series = series_tables([one.outcome for one in outcomes], bounds)
     columns: tuple[Column, ...] = (
         Column("workers", Kind.NUMBER, "", "average number of workers"),
@@ -180,7 +180,7 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
     said = [f"With {counted(least, 'worker')} throughout, {_quality(fixed)}."]
     for one in others:
         if not one.restarts:
-            said.append(f"{one.case} never rescales.")
+            said.append(f"With {one.case}, no rescale.")
             continue
         rescales = (
             f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}, {counted(one.restarts, 'rescale')}"

@@ -190,7 +190,7 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --batch 0", "0 partitions cannot move together"),
         (2, "x.trace --partitions 0", "a site cannot have 0 partitions"),
         (2, "x.trace --speedup 0", "--speedup 0 is none"),
-        (2, "x.trace --buffer 3", "smaller than a packet"),
+        (2, "x.trace --buffer 3", "at least one packet"),
         (2, "x.trace --shed 50", "--shed '50' is not how many rows"),
         (2, "x.trace --load 99@1s", "there is no site 99"),
         (2, "bare.trace --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
