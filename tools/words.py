@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-PARTS = ("api", "cli", "core", "traces")
+from tools.house import PARTS, ROOT
+
 MOST_WORDS = 12
 """In the first line of a public docstring."""
 
@@ -113,10 +113,10 @@ def sentences(root: Path = ROOT) -> tuple[Sentence, ...]:
 def _of_module(path: str, tree: ast.Module) -> Iterator[Sentence]:
     """The docstrings and the literals with a space of a module; a broken line is one literal."""
     documents: set[int] = set()
-    for node, name, is_public in _defined(tree, True):
-        if isinstance(node.body[0], ast.Expr) and ast.get_docstring(node):
-            documents.add(id(node.body[0].value))
-            yield Sentence(path, node.body[0].lineno, ast.get_docstring(node) or "", name, is_public)
+    for defined, name, is_public in _defined(tree, True):
+        if isinstance(defined.body[0], ast.Expr) and (document := ast.get_docstring(defined)):
+            documents.add(id(defined.body[0].value))
+            yield Sentence(path, defined.body[0].lineno, document, name, is_public)
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -135,7 +135,7 @@ _Defined = ast.Module | ast.ClassDef | ast.FunctionDef
 def _defined(node: _Defined, is_public: bool, name: str = "<module>") -> Iterator[tuple[_Defined, str, bool]]:
     """A module, its classes and functions, whether each is public; what is inside a function is not."""
     yield node, name, is_public
-    for each in ast.walk(node) if isinstance(node, ast.FunctionDef) else node.body:
+    for each in ast.iter_child_nodes(node):
         if isinstance(each, ast.ClassDef | ast.FunctionDef) and each is not node:
             inside = is_public and not isinstance(node, ast.FunctionDef)
             yield from _defined(each, inside and not each.name.startswith("_"), each.name)
