@@ -15,9 +15,7 @@ from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 
 
-@short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs", "format")
-)
+@short_help(*("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"))
 def compare(
     trace: TracePath,
     output: ComparisonOutput,
@@ -26,9 +24,7 @@ def compare(
     times: TimeOptions,
     stage: ComparedStage,
     spark: TaskSpark,
-    jobs: int | None = setting(
-        None, "Processes that run scenarios on this machine (default: one per core).", "J", min=1
-    ),
+    jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
 ) -> None:
     """Compare mechanisms on one trace with one cost model, and recommend one.
 
