@@ -121,7 +121,7 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
                 f"; without splitting keys, the best is {without['scenario']} ({_p99(without)}, {_hours(without)})"
             )
     else:
-        sentence = f"Nothing to do with these scenarios: none is faster than static-uniform, {_p99(uniform)}"
+        sentence = f"No scenario helps: none is faster than static-uniform, {_p99(uniform)}"
     lossy = [record for record in records if record not in lossless]
     if lossy := [record for record in lossy if real(record["p99"]) * CALM < real(closest["p99"])]:
         least = min(lossy, key=lambda record: (round(real(record["drop_rate"]), 3), real(record["p99"])))

@@ -143,8 +143,8 @@ def check_pool(least: int, pool: int) -> None:
         raise UsageError(f"a stage needs at least 1 worker (got {least})")
     if pool < least:
         raise UsageError(
-            f"the pool of {pool} workers is smaller than the {least} workers at the start; raise --pool or lower"
-            " --workers"
+            f"the pool of {pool} workers is smaller than the {least} workers at the start; give a larger pool"
+            " or fewer workers"
         )
 
 
