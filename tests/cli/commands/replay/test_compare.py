@@ -82,7 +82,7 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--scale-out-delay 0s", "above 0"),
         (2, "--rebuild 0s", "above 0"),
         (2, "--buffer 3", "--buffer must hold at least one packet"),
-        (2, "--state bytes", "x.trace has no bytes"),
+        (2, "--state bytes", "x.trace has no "),
         (2, "--shed 50", "5000@100ms"),
         (2, "--conf a=b", "--conf is for Spark; say with --master"),
         (3, "--scenarios none.toml", "none.toml"),
