@@ -20,7 +20,7 @@ MOST_WORDS = 12
 
 _ODD = r"number|integer|value|multiplier|multiple|factor|count|seed|power|prime|bit"
 _LATE = r"row|tuple|event|record|message|arrival|data"
-_NO = r"longer|more|less|fewer|better|worse|matter|such|\w+er than"
+_NO = r"longer|more|less|fewer|better|worse|fuller|emptier|matter|such|\w+er than"
 
 BANNED = {
     "so long": r"so long",
@@ -29,10 +29,10 @@ BANNED = {
     "left out": r"left out|lea(?:ve|ves|ving) (?:[^\s.;:]+ ){1,4}out\b",
     "stand, for exist": r"(?:stands?|stood)\b(?! ?for)(?!-)",  # a stand-in, and what a metavar stands for
     "come to rest": r"c[oa]mes? to rest",
-    "tells, told": r"(?:tells|told)\b(?! you)",
+    "tells, told": r"(?<!`)(?:tells|told)\b(?! you| binary| string|:)",
     "odd": rf"odd(?:ly|ities)?\b(?! (?:{_ODD}))",
     "mend": r"mend(?:s|ed|ing)?",
-    "whole or not at all": r"whole or (?:not|absent)",
+    "whole or not at all": r"whole or (?:not at all|absent)",
     "appear whole": r"appears? whole",
     "hindsight": r"hindsight",
     "what is what": r"what is what",
