@@ -128,7 +128,8 @@ def test_a_banned_phrase_is_found_and_plain_words_are_not():
     odd = Sentence("core/x.py", 7, "The first line.\n\nWhat is\ntold of rows.")
     assert banned(odd) == ["core/x.py:10: tells, told: ...The first line. What is told of rows...."]
     plain = (
-        "If there is none, None; `told: x`; the share of late rows; odd numbers; a stand-in; is no longer; tells you; stands for"
+        "If there is none, None; `told: x`; the share of late rows; odd numbers; a stand-in; is no longer; tells you;"
+        " stands for"
     )
     assert banned(Sentence("core/x.py", 1, plain)) == []
 
