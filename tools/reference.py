@@ -113,8 +113,8 @@ def _files() -> Iterator[str]:
     yield f"{_names(scenario.name for scenario in SCENARIOS)}.\n\n**`[[scenario]]`**\n"
     renamed = {
         "rebuild": "rebuilds",
-        "hold_up": "hold_up_s",
-        "hold_down": "hold_down_s",
+        "scale_out_delay": "scale_out_delay_s",
+        "cooldown": "cooldown_s",
         "lag": "lag_rows",
         "migrate": "migrating",
         "shed": "sheds",

@@ -223,10 +223,10 @@ ring_max | count lower | ordered | tuples of a ring in use, at most
 order_violations | count lower | ordered=summary. | runs whose output differs from the serial run
 speed_up_bound | ratio higher | ordered=summary. | by what one worker at a time has to do
 # mechanisms
-shed_share | share lower | compare=shed | of the rows, dropped as channels filled up
+drop_rate | share lower | compare | share of the rows shed
 worker_time_s | seconds lower | compare=worker_time | that workers were there, all together
 paused_s | seconds lower | elastic,compare=paused | time in which some partition was paused
-catch_up_s | seconds lower | elastic,compare=catch_up | the longest from a scale step until rows no longer waited
+catch_up_s | seconds lower | elastic,compare=catch_up | longest time from a rescale until its backlog is gone
 restarts | count lower | elastic,compare | changes of placement or workers, for which engines restart
 sustainable | number higher rows/s | compare | the largest rate at which lag stays bounded, if it was asked for
 idle_workers | number lower | compare | without work, on average

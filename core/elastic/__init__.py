@@ -1,1 +1,1 @@
-"""Elastic scaling: workers added and removed while a stage runs."""
+"""Elastic scaling: add and remove workers while a stage runs."""

@@ -1,1 +1,1 @@
-"""Mechanisms of all systems compared on one trace."""
+"""Comparison of mechanisms on one trace, with one cost model."""

@@ -1,4 +1,4 @@
-"""Charts of mechanisms compared on one stream: what they cost against what they give, and what they sustain."""
+"""Charts of compared scenarios: cost against latency, sustainable throughput, demand."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from adapt.core.table import Table
 from adapt.core.values import human
 
 LOSS = 0.01
-"""From this share on, dropping rows is told in the chart."""
+"""Drop rate above which the chart marks a scenario."""
 
-_KINDS = ("not beaten", "beaten", "drops rows")
+_KINDS = ("Pareto-optimal", "dominated", "drops rows")
 
 
 def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
-    """Cost against latency, what each sustains and the demand curves, as far as these were asked for."""
+    """Cost against latency; sustained rates and demand curves where measured."""
     charts = [cost_against_latency(tables["scenarios"])]
     if "sustained" in tables:
         charts += [sustained_by_scenario(tables["sustained"]), demand_curves(tables["demand"])]
@@ -27,42 +27,41 @@ def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
 
 
 def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: str = "p99") -> Chart:
-    """A point a scenario: to the left is cheap, below is fast; those that none beats are named."""
+    """Scatter chart of cost and latency; Pareto-optimal scenarios are named."""
     points: Records = []
     for record in scenarios.records():
-        x, y, shed = record[cost], record[latency], record["shed"]
+        x, y, dropped = record[cost], record[latency], record["drop_rate"]
         if is_real(x) and is_real(y):
             name = label(record["scenario"])
-            told = f"{name}: {human(x, column_of(scenarios, cost))}, {human(y, column_of(scenarios, latency))}"
+            text = f"{name}: {human(x, column_of(scenarios, cost))}, {human(y, column_of(scenarios, latency))}"
             is_front = record["pareto"] == "yes"
-            loses = is_real(shed) and shed > LOSS
+            loses = is_real(dropped) and dropped > LOSS
             if loses:
-                told += f", {human(shed, column_of(scenarios, 'shed'))} shed"
+                text += f", {human(dropped, column_of(scenarios, 'drop_rate'))} of the rows dropped"
             kind = _KINDS[2] if loses else _KINDS[0] if is_front else _KINDS[1]
             named = name if is_front or not points else ""
-            points.append({"x": x, "y": y, "series": kind, "t": named, "d": told})
+            points.append({"x": x, "y": y, "series": kind, "t": named, "d": text})
     set_apart(points)
     names = [kind for kind in _KINDS if any(point["series"] == kind for point in points)]
     at = {_KINDS[0]: PALETTE[0], _KINDS[1]: PALETTE[-1], _KINDS[2]: PALETTE[1]}
     colour = {**colours(names), "scale": {"domain": names, "range": [at[name] for name in names]}}
     encoding = {"x": _axis(scenarios, cost, points, "x"), "y": _axis(scenarios, latency, points, "y")}
     dots = {"type": "point", "filled": True, "size": 80, "opacity": 1}
-    text = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
+    names_mark = {"type": "text", "align": "left", "dx": 8, "color": INK, "aria": False}
     layers = [
         {"mark": dots, "encoding": {"color": colour, "shape": shapes(names), "description": {"field": "d"}}},
-        {"mark": text, "encoding": {"text": {"field": "t"}, "y": {**encoding["y"], "field": "at"}}},
+        {"mark": names_mark, "encoding": {"text": {"field": "t"}, "y": {**encoding["y"], "field": "at"}}},
     ]
     sentence = (
-        "The latency that 99% of the rows do not exceed against the time of all workers together: the lower left is"
-        " best. Named are the first scenario, and those that no other beats in all of cost, latency and loss; triangles"
-        " drop more than 1% of the rows."
+        "p99 latency against worker time; the lower left is best. Names mark the first scenario and the Pareto-optimal"
+        " ones: no other is at least as good in cost, latency and drop rate. Triangles drop more than 1% of the rows."
     )
     body = {"height": 340, "encoding": encoding, "layer": layers}
     return chart("Cost against latency", body, points, sentence, scenarios)
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:
-    """The largest rate that each sustains, with the channels of the comparison."""
+    """Bar chart of sustained rates with the comparison's channels."""
     records = sustained.records()
     first = [int(record["channels"] or 0) for record in records if record["scenario"] == records[0]["scenario"]]
     at = first.index(sorted(first)[len(first) // 2]) if first else 0
@@ -73,12 +72,12 @@ def sustained_by_scenario(sustained: Table) -> Chart:
         if is_real(rate):
             pairs[label(name)] = float(rate)
     column = column_of(sustained, "sustainable")
-    sentence = "The largest rate, in rows a second, at which lag stays bounded with each scenario."
+    sentence = "The highest rate, in rows/s, at which lag stays bounded, per scenario."
     return written_bars("Sustainable throughput", list(pairs.items()), column, sentence, sustained)
 
 
 def demand_curves(demand: Table) -> Chart:
-    """How many workers each scenario needs against the rate of the stream."""
+    """Line chart of workers needed against the arrival rate."""
     rate = column_of(demand, "rate")
     points: Records = [
         {
@@ -103,7 +102,7 @@ def demand_curves(demand: Table) -> Chart:
             "encoding": {"color": colours(names), "shape": shapes(names), "description": {"field": "d"}},
         },
     ]
-    sentence = "The fewest workers, of the numbers that were tried, with which each scenario sustains a rate."
+    sentence = "The fewest workers, of the numbers tried, with which a scenario sustains a rate."
     return chart("Demand", {"height": 300, "encoding": encoding, "layer": layers}, points, sentence, demand)
 
 

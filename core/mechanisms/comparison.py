@@ -1,4 +1,4 @@
-"""Scenarios beside each other: who is best in what, who is not beaten, and what there is to do."""
+"""Comparison of scenarios: best in each column, Pareto front, advice, demand."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,60 +12,71 @@ from adapt.core.run import run_as_data
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, human, number
 
-LOWER = ("p50", "p95", "p99", "shed", "worker_time", "idle_workers", "imbalance_max", "moved", "paused", "restarts")
-"""Columns in which less is better; of throughput, more is."""
+LOWER = (
+    "p50",
+    "p95",
+    "p99",
+    "drop_rate",
+    "worker_time",
+    "idle_workers",
+    "imbalance_max",
+    "moved",
+    "paused",
+    "restarts",
+)
+"""Columns in which less is better; throughput is the only one in which more is."""
 
 MARKED = ("throughput", *LOWER)
-"""Columns of which the best is marked."""
+"""Columns whose best cells are marked."""
 
 _SAME = 1.005
-"""Up to this ratio two cells are equally good."""
+"""Two cells are equally good up to this ratio."""
 
 LOADS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
-"""Multiples of the rate of the stream for which the workers that are needed are told."""
+"""Multiples of the stream's rate in the demand curve."""
 
 SUSTAINED_COLUMNS = (
     Column("scenario"),
-    Column("channels", Kind.COUNT, "", "or the pool, where workers come and go"),
-    Column("sustainable", Kind.NUMBER, "rows/s", "the largest rate at which lag stays bounded, to 1%"),
-    Column("speedup", Kind.NUMBER, "", "at which the stream has that rate"),
-    Column("bound", Kind.NUMBER, "rows/s", "of the busiest channel as keys are placed at the start"),
-    Column("even_bound", Kind.NUMBER, "rows/s", "of all channels or the pool together"),
-    Column("probes", Kind.COUNT, "", "rates that were tried"),
+    Column("channels", Kind.COUNT, "", "or the pool of scenarios that scale"),
+    Column("sustainable", Kind.NUMBER, "rows/s", "highest rate at which lag stays bounded, within 1%"),
+    Column("speedup", Kind.NUMBER, "", "speed-up of the stream at that rate"),
+    Column("bound", Kind.NUMBER, "rows/s", "upper bound by the busiest channel of the initial placement"),
+    Column("even_bound", Kind.NUMBER, "rows/s", "upper bound by all channels or the whole pool"),
+    Column("probes", Kind.COUNT, "", "number of rates tried"),
 )
 
 DEMAND_COLUMNS = (
     Column("scenario"),
     Column("rate", Kind.NUMBER, "rows/s"),
-    Column("load", Kind.NUMBER, "", "over the rate of the stream"),
-    Column("workers", Kind.COUNT, "", "the fewest of those tried that sustain it; missing if none does"),
+    Column("load", Kind.NUMBER, "", "multiple of the stream's rate"),
+    Column("workers", Kind.COUNT, "", "fewest workers tried that sustain it; missing if none does"),
 )
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
-    Column("advice", about="the scenario to take"),
+    Column("advice", about="recommended scenario"),
     Column("rows", Kind.COUNT),
-    Column("channels", Kind.COUNT, about="of scenarios whose workers are fixed"),
-    Column("pool", Kind.COUNT, "workers", "of those whose workers come and go"),
-    Column("speedup", Kind.NUMBER, about="trace seconds in a second of the stage"),
-    Column("offered", Kind.NUMBER, about="work of the busiest channel of static-uniform over what it can do"),
-    Column("work", Kind.NUMBER, "workers", "that all rows keep busy on average"),
-    Column("seconds", Kind.SECONDS, "s", "until the last row is due"),
-    Column("rate", Kind.NUMBER, "rows/s", "of the stream at this speed"),
-    Column("heaviest_key", Kind.SHARE, about="of the rows, at least"),
+    Column("channels", Kind.COUNT, about="workers of scenarios that do not scale"),
+    Column("pool", Kind.COUNT, "workers", "maximum of scenarios that scale"),
+    Column("speedup", Kind.NUMBER, about="trace seconds per second of the stage"),
+    Column("offered", Kind.NUMBER, about="utilization of the busiest channel of static-uniform if nothing waited"),
+    Column("work", Kind.NUMBER, "workers", "average number of workers that the rows keep busy"),
+    Column("seconds", Kind.SECONDS, "s", "when the last row arrives"),
+    Column("rate", Kind.NUMBER, "rows/s", "arrival rate at this speed-up"),
+    Column("top_share", Kind.SHARE, about="share of the rows of the hottest key, lower bound"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRun:
-    """What a comparison measured.
+    """The result of a comparison.
 
     Attributes:
-        frame: What it is on.
-        outcomes: `OUTCOME_COLUMNS`, a row a scenario, that of `BASELINE` first.
-        sustained: `SUSTAINED_COLUMNS`; no rows if it was not asked.
-        scenarios: Those compared.
-        parameters: All that decides the result, beside the stream; JSON data.
+        frame: Stream and stage that the scenarios share.
+        outcomes: `OUTCOME_COLUMNS`, one row per scenario, `BASELINE` first.
+        sustained: `SUSTAINED_COLUMNS`; empty unless measured.
+        scenarios: The compared scenarios.
+        parameters: Everything that decides the result except the stream; JSON data.
     """
 
     mechanism: ClassVar[str] = "compare"
@@ -77,16 +88,16 @@ class ComparisonRun:
     parameters: Mapping[str, Any]
 
     def summary(self) -> Table:
-        """The comparison in one row, with what to do."""
+        """One row with the verdict and the recommended scenario."""
         frame = self.frame
         found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
-        row = (found.sentence, found.scenario, *load, rate, frame.heaviest)
+        row = (found.sentence, found.scenario, *load, rate, frame.top_share)
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
     def tables(self) -> dict[str, Table]:
-        """`scenarios`, and `sustained` and `demand` if these were asked."""
+        """`scenarios`; `sustained` and `demand` where measured."""
         tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
         if self.sustained.rows:
             rate = self.frame.rows / self.frame.last_s
@@ -94,7 +105,7 @@ class ComparisonRun:
         return tables
 
     def _sustainable(self) -> dict[str, Cell]:
-        """What each sustains with the workers that it has here; nothing where that was not asked."""
+        """The rate that each scenario sustains with its own number of workers; empty unless measured."""
         frame, rows = self.frame, self.sustained.records()
         here = {one.name: frame.channels if one.elastic is None else one.pool or frame.pool for one in self.scenarios}
         own = (row for row in rows if row["channels"] == here[str(row["scenario"])])
@@ -105,7 +116,7 @@ class ComparisonRun:
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
     def shown(self) -> list[Table]:
-        """What people read first, the best of each column marked."""
+        """Tables for people, the best cells of each column marked."""
         return shown_tables(self.tables(), self.summary())
 
     def _repr_html_(self) -> str:
@@ -114,55 +125,55 @@ class ComparisonRun:
 
 
 def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
-    """A comparison as people read it: quality and cost, then what each did, and what it sustains."""
+    """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
-    quality = picked(scenarios, ("scenario", "throughput", "p50", "p95", "p99", "shed", "worker_time"), "Scenarios")
-    did = picked(scenarios, ("scenario", *MARKED[6:], "workers_max"), "What they did")
-    note = f"{_offered(summary)} Throughput is in rows a second; * is the best of its column."
+    quality = picked(
+        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time"), "Scenarios"
+    )
+    did = picked(scenarios, ("scenario", *MARKED[6:], "workers_max"), "Rescaling and migration")
+    note = f"{_offered(summary)} Throughput is in rows/s; * marks the best of a column."
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     return [first, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
 
 def _offered(summary: Table) -> str:
-    told = summary.records()[0]
+    row = summary.records()[0]
     return (
-        f"{told['rows']:,} rows in {duration(float(told['seconds'] or 0))} of the stage, at speed-up"
-        f" {number(float(told['speedup'] or 0))}: the busiest of {told['channels']} channels of static-uniform has"
-        f" {float(told['offered'] or 0):.2f} times the work that it can do, and all rows together keep"
-        f" {float(told['work'] or 0):.1f} workers busy."
+        f"{row['rows']:,} rows in {duration(float(row['seconds'] or 0))} of the stage, at speed-up"
+        f" {number(float(row['speedup'] or 0))}: the busiest of {row['channels']} channels of static-uniform gets"
+        f" {float(row['offered'] or 0):.2f} times its capacity, and all rows together keep"
+        f" {float(row['work'] or 0):.1f} workers busy."
     )
 
 
 def _beside(sustained: Table) -> Table:
-    """Of the channels that were asked for, what is sustained and its bounds."""
-    note = "The largest rate at which rows wait no longer in the second half of the input than in the first."
+    """The sustained rates with their bounds, for people."""
+    note = "The highest rate at which rows wait no longer in the second half of the input than in the first."
     return Table("Sustainable throughput", sustained.columns, sustained.rows, note)
 
 
 def _across(demand: Table) -> Table:
-    """A row a scenario, a column a load."""
+    """One row per scenario, one column per load."""
     loads = list(dict.fromkeys(float(str(load)) for load in demand.values("load")))
     records = demand.records()
     needed = {(row["scenario"], row["load"]): row["workers"] for row in records}
     names = list(dict.fromkeys(row["scenario"] for row in records))
     columns = (Column("scenario"), *(Column(f"{load:g}x", Kind.COUNT) for load in loads))
     rows = [(name, *(needed[name, load] for load in loads)) for name in names]
-    note = (
-        "Multiples of the rate of the stream; missing where none of the numbers of workers that were tried sustains it."
-    )
+    note = "Columns are multiples of the stream's rate; missing where no number of workers tried sustains it."
     return Table.from_rows("Workers needed against load", columns, rows, note)
 
 
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
-    """The outcomes with what each sustains, whether none beats it, and the columns in which it is best."""
+    """The outcomes with sustained rates, Pareto front, and best columns."""
     best, front = best_of(outcomes), pareto(outcomes)
-    bounded = "the largest rate at which lag stays bounded; if it was asked for"
+    bounded = "highest rate at which lag stays bounded; with --sustainable"
     columns = (
         *outcomes.columns,
         Column("sustainable", Kind.NUMBER, "rows/s", bounded),
-        Column("pareto", about="whether no other is as good in worker time, p99 and loss, and better in one of them"),
-        Column("best", about="columns in which none is better"),
+        Column("pareto", about="whether no other scenario dominates it in worker time, p99 and drop rate"),
+        Column("best", about="columns in which it is best"),
     )
     rows = []
     for at, row in enumerate(outcomes.rows):
@@ -172,7 +183,7 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
-    """The rows in which each column is best; none where most are, or nothing is known."""
+    """The best rows of each column; empty if most rows are."""
     found: dict[str, set[int]] = {}
     for name in MARKED:
         cells = {at: float(cell) for at, cell in enumerate(outcomes.values(name)) if isinstance(cell, int | float)}
@@ -187,7 +198,7 @@ def best_of(outcomes: Table) -> dict[str, set[int]]:
 
 
 def pareto(outcomes: Table) -> set[int]:
-    """The rows that no other row beats: as good in worker time, p99 and share shed, and better in one."""
+    """Pareto-optimal rows by worker time, p99 and drop rate."""
     points = [point_of(record) for record in outcomes.records()]
     return {
         at
@@ -211,13 +222,13 @@ def picked(table: Table, names: Sequence[str], title: str) -> Table:
 
 
 def marked(table: Table) -> Table:
-    """All that is told of scenarios, the best cells marked by a star."""
+    """All columns of the scenarios, the best cells marked by a star."""
     names = [column.name for column in table.columns if column.name not in ("best", "pareto")]
     return picked(table, names, table.title)
 
 
 def demand_table(sustained: Table, rate: float) -> Table:
-    """The demand curve: for each scenario and load, the fewest of the workers tried that sustain it.
+    """The demand curve: fewest workers tried that sustain each load, per scenario.
 
     Source: Henning and Hasselbring, "How to measure scalability of distributed stream processing engines", 2021.
     """
@@ -232,5 +243,5 @@ def demand_table(sustained: Table, rate: float) -> Table:
 
 
 def outcome_table(rows: Sequence[Sequence[Cell]]) -> Table:
-    """The outcomes of scenarios beside each other."""
+    """The outcomes of all scenarios as a table."""
     return Table.from_rows("Scenarios", OUTCOME_COLUMNS, rows)

@@ -1,4 +1,4 @@
-"""What all scenarios of a comparison have in common, and how it follows from a stream where nothing is said."""
+"""Settings that all scenarios share, with defaults derived from the stream."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -24,52 +24,51 @@ from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 
 PERIODS = 100
-"""So many of them are in a stream, if nothing is said."""
+"""Default number of periods in a stream."""
 
-HOLD_UP, HOLD_DOWN, WINDOW, REBUILD, HELD = 2, 10, 10, 10, 5
-"""Periods, if nothing is said: for how long more and fewer workers must be wanted, from how long ago plans are built
-and how often, and for how long channels hold rows, where they shed."""
+SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
+"""Default times, in periods; the retention is that of buffers."""
 
 OFFERED = 1.2
-"""What comes for the busiest channel of static uniform over what it can do, if nothing is said."""
+"""Default load of the busiest channel of static-uniform over its capacity."""
 
 SHORT = 0.75
-"""Of the workers that all rows keep busy, those that elastic stages begin with."""
+"""Workers at the start of scenarios that scale, over those that the rows keep busy."""
 
-_LEAST_HELD = 10
+_LEAST_CAPACITY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all scenarios of a comparison have in common: one cost model, one speed, one seed.
+    """Settings that all scenarios share: one cost model, one speed-up, one seed.
 
     Attributes:
-        channels: N, of scenarios whose workers are fixed.
-        pool: All workers there are, for those whose workers come and go.
-        least: M, with which these begin.
-        per_worker: Partitions of a channel.
-        speedup: Trace seconds in a second of the stage.
-        period_s: How often policies look at workers and parts of split keys are merged.
-        hold_up_s: How long more workers must be wanted.
-        hold_down_s: The same of fewer.
-        window_s: Plans are built from the rows of so long.
-        rebuild_s: How often plans are built anew.
-        interval_s: How often to take down what the stage does.
+        channels: N, the workers of scenarios that do not scale.
+        pool: The maximum number of workers of scenarios that scale.
+        least: M, the workers at the start of these.
+        per_worker: Partitions per channel.
+        speedup: Trace seconds per second of the stage.
+        period_s: How often controllers run and partial results of split keys are merged.
+        scale_out_delay_s: How long more workers must be needed before scaling out.
+        cooldown_s: How long fewer workers must be enough before scaling in.
+        window_s: How much recent history a plan is built from.
+        rebuild_s: How often plans are rebuilt.
+        interval_s: Length of a measurement interval.
         thresholds: tau0 to tau3.
-        overload: How channels shed, where they do.
-        lag_rows: Rows that may wait for a worker, for lag.
-        costs: CPU and the size of a tuple.
-        network: Between channels.
-        state: Tuples of state of a partition, or what of the trace decides.
-        buffer_tuples: Rows that a producer holds back.
-        by_cost: Whether a row takes the CPU that the trace says; else service times are drawn.
-        by_stream: Whether the rows of a stream have one producer.
-        duration_s: Until then at most.
-        hash: Of keys.
-        seed: Of all that is drawn.
+        overload: Load shedding of scenarios that shed.
+        lag_rows: Lag threshold of a worker, in rows.
+        costs: CPU times and tuple size.
+        network: Latency, connections, bandwidth.
+        state: Tuples of state per partition, or the column of the trace that gives the state.
+        buffer_tuples: Buffer of a producer, in rows.
+        by_cost: Whether rows take the CPU time of the trace; else service times are random.
+        by_stream: Whether each stream has one producer.
+        duration_s: When to stop; None, when all rows are processed.
+        hash: Hash function of keys.
+        seed: Random seed.
 
     Raises:
-        UsageError: a number is out of its range.
+        UsageError: a number is out of range.
     """
 
     channels: int
@@ -78,8 +77,8 @@ class Terms:
     per_worker: int
     speedup: float
     period_s: float
-    hold_up_s: float
-    hold_down_s: float
+    scale_out_delay_s: float
+    cooldown_s: float
     window_s: float
     rebuild_s: float
     interval_s: float
@@ -99,37 +98,37 @@ class Terms:
     def __post_init__(self) -> None:
         check_workers(self.channels)
         check_pool(self.least, self.pool)
-        Patience(self.hold_up_s, self.hold_down_s)
+        Patience(self.scale_out_delay_s, self.cooldown_s)
         Rebuild(self.rebuild_s)
         if not 0 < self.speedup < np.inf:
-            raise UsageError(f"a speed-up of {self.speedup:g} is none; give a number above 0")
+            raise UsageError(f"the speed-up must be above 0 (got {self.speedup:g})")
         if self.buffer_tuples < PACKET_TUPLES:
             raise UsageError(
-                f"a buffer of {self.buffer_tuples} tuples is smaller than a packet; give it {PACKET_TUPLES} or more"
+                f"--buffer must hold at least one packet of {PACKET_TUPLES} rows (got {self.buffer_tuples})"
             )
 
     def as_data(self) -> dict[str, Any]:
-        """All of it as JSON data."""
+        """The settings as JSON data."""
         return asdict(self)
 
     def workers_of(self, scenario: Scenario) -> int:
-        """The workers of its stage: the channels, or the pool from which workers come."""
+        """The maximum number of workers: the channels, or the pool."""
         if scenario.elastic is None:
             return self.channels
         return self.pool if scenario.pool is None else scenario.pool
 
     def least_of(self, scenario: Scenario) -> int:
-        """The workers with which it begins."""
+        """The number of workers at the start."""
         if scenario.elastic is None:
             return self.channels
         return self.least if scenario.workers is None else scenario.workers
 
     def at(self, speedup: float) -> "Terms":
-        """The same at another speed; what is said in seconds of the stage stays."""
+        """The same settings at another speed-up; times of the stage stay."""
         return replace(self, speedup=speedup)
 
     def with_channels(self, channels: int) -> "Terms":
-        """The same with other channels, and a pool and first workers in proportion."""
+        """The same settings with other channels; pool and first workers in proportion."""
         ratio = channels / self.channels
         pool = max(2, round(self.pool * ratio))
         return replace(self, channels=channels, pool=pool, least=min(pool, max(1, round(self.least * ratio))))
@@ -137,19 +136,21 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is said of all scenarios; the rest follows from the stream. Other fields are those of `Terms`.
+    """Given settings of a comparison; the rest follows from the stream.
+
+    Fields that are not listed are those of `Terms`.
 
     Attributes:
-        pool: All workers there are; None, twice as many.
-        least: M; None, half as many, or as few as are not enough: three quarters of those that all rows keep busy.
-        speedup: Trace seconds in a second of the stage; None, what `offered` asks for.
-        offered: Work of the busiest channel of static uniform over what it can do.
-        period_s: How often policies look; None, a hundredth of the stream. Other times follow from it.
-        interval_s: How often to take down what the stage does; None, every period.
-        overload: How channels shed; None, they hold what they can do in five periods.
-        min_drop: B, if that is not given.
-        drop_curve: How shedding rises, likewise.
-        lag_rows: Rows that may wait for a worker; None, those that it does in a period.
+        pool: The maximum number of workers; None, twice the channels.
+        least: M; None, three quarters of the workers that the rows keep busy, at most half the channels.
+        speedup: Trace seconds per second of the stage; None, derived from `offered`.
+        offered: Load of the busiest channel of static-uniform over its capacity.
+        period_s: How often controllers run; None, a hundredth of the stream. Other times are derived from it.
+        interval_s: Length of a measurement interval; None, a period.
+        overload: Load shedding; None, a buffer holds what a channel processes in five periods.
+        min_drop: B, without `overload`.
+        drop_curve: Shape of the drop-probability curve, without `overload`.
+        lag_rows: Lag threshold of a worker, in rows; None, what it processes in a period.
     """
 
     channels: int
@@ -159,8 +160,8 @@ class Wanted:
     speedup: float | None = None
     offered: float = OFFERED
     period_s: float | None = None
-    hold_up_s: float | None = None
-    hold_down_s: float | None = None
+    scale_out_delay_s: float | None = None
+    cooldown_s: float | None = None
     window_s: float | None = None
     rebuild_s: float | None = None
     interval_s: float | None = None
@@ -181,44 +182,48 @@ class Wanted:
 
     @property
     def placed(self) -> MiniPartitions:
-        """The partitions of static uniform.
+        """The partitions of static-uniform.
 
         Raises:
-            UsageError: there cannot be so many.
+            UsageError: the number of channels or partitions is out of range.
         """
         check_workers(self.channels)
         return MiniPartitions(self.channels, self.per_worker, self.hash)
 
     @property
     def uniform(self) -> StageSettings:
-        """Its stage."""
+        """The stage of static-uniform."""
         partitions = self.channels * self.per_worker
         groups = even_groups(partitions, partitions)
         return StageSettings(self.channels, self.placed.owners, groups, costs=self.costs, network=self.network)
 
     def terms(self, demand: Demand) -> Terms:
-        """All of it for a stream.
+        """Derive the settings for a stream.
 
         Args:
-            demand: Of the stream at its own speed, on the stage of static uniform.
+            demand: Offered load of the stream at its own speed, on the stage of static-uniform.
 
         Raises:
-            UsageError: a number is out of its range, or all rows are due at once.
+            UsageError: a number is out of range, or all rows have the same timestamp.
         """
         bounds = bounds_of(demand, self.uniform)
         if not 0 < self.offered < np.inf:
-            raise UsageError(f"an offered load of {self.offered:g} is none; give a number above 0")
+            raise UsageError(f"--offered must be above 0 (got {self.offered:g})")
         if not bounds.static_load:
-            raise UsageError("all rows are due at the same time, so that they have no rate; mechanisms need a while")
+            raise UsageError(
+                "all rows have the same timestamp, so the stream has no rate; a comparison needs a longer stream"
+            )
         speedup = self.offered / bounds.static_load if self.speedup is None else self.speedup
         if not 0 < speedup < np.inf:
-            raise UsageError(f"a speed-up of {speedup:g} is none; give a number above 0")
+            raise UsageError(f"--speedup must be above 0 (got {speedup:g})")
         lasts_s = min(demand.last_s / speedup, np.inf if self.duration_s is None else self.duration_s)
-        period_s = _told(lasts_s / PERIODS) if self.period_s is None else self.period_s
-        window_s = HELD * period_s
-        holds = max(_LEAST_HELD, round(window_s / bounds.row_s))
+        period_s = _rounded(lasts_s / PERIODS) if self.period_s is None else self.period_s
+        retention_s = RETENTION * period_s
+        capacity = max(_LEAST_CAPACITY, round(retention_s / bounds.row_s))
         busy = bounds.rows * bounds.row_s / demand.last_s * speedup
-        usual_overload = Overload(ShedFactor(self.thresholds.tau2, self.min_drop, self.drop_curve), holds, window_s)
+        usual_overload = Overload(
+            ShedFactor(self.thresholds.tau2, self.min_drop, self.drop_curve), capacity, retention_s
+        )
         return Terms(
             channels=self.channels,
             pool=2 * self.channels if self.pool is None else self.pool,
@@ -226,8 +231,8 @@ class Wanted:
             per_worker=self.per_worker,
             speedup=speedup,
             period_s=period_s,
-            hold_up_s=_or(self.hold_up_s, HOLD_UP * period_s),
-            hold_down_s=_or(self.hold_down_s, HOLD_DOWN * period_s),
+            scale_out_delay_s=_or(self.scale_out_delay_s, SCALE_OUT_DELAY * period_s),
+            cooldown_s=_or(self.cooldown_s, COOLDOWN * period_s),
             window_s=_or(self.window_s, WINDOW * period_s),
             rebuild_s=_or(self.rebuild_s, REBUILD * period_s),
             interval_s=_or(self.interval_s, period_s),
@@ -246,14 +251,14 @@ class Wanted:
         )
 
     def _fewest(self, busy: float) -> int:
-        """Too few workers for the stream on average, so that there is something to scale, N/2 at most."""
+        """Too few workers for the average rate, so that scaling has to act; at most N/2."""
         return max(1, min(self.channels // 2, int(SHORT * busy)))
 
 
-def _or(said: float | None, usual: float) -> float:
-    return usual if said is None else said
+def _or(given: float | None, default: float) -> float:
+    return default if given is None else given
 
 
-def _told(seconds: float) -> float:
-    """To three digits, as it is told."""
+def _rounded(seconds: float) -> float:
+    """Round to three significant digits."""
     return float(f"{seconds:.3g}")

@@ -1,4 +1,4 @@
-"""What there is to do for a stream, in a sentence, by what scenarios came to on it."""
+"""Recommendation for a stream from the outcomes of its scenarios."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from adapt.core.table import Cell
 from adapt.core.values import duration, size
 
 LATE = 0.01
-"""Of the length of the stream: who needs so much longer at its end, or lets 1% of the rows wait so long, is behind."""
+"""A scenario lags if its drain time or p99 exceeds this fraction of the stream's length."""
 
 CHEAP = 1.05
-"""Up to this ratio of worker time, one scenario costs what another does."""
+"""Two scenarios cost the same up to this ratio of worker time."""
 
 CALM = 1.25
-"""Up to this ratio of latencies, one scenario is as fast as another."""
+"""Two scenarios are equally fast up to this ratio of p99."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What scenarios are compared on.
+    """Stream and stage that the compared scenarios share.
 
     Attributes:
-        rows: Of the stream.
+        rows: Number of rows.
         channels: N.
-        pool: All workers there are.
-        speedup: Trace seconds in a second of the stage.
-        offered: Work of the busiest channel of static uniform over what it can do.
-        work: Workers that all rows keep busy on average.
-        last_s: When the last row is due.
-        heaviest: The share of the rows that the heaviest key has at least.
+        pool: The maximum number of workers.
+        speedup: Trace seconds per second of the stage.
+        offered: Load of the busiest channel of static-uniform over its capacity.
+        work: Average number of workers that the rows keep busy.
+        last_s: When the last row arrives.
+        top_share: Share of the rows of the hottest key, lower bound.
     """
 
     rows: int
@@ -40,16 +40,16 @@ class Frame:
     offered: float
     work: float
     last_s: float
-    heaviest: float
+    top_share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do.
+    """A recommendation.
 
     Attributes:
-        scenario: The one to take; None, none helps.
-        sentence: Why, with numbers.
+        scenario: The recommended scenario; None if none helps.
+        sentence: The action, then its evidence.
     """
 
     scenario: str | None
@@ -57,14 +57,13 @@ class Advice:
 
 
 def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], frame: Frame) -> Advice:
-    """What to do for a stream.
+    """Recommend a scenario for a stream.
 
-    Of the scenarios that keep up, those that cost about what the cheapest does; of these the fastest, or a simpler one
-    that is about as fast. To keep up is to be done with the rows when they end, to drop next to none, and to let next
-    to none wait for long.
+    Of the scenarios that keep up, the cheapest ones; of these the fastest, or a simpler one that is about as fast. A
+    scenario keeps up if it finishes with the stream, drops at most 1% of the rows, and has a low p99.
 
     Args:
-        records: Outcomes, that of `BASELINE` first.
+        records: Outcomes, `BASELINE` first.
     """
     uniform = records[0]
     keep_up = [record for record in records if _keeps_up(record, frame)]
@@ -74,76 +73,75 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
         taken = _best(keep_up, scenarios, cost_first=True)
         return Advice(
             str(taken["scenario"]),
-            f"Take {taken['scenario']}: {_p99(taken)} instead of {_p99(uniform, short=True)} with static-uniform,"
+            f"Use {taken['scenario']}: {_p99(taken)} instead of {_p99(uniform, short=True)} with static-uniform,"
             f" {_costs(taken, uniform)}{_effort(taken)}{_unless(taken, keep_up)}.",
         )
     return _none(records, scenarios, frame)
 
 
 def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:
-    """Cost, latency and loss; less is better."""
+    """Cost, latency and drop rate; less is better."""
     p99 = record["p99"]
-    return (real(record["worker_time"]), float("inf") if p99 is None else real(p99), real(record["shed"]))
+    return (real(record["worker_time"]), float("inf") if p99 is None else real(p99), real(record["drop_rate"]))
 
 
 def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> Advice:
     cheaper = min(keep_up, key=lambda record: (real(record["worker_time"]), real(record["p99"])))
-    sentence = f"Leave keys where their hash has them: static-uniform keeps up, {_p99(uniform)}"
+    sentence = f"Nothing to do: static-uniform keeps up, {_p99(uniform)}"
     if real(cheaper["worker_time"]) * CHEAP < real(uniform["worker_time"]):
         sentence += (
-            f"; only workers are to be saved, with {cheaper['scenario']} ({_hours(cheaper)} instead of"
-            f" {_hours(uniform)}, {_p99(cheaper, short=True)})"
+            f"; {cheaper['scenario']} would only save worker time ({_hours(cheaper, short=True)} instead of"
+            f" {_hours(uniform, short=True)}, p99 {_p99(cheaper, short=True)})"
         )
     return Advice(BASELINE, f"{sentence}.")
 
 
 def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], frame: Frame) -> Advice:
-    """Nothing keeps up: what comes closest without loss, what does with keys in one piece, and what loss buys."""
+    """No scenario keeps up: the closest without drops, without splitting keys, and with drops."""
     uniform = records[0]
-    of_one = frame.heaviest * frame.work
+    of_one = frame.top_share * frame.work
     if of_one > 1:
-        why = f"the heaviest key alone has {of_one:.2f} times the work that a worker can do"
+        why = f"the hottest key alone needs {of_one:.2f} workers"
     elif frame.work > frame.channels:
-        why = f"all rows have the work of {frame.work:.1f} workers, and bursts more, for {frame.channels} channels"
+        why = f"the rows need {frame.work:.1f} workers on average, more in bursts, and there are {frame.channels}"
     else:
-        why = f"rows come in bursts, though all together keep only {frame.work:.1f} workers busy on average"
-    sentence = f"No scenario keeps up with all rows all the time: {why}"
-    lossless = [record for record in records if real(record["shed"]) <= SHED]
+        why = f"rows come in bursts, though they keep only {frame.work:.1f} workers busy on average"
+    lossless = [record for record in records if real(record["drop_rate"]) <= SHED]
     whole = [record for record in lossless if scenarios[str(record["scenario"])].split is None]
     closest = _best(lossless, scenarios, cost_first=False)
     helps = real(closest["p99"]) * CALM < real(uniform["p99"])
     if helps:
-        sentence += (
-            f"; {closest['scenario']} comes closest, {_p99(closest)} instead of {_p99(uniform, short=True)},"
+        sentence = (
+            f"Use {closest['scenario']}: {_p99(closest)} instead of {_p99(uniform, short=True)} with static-uniform,"
             f" {_costs(closest, uniform)}{_effort(closest)}"
         )
         without = _best(whole, scenarios, cost_first=False)
         if closest not in whole and without is not uniform:
             sentence += (
-                f"; of those that keep keys whole, {without['scenario']} does ({_p99(without, short=True)},"
-                f" {_hours(without)})"
+                f"; without splitting keys, the best is {without['scenario']} ({_p99(without)}, {_hours(without)})"
             )
     else:
-        sentence += f"; and nothing is faster than static-uniform, {_p99(uniform)}"
+        sentence = f"No scenario helps: none is faster than static-uniform, {_p99(uniform)}"
     lossy = [record for record in records if record not in lossless]
     if lossy := [record for record in lossy if real(record["p99"]) * CALM < real(closest["p99"])]:
-        least = min(lossy, key=lambda record: (round(real(record["shed"]), 3), real(record["p99"])))
+        least = min(lossy, key=lambda record: (round(real(record["drop_rate"]), 3), real(record["p99"])))
         sentence += (
-            f"; where rows may be lost, {least['scenario']} drops {real(least['shed']):.1%} of them and {_p99(least)}"
+            f"; if rows may be dropped, {least['scenario']} drops {real(least['drop_rate']):.1%} of them, {_p99(least)}"
         )
-    return Advice(str(closest["scenario"]) if helps else None, f"{sentence}.")
+    kept = f"No scenario keeps up with all rows: {why}."
+    return Advice(str(closest["scenario"]) if helps else None, f"{sentence}. {kept}")
 
 
 def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
     times = record["late"], record["p99"]
     in_time = all(time is not None and real(time) <= LATE * frame.last_s for time in times)
-    return in_time and real(record["shed"]) <= SHED
+    return in_time and real(record["drop_rate"]) <= SHED
 
 
 def _best(
     records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenario], *, cost_first: bool
 ) -> Mapping[str, Cell]:
-    """The simplest of those that cost about the least and of these are about the fastest, or the other way round."""
+    """The simplest of the cheapest and, among these, fastest scenarios, or the other way round."""
     by = (("worker_time", CHEAP), ("p99", CALM))
     left = list(records)
     for name, ratio in by if cost_first else reversed(by):
@@ -153,7 +151,7 @@ def _best(
 
 
 def _effort_of(scenario: Scenario) -> int:
-    """What has to be built to have it: other placements, moves, workers that come and go, keys in parts, loss."""
+    """Effort of a scenario: placement, migration, scaling, split keys, drops."""
     return (
         (scenario.plan is not Static.UNIFORM)
         + 2 * scenario.rebuilds
@@ -165,30 +163,30 @@ def _effort_of(scenario: Scenario) -> int:
 
 
 def _unless(taken: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> str:
-    """What much lower latency would cost."""
+    """A much faster scenario and its cost, if there is one."""
     fastest = min(keep_up, key=lambda record: (real(record["p99"]), real(record["worker_time"])))
     if real(fastest["p99"]) * 2 > real(taken["p99"]):
         return ""
-    return f"; {fastest['scenario']} is faster, {_p99(fastest, short=True)} for {_hours(fastest)}"
+    return f"; {fastest['scenario']} is faster, {_p99(fastest)} for {_hours(fastest)}"
 
 
 def _effort(record: Mapping[str, Cell]) -> str:
-    """What it took."""
+    """Rescales, state moved and merge messages of a scenario."""
     moved, restarts, merges = (record[name] for name in ("moved", "restarts", "merge_tuples"))
-    told = []
+    effort = []
     if restarts:
         times = "once" if restarts == 1 else f"{restarts:,} times"
-        told.append(f"it changes placement or workers {times} and moves {size(real(moved))} of state")
+        effort.append(f"it changes placement or workers {times} and moves {size(real(moved))} of state")
     if merges:
-        told.append(f"its parts of keys take {merges:,} tuples to merge, which the function must allow")
-    return f"; {' and '.join(told)}" if told else ""
+        effort.append(f"it needs a mergeable aggregate and adds {merges:,} merge messages")
+    return f"; {'; '.join(effort)}" if effort else ""
 
 
 def _p99(record: Mapping[str, Cell], short: bool = False) -> str:
     p99 = record["p99"]
     if p99 is None:
-        return "no row done"
-    return duration(real(p99)) if short else f"99% of the rows done take at most {duration(real(p99))}"
+        return "no row processed"
+    return duration(real(p99)) if short else f"p99 {duration(real(p99))}"
 
 
 def _costs(record: Mapping[str, Cell], uniform: Mapping[str, Cell]) -> str:
@@ -200,5 +198,5 @@ def _hours(record: Mapping[str, Cell], short: bool = False) -> str:
 
 
 def real(cell: Cell) -> float:
-    """A number; 0 where there is none."""
+    """The number in a cell; 0 if it has none."""
     return float(cell) if isinstance(cell, int | float) else 0.0

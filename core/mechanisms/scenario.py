@@ -1,4 +1,4 @@
-"""One scenario on one stream: the stage that it asks for, simulated, and what that comes to."""
+"""One scenario on one stream: its stage, simulation and outcome."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -43,12 +43,12 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream as scenarios ask for it.
+    """A stream that scenarios read.
 
     Attributes:
-        rows: Its tuples in a reading, as often as they are asked for.
-        counted: Its keys, counted.
-        bytes: The sizes of all rows of each partition of a reading together.
+        rows: The tuples of a reading; they can be read many times.
+        counted: The counts of its keys.
+        bytes: The total size of the rows of each partition.
     """
 
     rows: Callable[[Reading], Rows]
@@ -58,14 +58,14 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Staged:
-    """A scenario that can be simulated.
+    """A scenario ready to be simulated.
 
     Attributes:
         rows: The tuples.
-        demand: Their sums.
+        demand: Their offered load.
         settings: The stage.
-        memory: Of a worker; None, without limit.
-        rows_read: Of the stream, without the tuples that merge parts of keys.
+        memory: Memory of a worker; None, no limit.
+        rows_read: Number of rows, without merge messages.
     """
 
     rows: Rows
@@ -76,11 +76,11 @@ class Staged:
 
 
 def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
-    """The stage of a scenario, with all that can be known before it is simulated.
+    """Prepare the stage of a scenario.
 
     Raises:
-        UsageError: a number is out of its range.
-        BadInput: the rows of the stream cannot be.
+        UsageError: a number is out of range.
+        BadInput: a row of the stream is invalid.
     """
     check_scenario(scenario, terms)
     placed, split = _placed(scenario, terms, stream)
@@ -120,7 +120,7 @@ def simulated(
     duration_s: float | None,
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
-    """A scenario simulated until all is done, or until a time."""
+    """Simulate a scenario until all rows are processed, or until a time."""
     actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
@@ -130,14 +130,14 @@ def simulated(
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRun:
-    """What a scenario came to.
+    """The result of a scenario.
 
     Attributes:
         outcome: Rows, latencies, workers.
-        bounds: What its workers can do at best.
+        bounds: Upper bounds of its throughput.
         staged: Its stage.
-        sustained: The rates that it sustains, one row for each number of channels; None, that was not asked.
-        parameters: All that decides the result, beside the stream; JSON data.
+        sustained: Sustained rates, one row per number of channels; None if not measured.
+        parameters: Everything that decides the result except the stream; JSON data.
     """
 
     mechanism: ClassVar[str] = "scenario"
@@ -149,13 +149,13 @@ class ScenarioRun:
     parameters: Mapping[str, Any]
 
     def summary(self) -> Table:
-        """The scenario in one row."""
+        """One row with all outcomes."""
         return Table.from_rows("The scenario", OUTCOME_COLUMNS, [outcome_row(self.outcome, self.bounds, self.staged)])
 
     def tables(self) -> dict[str, Table]:
-        """`intervals`, `workers`, `moves`, `steps`, and `sustained` if it was asked for."""
-        asked = {} if self.sustained is None else {"sustained": self.sustained}
-        return {**elastic_series([self.outcome], self.bounds), **asked}
+        """The series of the stage, `rescales`, and `sustained` where measured."""
+        sustained = {} if self.sustained is None else {"sustained": self.sustained}
+        return {**elastic_series([self.outcome], self.bounds), **sustained}
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -167,36 +167,36 @@ _UNEVEN = "rows of the busiest worker over the mean"
 
 OUTCOME_COLUMNS = (
     Column("scenario"),
-    Column("throughput", Kind.NUMBER, "rows/s", "until it was through with the rows, or cut off"),
-    Column("p50", Kind.SECONDS, "s", "latency that half of the rows do not exceed, from when they are due"),
-    Column("p95", Kind.SECONDS, "s", "the same of 95%"),
-    Column("p99", Kind.SECONDS, "s", "the same of 99%"),
-    Column("shed", Kind.SHARE, "", "of the rows, dropped as channels filled up"),
-    Column("worker_time", Kind.SECONDS, "s", "that workers were there, all together, until all rows were done"),
-    Column("idle_workers", Kind.NUMBER, "", "without work, on average"),
+    Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
+    Column("p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
+    Column("p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
+    Column("p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
+    Column("worker_time", Kind.SECONDS, "s", "time of all workers until all rows were processed"),
+    Column("idle_workers", Kind.NUMBER, "", "average number of idle workers"),
     Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
-    Column("moved", Kind.BYTES, "bytes", "state that went to another worker"),
-    Column("paused", Kind.SECONDS, "s", "time in which some partition was paused"),
-    Column("restarts", Kind.COUNT, "", "changes of the placement or the workers, for which other engines restart"),
-    Column("imbalance", Kind.RATIO, "", "the same, of all intervals by their rows"),
-    Column("workers_mean", Kind.NUMBER, "", "over its time"),
-    Column("workers_max", Kind.COUNT, "", "at any time"),
-    Column("catch_up", Kind.SECONDS, "s", "the longest from a scale step until rows no longer waited"),
-    Column("lag_max", Kind.SECONDS, "s", "the longest that a row waited to be taken"),
-    Column("late", Kind.SECONDS, "s", "from when the last row was due until all were processed"),
-    Column("finished", Kind.SECONDS, "s", "when it was through with the rows, or cut off"),
+    Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
+    Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
+    Column("restarts", Kind.COUNT, "", "changes of placement or workers; other engines restart for each"),
+    Column("imbalance", Kind.RATIO, "", f"{_UNEVEN}, averaged over intervals by their rows"),
+    Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
+    Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
+    Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone"),
+    Column("lag_max", Kind.SECONDS, "s", "longest wait of a row before a worker takes it"),
+    Column("late", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
+    Column("finished", Kind.SECONDS, "s", "when the last row was processed, or the run was cut off"),
     Column("processed", Kind.COUNT, "rows"),
-    Column("left", Kind.COUNT, "rows", "due and not processed at the end"),
-    Column("moves", Kind.COUNT, "", "of partitions"),
-    Column("spilled_max", Kind.COUNT, "rows", "on disk at the same time"),
-    Column("merge_tuples", Kind.COUNT, "", "that merge parts of split keys; they cost what rows do"),
-    Column("load", Kind.NUMBER, "", "work of the busiest channel as placed at the start, over what it can do"),
+    Column("left", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    Column("moves", Kind.COUNT, "", "moves of partitions"),
+    Column("spilled_max", Kind.COUNT, "rows", "most rows on disk at the same time"),
+    Column("merge_tuples", Kind.COUNT, "", "merge messages of split keys; each costs as much as a row"),
+    Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
 )
-"""What is known of a scenario."""
+"""The outcomes of a scenario."""
 
 
 def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str | int | float | None]:
-    """The cells of `OUTCOME_COLUMNS`; merge tuples are no rows, but take and make latency as rows do."""
+    """The cells of `OUTCOME_COLUMNS`; latencies include those of merge messages."""
     outcome = one.outcome
     merges = stage.demand.all_rows - stage.rows_read
     processed = max(0, outcome.processed - merges)
@@ -215,7 +215,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
-    """Of the twentieths of the time in which rows come; None where none of them has rows enough."""
+    """Imbalance in the worst twentieth of the input; None if all have too few rows."""
     parts: dict[int, list[tuple[Interval, Span]]] = {}
     for pair in zip(one.outcome.simulated.intervals, one.spans, strict=True):
         if pair[0].start_s < last_s:
@@ -230,16 +230,16 @@ def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
 
 
 def outcome_of_scenario(scenario: Scenario, stage: Staged, done: Simulated) -> ElasticOutcome:
-    """What a simulated scenario comes to, its workers counted until it was through with the rows."""
+    """The outcome of a simulated scenario."""
     bounds = bounds_of(stage.demand, stage.settings)
     return elastic_outcome_of(outcome_of(scenario.name, done, bounds))
 
 
 def check_scenario(scenario: Scenario, terms: Terms) -> None:
-    """What can be said of a scenario before its rows are read.
+    """Check a scenario before its rows are read.
 
     Raises:
-        UsageError: the pool is smaller than M, or a policy cannot be made; the sentence names the scenario.
+        UsageError: the pool is smaller than M, or a setting is out of range; the message names the scenario.
     """
     try:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
@@ -254,12 +254,12 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
 
 
 def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniPartitions, SplitKeys | None]:
-    """Where keys are at the start, and how they are split."""
+    """The initial placement of keys, and how they are split."""
     workers = terms.workers_of(scenario)
     if scenario.split is not None:
         has_head = scenario.split in (Splitting.D_CHOICES, Splitting.W_CHOICES)
-        heavy = _heavy(stream.counted(), workers) if has_head else pa.array([], pa.string())
-        return MiniPartitions(workers, terms.per_worker, terms.hash), SplitKeys(scenario.split, heavy, terms.period_s)
+        hot = _hot(stream.counted(), workers) if has_head else pa.array([], pa.string())
+        return MiniPartitions(workers, terms.per_worker, terms.hash), SplitKeys(scenario.split, hot, terms.period_s)
     if scenario.plan is Static.UNIFORM or scenario.is_scaled:
         return MiniPartitions(workers, terms.per_worker, terms.hash), None
     recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
@@ -268,8 +268,8 @@ def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniParti
     ), None
 
 
-def _heavy(counted: Frequencies, workers: int) -> pa.Array:
-    """Keys with a share above 1/(5N), as published."""
+def _hot(counted: Frequencies, workers: int) -> pa.Array:
+    """Hot keys: those with a share above 1/(5N), as published."""
     return counted.keys.filter(pa.array(counted.count_low * 5 * workers > counted.total))
 
 
@@ -283,7 +283,7 @@ def _state(terms: Terms, placed: MiniPartitions, demand: Demand, stream: Stream)
 
 
 def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
-    """Memory per worker, as a multiple of the mean state, at least the largest partition."""
+    """Memory of each worker, at least that of the largest partition."""
     if scenario.memory is None:
         return None
     sizes = settings.state_sizes() * settings.costs.tuple_bytes
@@ -293,7 +293,9 @@ def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
 def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
     policy = scenario.flux or FluxPolicy.NONE
     if policy is FluxPolicy.OPTIMUM:
-        raise UsageError(f"scenario {scenario.name!r}: the policy optimum knows its run ahead; `replay flux` has it")
+        raise UsageError(
+            f'scenario {scenario.name!r}: flux = "optimum" needs the whole run in advance; use `adapt replay flux`'
+        )
     return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s))
 
 
@@ -325,8 +327,8 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
 
 def _patience(scenario: Scenario, terms: Terms) -> Patience:
     return Patience(
-        terms.hold_up_s if scenario.hold_up_s is None else scenario.hold_up_s,
-        terms.hold_down_s if scenario.hold_down_s is None else scenario.hold_down_s,
+        terms.scale_out_delay_s if scenario.scale_out_delay_s is None else scenario.scale_out_delay_s,
+        terms.cooldown_s if scenario.cooldown_s is None else scenario.cooldown_s,
     )
 
 
@@ -335,4 +337,4 @@ def _rebuild(scenario: Scenario, terms: Terms) -> Rebuild:
         return Rebuild()
     by_the_clock = scenario.rebuild_limit is None
     every_s = terms.rebuild_s if scenario.rebuild_s is None and by_the_clock else scenario.rebuild_s
-    return Rebuild(every_s, scenario.rebuild_limit, terms.hold_up_s)
+    return Rebuild(every_s, scenario.rebuild_limit, terms.scale_out_delay_s)

@@ -1,4 +1,4 @@
-"""Scenarios as a user writes them: TOML text with a [[scenario]] for each."""
+"""Reader of scenario files: TOML with one [[scenario]] each."""
 
 import re
 import tomllib
@@ -20,31 +20,30 @@ KIND = "scenario"
 
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
-    *("signal", "hold_up", "hold_down", "alignment", "utilization", "lag", "migrate", "shed"),
+    *("signal", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "shed"),
 )
-"""What a scenario may say."""
+"""The fields of a scenario."""
 
 _HEAD = re.compile(r"\s*\[\[\s*[\"']?scenario[\"']?\s*\]\]")
 _ANY_HEAD = re.compile(r"\s*\[")
 
 
 def read_scenarios(text: str) -> tuple[Scenario, ...]:
-    """Scenarios from the text of their file, in its order.
+    """Read scenarios from the text of a file, in its order.
 
     Raises:
-        BadInput: the text is no TOML, has an unknown field, two scenarios of one name, or one that cannot be; the
-            sentence names line and scenario.
+        BadInput: the text is not TOML, or a scenario is invalid or repeated; the message names line and scenario.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the scenarios are not written as TOML: {error}") from None
+        raise BadInput(f"the file is not TOML: {error}") from None
     lines = text.splitlines()
     for name in document:
         only(f"line {_line_of(lines, 0, name)}: the file", {name: None}, (KIND,))
     tables = elements(document, KIND)
     if not tables:
-        raise BadInput("there is no scenario; write each as [[scenario]] with its fields below")
+        raise BadInput("the file has no scenario; start each with a line [[scenario]]")
     heads = [at for at, line in enumerate(lines) if _HEAD.match(line)]
     starts = heads if len(heads) == len(tables) else [0] * len(tables)
     found: dict[str, tuple[Scenario, int]] = {}
@@ -55,15 +54,14 @@ def read_scenarios(text: str) -> tuple[Scenario, ...]:
         one = _scenario(f"line {start + 1}: {where}", fields)
         if one.name in found:
             raise BadInput(
-                f"line {start + 1}: a scenario {one.name!r} is there already, on line {found[one.name][1] + 1}; give"
-                " each a name of its own"
+                f"line {start + 1}: scenario {one.name!r} already exists on line {found[one.name][1] + 1}; rename one"
             )
         found[one.name] = (one, start)
     return tuple(one for one, _ in found.values())
 
 
 def _line_of(lines: list[str], start: int, name: str) -> int:
-    """The line of a field of the table that begins at `start`, or of a table; that of the beginning if unclear."""
+    """The line of a field in the table that begins at `start`, or of a table; else the first line."""
     field = re.compile(rf"\s*(\[\[?\s*)?[\"']?{re.escape(name)}[\"']?\s*[=\].]")
     for at in range(start, len(lines)):
         if field.match(lines[at]):
@@ -76,9 +74,9 @@ def _line_of(lines: list[str], start: int, name: str) -> int:
 def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
     element = Element(where, fields, FIELDS)
     rebuild = element.get("rebuild")
-    up_s, down_s = _time_or_none(element, "hold_up"), _time_or_none(element, "hold_down")
+    delay_s, cooldown_s = _time_or_none(element, "scale_out_delay"), _time_or_none(element, "cooldown")
     try:
-        Patience(1.0 if up_s is None else up_s, 1.0 if down_s is None else down_s)
+        Patience(1.0 if delay_s is None else delay_s, 1.0 if cooldown_s is None else cooldown_s)
         every_s = None if isinstance(rebuild, bool) or rebuild is None else _time(element, "rebuild", rebuild)
         limit = element.number_or_none("rebuild_limit")
         Rebuild(every_s, limit)
@@ -96,8 +94,8 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
             pool=_whole_or_none(element, "pool"),
             thresholds=_thresholds(element),
             signal=element.choice("signal", Signal, Signal.HELD),
-            hold_up_s=up_s,
-            hold_down_s=down_s,
+            scale_out_delay_s=delay_s,
+            cooldown_s=cooldown_s,
             alignment=element.choice("alignment", Alignment, Alignment.ANY),
             utilization=element.number("utilization", 0.8),
             lag_rows=element.number_or_none("lag"),
@@ -112,7 +110,7 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
 
 
 def _once(where: str, error: AdaptError) -> str:
-    """A sentence with the place in front, and the name of the scenario once."""
+    """An error with its place in front, naming the scenario once."""
     place, _, name = where.partition(": ")
     said = str(error)
     return f"{place}: {said}" if said.startswith(name) else f"{where}: {said}"
@@ -130,7 +128,7 @@ def _thresholds(element: Element) -> Thresholds | None:
     if given is None:
         return None
     if not isinstance(given, list) or len(given) != 4:
-        raise BadInput(f"{element.where}: tau is {given!r}; give the four thresholds, such as [0.1, 0.4, 0.8, 0.9]")
+        raise BadInput(f"{element.where}: tau takes four thresholds such as [0.1, 0.4, 0.8, 0.9] (got {given!r})")
     return Thresholds(*(number_of(element.where, "tau", one) for one in given))
 
 
@@ -144,10 +142,10 @@ def _time_or_none(element: Element, name: str) -> float | None:
 
 
 def _time(element: Element, name: str, value: Any) -> float:
-    """A length of time, as a text with its unit or as seconds."""
-    if isinstance(value, str):
-        try:
-            return seconds_of(value)
-        except UsageError as error:
-            raise BadInput(f"{element.where}: {name}: {error}") from None
-    return number_of(element.where, name, value)
+    """A time in seconds, from a text with a unit."""
+    if not isinstance(value, str):
+        raise BadInput(f'{element.where}: {name} takes a time with a unit such as "5s" (got {value!r})')
+    try:
+        return seconds_of(value)
+    except UsageError as error:
+        raise BadInput(f"{element.where}: {name}: {error}") from None

@@ -1,4 +1,4 @@
-"""Mechanisms that are compared on one stream: what each does, and those that are compared if nothing is said."""
+"""Scenarios: mechanisms and their combinations to compare on one stream."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -14,46 +14,48 @@ from adapt.core.stage.conditions.shed_factor import Thresholds
 
 
 class Static(StrEnum):
-    """Where keys are at the start."""
+    """The initial placement of keys."""
 
     UNIFORM = "uniform"
-    """By their hash, modulo the channels."""
+    """Hash modulo the number of channels."""
 
     CONSISTENT = "consistent"
-    """By their hash, on a ring."""
+    """Consistent hashing on a ring."""
 
     HYBRID = "hybrid"
-    """On a ring but for heavy keys, placed one by one by what the whole stream counts: by hindsight."""
+    """A ring with hot keys pinned by the counts of the whole stream (in-sample)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One mechanism, or several together. What is not given is as the comparison has it for all.
+    """One mechanism, or several combined.
+
+    Fields that are None default to those of the comparison.
 
     Attributes:
         name: Letters, digits, points, dashes and underscores.
-        plan: Where keys are at the start.
-        split: How keys are split over channels; None, they are whole.
-        flux: What moves partitions between channels; None, nothing does.
-        memory: Of a channel for state, over the state of a channel on average; None, no limit.
-        rebuilds: Whether plans are built anew while the stream goes on.
-        rebuild_s: How often.
-        rebuild_limit: And when the imbalance is above this.
-        elastic: What takes workers on and lets them go; None, their number is fixed.
-        workers: M, at the start; there are never fewer.
-        pool: All workers there are.
+        plan: The initial placement of keys.
+        split: How hot keys are split over channels; None, no splitting.
+        flux: The Flux policy that moves partitions; None, no moves.
+        memory: Memory of a channel over the average state of a channel; None, no limit.
+        rebuilds: Whether plans are rebuilt during the replay.
+        rebuild_s: Time between rebuilds.
+        rebuild_limit: Imbalance above which the plan is rebuilt.
+        elastic: The scaling policy; None, a fixed number of workers.
+        workers: M, the workers at the start and the minimum.
+        pool: The maximum number of workers.
         thresholds: tau0 to tau3.
-        signal: What is compared with them.
-        hold_up_s: How long more workers must be wanted.
-        hold_down_s: The same of fewer.
-        alignment: Which numbers of workers there may be.
-        utilization: Share of the time that workers are to work, for ds2.
-        lag_rows: Rows that may wait for a worker, for lag.
-        migrating: In which portions partitions move when a plan is built anew.
-        sheds: Whether channels hold what they take, and drop input as they fill up.
+        signal: The utilization that is compared with them.
+        scale_out_delay_s: How long more workers must be needed before scaling out.
+        cooldown_s: How long fewer workers must be enough before scaling in.
+        alignment: Which numbers of workers are allowed.
+        utilization: Target utilization of ds2.
+        lag_rows: Lag threshold of a worker, in rows.
+        migrating: In which batches partitions move in a rescale or rebuild.
+        sheds: Whether channels shed load as their buffers fill.
 
     Raises:
-        UsageError: two parts do not go together, or a number is out of its range; the sentence names the scenario.
+        UsageError: two parts exclude each other, or a number is out of range; the message names the scenario.
     """
 
     name: str
@@ -69,8 +71,8 @@ class Scenario:
     pool: int | None = None
     thresholds: Thresholds | None = None
     signal: Signal = Signal.HELD
-    hold_up_s: float | None = None
-    hold_down_s: float | None = None
+    scale_out_delay_s: float | None = None
+    cooldown_s: float | None = None
     alignment: Alignment = Alignment.ANY
     utilization: float = 0.8
     lag_rows: float | None = None
@@ -79,28 +81,28 @@ class Scenario:
 
     def __post_init__(self) -> None:
         if not self.name or not all(letter.isalnum() or letter in "-_." for letter in self.name) or self.name[0] == ".":
-            raise UsageError(f"a scenario cannot be called {self.name!r}; give a name of letters, digits, - and _")
+            raise UsageError(f"a scenario cannot be named {self.name!r}; use letters, digits, '.', '-' and '_'")
         for one, other in self._apart():
-            raise UsageError(f"scenario {self.name!r}: {one} and {other} do not go together; leave one of them out")
+            raise UsageError(f"scenario {self.name!r}: {one} and {other} exclude each other; remove one")
         if self.memory is not None and not 1 <= self.memory < float("inf"):
             raise UsageError(
-                f"scenario {self.name!r}: memory is {self.memory:g} of a channel's state on average; give 1 or more"
+                f"scenario {self.name!r}: memory must be at least 1, the average state (got {self.memory:g})"
             )
 
     def as_data(self) -> dict[str, Any]:
-        """What it says, as JSON data."""
-        told = {field.name: getattr(self, field.name) for field in fields(self)}
-        usual = {field.name: field.default for field in fields(self)}
-        said = {name: value for name, value in told.items() if value != usual[name]}
-        return said | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
+        """The fields that differ from their defaults, as JSON data."""
+        given = {
+            each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
+        }
+        return given | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
 
     @property
     def is_scaled(self) -> bool:
-        """Whether its placement is that of an elastic stage, which plans partitions."""
+        """Whether the scenario plans partitions: it scales or rebuilds."""
         return self.rebuilds or self.elastic is not None
 
     def _apart(self) -> list[tuple[str, str]]:
-        """Parts of it that do not go together."""
+        """Pairs of its parts that exclude each other."""
         has = {
             "split": self.split is not None,
             "flux": self.flux is not None,
@@ -119,7 +121,7 @@ class Scenario:
 
 
 TIGHT = 1.15
-"""Of the state of a channel on average, the memory that channels have where it is limited."""
+"""Limited memory of a channel, over the average state of a channel."""
 
 SCENARIOS = (
     Scenario("static-uniform"),
@@ -139,25 +141,25 @@ SCENARIOS = (
     Scenario("flux-shed", flux=FluxPolicy.LOAD, sheds=True),
     Scenario("elastic-shed", elastic=ScalingPolicy.THRESHOLDS, signal=Signal.OFFERED, sheds=True),
 )
-"""What is compared if nothing is said; the first is what everything else is held against."""
+"""The built-in scenarios; the first is the baseline."""
 
 BASELINE = SCENARIOS[0].name
-"""Keys where their hash has them, and nothing is done."""
+"""The baseline: plain hashing, nothing adapts."""
 
 
 def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scenario, ...]:
-    """The scenarios of some names, each once, that everything is held against always among them and first.
+    """The scenarios with these names, each once, the baseline first.
 
     Args:
-        names: Those of a user's own and of the built-in ones; none, the user's own if there are any, else all.
-        further: The user's own; one that is named as a built-in one stands in its place.
+        names: Names of built-in and own scenarios; empty, all own ones if any, else all built-in ones.
+        further: Own scenarios; they replace built-in ones of the same name.
 
     Raises:
-        UsageError: there is none of a name.
+        UsageError: a name is unknown.
     """
     known = {one.name: one for one in (*SCENARIOS, *further)}
     wanted = names or [one.name for one in further or SCENARIOS]
     for name in wanted:
         if name not in known:
-            raise UsageError(f"there is no scenario {name!r}{did_you_mean(name, known)}")
+            raise UsageError(f"scenario {name!r} does not exist{did_you_mean(name, known)}")
     return tuple(known[name] for name in dict.fromkeys([BASELINE, *wanted]))

@@ -1,4 +1,4 @@
-"""The largest rate that a mechanism sustains: found by bisection over the speed of a stream."""
+"""Sustainable throughput of a scenario, by bisection over the speed-up."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from adapt.core.stage.engine.series import Interval
 
 GROWTH = 0.005
-"""Of the length of the stream: rows may wait so much longer in its second half than in the first."""
+"""How much longer rows may wait in the second half of a stream, over its length."""
 
 SHED = 0.01
-"""Of the rows, that may be dropped at a rate that is sustained."""
+"""The highest drop rate at a sustained rate."""
 
 PRECISE = 0.01
-"""The rate that is found is at most by this part below one that is not sustained."""
+"""Relative precision of the rate found."""
 
 _STEP = 1.5
 _WIDEST = 64.0
@@ -20,12 +20,12 @@ _WIDEST = 64.0
 
 @dataclass(frozen=True, slots=True)
 class Sustained:
-    """What a mechanism sustains.
+    """The sustainable speed-up of a scenario.
 
     Attributes:
-        speedup: The largest speed found that is sustained, up to some 64 times that where it was looked for first;
-            None, none down to a 64th of that is.
-        probes: How many speeds were tried.
+        speedup: The highest sustained speed-up, up to about 64 times the first one tried; None if not even a 64th of
+            that is sustained.
+        probes: Number of speed-ups tried.
     """
 
     speedup: float | None
@@ -33,16 +33,17 @@ class Sustained:
 
 
 def is_sustained(intervals: Sequence[Interval], last_s: float) -> bool:
-    """Whether lag stays bounded: rows wait no longer in the second half of the input than in the first.
+    """Whether lag stays bounded.
 
-    No longer is, by less than half a hundredth of the input's length. The lag of a steady stream that is by a part e
-    faster than a stage grows by e for each second; so what is found is at most by 1% too fast. A mechanism that takes
-    a while to act may fall behind at first, if it does not fall behind for ever. One that sheds sustains a rate of
-    which it drops 1% at most.
+    Rows must wait no longer in the second half of the input than in the first.
+
+    The tolerance is 0.5% of the input's length. If a steady stream is too fast by a fraction e, its lag grows by e per
+    second, so the rate found is at most 1% too high. A mechanism that needs time to act may fall behind at
+    first, but not forever. A scenario that sheds sustains a rate if it drops at most 1% of the rows.
 
     Args:
-        intervals: What the stage did until the last row was due, or longer.
-        last_s: When that was.
+        intervals: Measurements of the stage at least until the last row arrived.
+        last_s: When the last row arrived.
     """
     due = [one for one in intervals if one.start_s < last_s]
     first = [_longest_wait_s(one) for one in due if one.end_s <= last_s / 2]
@@ -54,15 +55,18 @@ def is_sustained(intervals: Sequence[Interval], last_s: float) -> bool:
 
 
 def _longest_wait_s(one: Interval) -> float:
-    """The longest from when a row is due until it is processed, or until it is taken if that is longer."""
+    """The longest latency of a row, or wait before a worker took it, if longer."""
     return max(one.total.max_s, one.lag_s)
 
 
 def largest_sustained(sustains: Callable[[float], bool], start: float) -> Sustained:
-    """The largest speed that is sustained, to 1%; what is sustained at one speed is taken to be so at lower ones.
+    """Find the highest sustained speed-up, within 1%.
+
+    If a speed-up is sustained, lower ones are assumed to be sustained too.
 
     Args:
-        start: Where it is looked for first, above 0.
+        sustains: Whether a speed-up is sustained.
+        start: The first speed-up to try, above 0.
     """
     probes = 1
     low = high = start

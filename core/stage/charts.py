@@ -81,7 +81,7 @@ def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
     return replace(lines, spec=spec, sentence=lines.sentence + told)
 
 
-_STEP_SHAPES = {"up": "triangle-up", "down": "triangle-down", "rebuild": "square"}
+_STEP_SHAPES = {"scale out": "triangle-up", "scale in": "triangle-down", "rebuild": "square"}
 
 
 def _steps(steps: Table) -> Records:

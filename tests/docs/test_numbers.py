@@ -125,5 +125,5 @@ def test_the_web_log_under_every_mechanism(adapt, real_traces, tmp_path, monkeyp
         for told, value in ((p50, row["p50"]), (p99, row["p99"]), (worker_time, row["worker_time"])):
             amount, unit = told.split()
             assert float(amount) / {"ms": 1000, "s": 1}[unit] == pytest.approx(value, rel=5e-3), f"{name}: {told}"
-        assert (f"{row['shed']:.1%}" if row["shed"] else "") == shed
+        assert (f"{row['drop_rate']:.1%}" if row["drop_rate"] else "") == shed
     assert not made

@@ -1,4 +1,4 @@
-"""Comparing mechanisms on a trace: every scenario a run of its own, made wherever there is room, kept and made once."""
+"""Comparison of scenarios on a trace, each a run of its own."""
 
 import os
 import signal
@@ -47,22 +47,22 @@ from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
 
 EPSILON = 1e-4
-"""The error of counted keys, as a share of the rows."""
+"""Error of the key counts, as a share of the rows."""
 
 CHILD = ".run"
-"""What the folder of a scenario's run ends with."""
+"""File extension of a scenario's run."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparingOptions:
-    """What is compared, and where.
+    """What to compare, and where to run it.
 
     Attributes:
-        wanted: What all scenarios have in common.
-        scenarios: The mechanisms, `BASELINE` first.
-        sustained: The numbers of channels for which the rates that each sustains are looked for; none, they are not.
-        jobs: Processes on this machine; None, one a core. Where `spark` is given it has no say.
-        spark: Where Spark runs the scenarios; None, processes on this machine do.
+        wanted: Settings that all scenarios share.
+        scenarios: The scenarios, `BASELINE` first.
+        sustained: Numbers of channels for which sustained rates are measured; empty for none.
+        jobs: Processes on this machine; None, one per core. Ignored with `spark`.
+        spark: Spark that runs the scenarios; None, processes on this machine.
     """
 
     wanted: Wanted
@@ -74,16 +74,16 @@ class ComparingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One scenario to be run, wherever that is.
+    """One scenario to run.
 
     Attributes:
-        trace: The stream.
-        content_hash: Of it.
-        scenario: The mechanism.
-        terms: What it has in common with others.
-        sustained: The numbers of channels for which rates are looked for.
+        trace: Path of the trace.
+        content_hash: Content hash of the trace.
+        scenario: The scenario.
+        terms: Settings that all scenarios share.
+        sustained: Numbers of channels for which sustained rates are measured.
         code: Hash of the program.
-        out: Where its run appears.
+        out: Path of the run.
     """
 
     trace: Path
@@ -96,7 +96,7 @@ class Job:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All that decides its result, beside the stream; JSON data."""
+        """Everything that decides the result except the stream; JSON data."""
         return {
             "scenario": self.scenario.as_data(),
             "terms": self.terms.as_data(),
@@ -107,7 +107,7 @@ class Job:
 
     @property
     def provenance(self) -> Provenance:
-        """How its run is made."""
+        """How the run is made, for its manifest."""
         inputs = [{"name": self.trace.name, "content_hash": self.content_hash}]
         return Provenance("adapt.traces.replay.compare.run_scenario", self.parameters, inputs, self.terms.seed)
 
@@ -121,20 +121,20 @@ def compare_on_trace(
     command: str = "adapt.traces.replay.compare.compare_on_trace",
     progress: Progress = silent,
 ) -> ComparisonRun:
-    """Run several mechanisms on one trace, each by itself, and put them beside each other.
+    """Run several scenarios on one trace and compare them.
 
-    Every scenario is a whole run, kept as soon as it is made: in a folder beside `out` until all are there, then in
-    it. One that says that it was made from the same trace, with the same parameters and program, is not made again, so
-    that a comparison that was interrupted goes on where it was. Where a scenario runs does not change its result.
+    Every scenario is a run of its own, kept as soon as it is finished: in a folder next to `out` until all are
+    finished, then in `out`. A run with the same trace, parameters and program is reused, so an interrupted comparison
+    resumes. Where a scenario runs does not change its result.
 
     Args:
-        out: Where the comparison appears; None keeps nothing.
-        force: Replace an artefact at `out`; what still holds of it is used.
+        out: Where to keep the comparison; None keeps nothing.
+        force: Overwrite `out`; its runs are reused where they are still valid.
 
     Raises:
-        UsageError: an argument is out of its range, or the trace has no such column.
-        EnvironmentFailure: `out` is taken or cannot be written, or a cluster does not write where this process reads.
-        BadInput: a part of the trace is damaged, or its rows are not in the order of time.
+        UsageError: an argument is out of range, or the trace lacks a column.
+        EnvironmentFailure: `out` exists or cannot be written, or a cluster does not share its folder.
+        BadInput: the trace is damaged or not in time order.
     """
     check_folder_free(out, force=force)
     wanted = options.wanted
@@ -144,7 +144,7 @@ def compare_on_trace(
     terms = wanted.terms(demand)
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
-    with _kept_beside(out) as folder:
+    with _unfinished(out) as folder:
         source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{scenario.name}{CHILD}")
@@ -163,7 +163,7 @@ def compare_on_trace(
             offered=bounds.static_load or 0.0,
             work=bounds.rows * bounds.row_s / bounds.last_s,
             last_s=bounds.last_s,
-            heaviest=0.0 if share is None else share[0],
+            top_share=0.0 if share is None else share[0],
         )
         sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
         run = ComparisonRun(
@@ -185,10 +185,12 @@ def compare_on_trace(
 
 
 def run_scenario(job: Job) -> str:
-    """Run one scenario and keep its run; its name."""
+    """Run one scenario, keep its run and return its name."""
     trace = open_trace(job.trace)
     if trace.manifest.content_hash != job.content_hash:
-        raise BadInput(f"{job.trace} is another trace where scenario {job.scenario.name!r} runs; give all the same")
+        raise BadInput(
+            f"{job.trace} differs on the machine that runs scenario {job.scenario.name!r}; give all machines one trace"
+        )
     stream = stream_of(trace)
     stage = staged(job.scenario, job.terms, stream)
     done = simulated(job.scenario, job.terms, stage, job.terms.duration_s)
@@ -204,7 +206,7 @@ def run_scenario(job: Job) -> str:
 
 
 def stream_of(trace: Trace) -> Stream:
-    """A trace as scenarios ask for it; its keys are counted when they are first asked for."""
+    """A trace as the stream of scenarios, counted at most once."""
 
     @cache
     def counts() -> Frequencies:
@@ -219,7 +221,7 @@ def stream_of(trace: Trace) -> Stream:
 
 @cache
 def code_hash() -> str:
-    """A hash of what computes: all Python files of the core, names and contents, and this one."""
+    """Hash of the Python files that decide results."""
     root = Path(adapt.core.__path__[0])
     digest = sha256(Path(__file__).read_bytes())
     for path in sorted(root.rglob("*.py")):
@@ -228,7 +230,7 @@ def code_hash() -> str:
 
 
 def _sustained(job: Job, stream: Stream) -> Table:
-    """The largest rates that a scenario sustains, with each number of channels."""
+    """The sustained rates of a scenario for each number of channels."""
     rows = []
     for channels in job.sustained:
         terms = replace(job.terms.with_channels(channels), duration_s=None)
@@ -251,14 +253,14 @@ def _sustained(job: Job, stream: Stream) -> Table:
 
 
 def _reading(wanted: Wanted, terms: Terms | None = None) -> Reading:
-    """Of static uniform: at the speed of the trace itself, or at that of the comparison."""
+    """The reading of static-uniform, at the speed of the trace or of the comparison."""
     until_s = inf if terms is None or terms.duration_s is None else terms.duration_s
     speedup = 1.0 if terms is None else terms.speedup
     return Reading(wanted.placed, speedup, wanted.by_cost, wanted.by_stream, until_s)
 
 
 def _counted(trace: Trace) -> Frequencies:
-    """The keys of a trace, those with a share of `EPSILON` among them."""
+    """Key counts of a trace, with all keys of a share of at least `EPSILON`."""
     counter = LossyCounter(EPSILON, ARROW_TYPES[trace.key_type], Weight.COUNT)
     for batch in trace.batches([KEY]):
         counter.update(batch.column(KEY))
@@ -266,8 +268,8 @@ def _counted(trace: Trace) -> Frequencies:
 
 
 @contextmanager
-def _kept_beside(out: Path | None) -> Iterator[Path]:
-    """Where runs of scenarios are until all are there: beside `out`, from where an interrupted comparison goes on."""
+def _unfinished(out: Path | None) -> Iterator[Path]:
+    """The folder of finished runs next to `out`, from which an interrupted comparison resumes."""
     if out is None:
         with TemporaryDirectory(prefix="adapt-") as passing:
             yield Path(passing)
@@ -279,7 +281,7 @@ def _kept_beside(out: Path | None) -> Iterator[Path]:
         yield folder
     except BaseException:
         with suppress(OSError):
-            folder.rmdir()  # where nothing is kept in it
+            folder.rmdir()  # if it is empty
         raise
     rmtree(folder)
 
@@ -287,27 +289,27 @@ def _kept_beside(out: Path | None) -> Iterator[Path]:
 def _made(
     jobs: Sequence[Job], out: Path | None, options: ComparingOptions, progress: Progress
 ) -> Mapping[str, StoredRun]:
-    """The run of each scenario, by its name; only those that are not there are made."""
+    """The run of each scenario by name; only missing ones are made."""
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
-    progress(f"{done} scenarios were there" if done else "simulating", done, len(jobs))
+    progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in _run_all(missing, options):
         done += 1
-        progress(f"{name} is done", done, len(jobs))
+        progress(f"{name} finished", done, len(jobs))
     for job in missing:
         run = _finished(job, None)
         if run is None:
             raise EnvironmentFailure(
-                f"{job.out} is not there, though scenario {job.scenario.name!r} was run; give an -o in a folder that"
-                " every worker of the cluster shares with this machine"
+                f"scenario {job.scenario.name!r} ran, but {job.out} does not exist here; give -o in a folder that all"
+                " machines of the cluster share"
             )
         found[job.scenario.name] = run
     return found
 
 
 def _finished(job: Job, out: Path | None) -> StoredRun | None:
-    """The run of a scenario, if it is whole and says that it was made so; in its place, or in an older comparison."""
+    """The finished run of a scenario with the same provenance, if there is one."""
     places = [job.out, *([] if out is None else [out.absolute() / job.out.name])]
     for place in places:
         if not (place / MANIFEST).is_file():
@@ -322,7 +324,7 @@ def _finished(job: Job, out: Path | None) -> StoredRun | None:
 
 
 def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
-    """Run scenarios wherever they are to run; their names as they are done."""
+    """Run scenarios and yield their names as they finish."""
     if not jobs:
         return
     if options.spark is not None:
@@ -345,12 +347,12 @@ def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
 
 
 def _die_of_interrupts() -> None:
-    """Ctrl-C reaches every process of a command; this one has nothing to say to it."""
+    """Die silently on Ctrl-C, which reaches every process of a command."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _on_spark(jobs: Sequence[Job], spark_options: SparkOptions) -> Iterator[str]:
-    """A Spark task for each scenario, as many at once as there are cores."""
+    """Run a Spark task per scenario, as many at once as there are cores."""
     spark = spark_session(spark_options)
     with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool, spark_failures("running scenarios"):
         try:
@@ -370,7 +372,7 @@ def _in_a_task(spark: SparkSession, job: Job) -> str:
 
 
 def _as_done(futures: Sequence[Future[str]]) -> Iterator[str]:
-    """Results as they come; the first failure ends it."""
+    """Yield results as they come, until the first failure."""
     running = set(futures)
     while running:
         finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -379,9 +381,9 @@ def _as_done(futures: Sequence[Future[str]]) -> Iterator[str]:
 
 
 def read_scenario_file(path: Path) -> tuple[Scenario, ...]:
-    """Scenarios of a user's own, from their file.
+    """Read own scenarios from a TOML file.
 
     Raises:
-        BadInput: there is no such file, or it has none; the sentence names it and the line.
+        BadInput: the file is missing or invalid; the message names file and line.
     """
     return parsed(path, read_scenarios)

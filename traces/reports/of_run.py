@@ -71,18 +71,22 @@ def _elastic(run: StoredRun) -> Told:
     tables = run.tables
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    series = [tables[name] for name in ("steps", "intervals", "workers", "moves") if tables[name].rows]
+    series = [tables[name] for name in ("rescales", "intervals", "workers", "moves") if tables[name].rows]
     told = [replace(cases, note=""), summary, *series]
     if "trade_off" in tables:
         return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
-    return sentences, told, elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("steps"))
+    return (
+        sentences,
+        told,
+        elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("rescales")),
+    )
 
 
 def _scenario(run: StoredRun) -> Told:
     tables = run.tables
     name = str(run.summary.records()[0]["scenario"])
-    series = [tables[at] for at in ("sustained", "steps", "intervals", "workers", "moves") if at in tables]
-    charts = elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("steps"))
+    series = [tables[at] for at in ("sustained", "rescales", "intervals", "workers", "moves") if at in tables]
+    charts = elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("rescales"))
     return [f"Scenario {name} of a comparison."], [run.summary, *(each for each in series if each.rows)], charts
 
 

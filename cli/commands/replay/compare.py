@@ -1,7 +1,7 @@
-"""`adapt replay compare`: several mechanisms on one trace, with one cost model."""
+"""`adapt replay compare`: several mechanisms on one trace."""
 
 from adapt.cli.options.artefacts import TracePath
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.replay.compare import (
     ComparedStage,
     ComparisonOutput,
@@ -15,6 +15,7 @@ from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 
 
+@short_help(*("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"))
 def compare(
     trace: TracePath,
     output: ComparisonOutput,
@@ -23,13 +24,12 @@ def compare(
     times: TimeOptions,
     stage: ComparedStage,
     spark: TaskSpark,
-    jobs: int | None = setting(None, "Scenarios at a time on this machine; one a core if left out.", "J", min=1),
+    jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
 ) -> None:
-    """Run several mechanisms on one trace with one cost model, and say what to do.
+    """Compare mechanisms on one trace with one cost model, and recommend one.
 
-    Static placements, key splitting, Flux, plans built anew, elastic workers, shedding and combinations of them, on one
-    simulated stage. Each is a run of its own; one that is interrupted goes on with those that are missing when the
-    same command is given again.
+    Compares static placements, key splitting, Flux, plan rebuilds, elastic workers, load shedding and combinations on
+    one simulated stage. Each scenario is a run of its own; after an interruption, repeat the command to resume.
 
     Example: adapt replay compare web.trace --channels 8 -o web.run
     """
@@ -49,7 +49,7 @@ def compare(
             )
     except KeyboardInterrupt:
         if output.out is not None:
-            narrate("what is done is kept: the same command goes on with the scenarios that are missing")
+            narrate("interrupted; repeat the command to resume with the scenarios that are missing")
         raise
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
-    output.show(tables, run.as_data(), lead=[["What to do", str(run.summary().records()[0]["verdict"])]])
+    output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])

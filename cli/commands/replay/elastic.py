@@ -1,6 +1,7 @@
-"""`adapt replay elastic`: a trace through a simulated stage whose workers come and go."""
+"""`adapt replay elastic`: a trace through a stage that scales."""
 
 from adapt.cli.options.artefacts import TracePath
+from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import JoinOptions, PlanOptions, ScalingOptions
 from adapt.cli.options.replay.stage import DEFAULT_STATE, SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.cli.options.result import RunOutput
@@ -9,6 +10,9 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
 
 
+@short_help(
+    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "cooldown", "shed")
+)
 def elastic(
     trace: TracePath,
     output: RunOutput,
@@ -19,12 +23,11 @@ def elastic(
     stage: StageOptions,
     speedup: SpeedupOption = 1.0,
 ) -> None:
-    """Simulate a trace through a stage whose workers come and go, row by row, with their state.
+    """Simulate a trace through a stage that adds and removes workers.
 
-    A scale step builds a plan from the rows of late, and moves what it places elsewhere while rows go on arriving.
-    Fixed workers of the same seed stand beside it. With --shed workers hold rows, and thresholds are of how full they
-    are; without it, of how much of the time they work. With --join two streams are joined, and what the window holds is
-    the state. All times but the trace's own are of the stage.
+    A rescale builds a plan from recent rows and migrates partitions with their state while rows keep arriving. Fixed
+    workers are the baseline. Thresholds apply to buffer occupancy with --shed, else to busy time. All times are
+    simulated time.
 
     Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
@@ -36,9 +39,7 @@ def elastic(
     placed = plans.placed(scaling.pool)
     joined = join.joined()
     if joined is not None and stage.state != DEFAULT_STATE:
-        raise UsageError(
-            f"--state {stage.state}: the state of a join is what its window holds; leave --state or --join out"
-        )
+        raise UsageError("--state does not apply to --join, whose state is the rows in the window")
     window_s = None if joined is None else joined.window / 1e6 / speedup
     settings = stage.settings(placed, trouble, window_s=window_s)
     opened = open_trace(trace)

@@ -1,4 +1,4 @@
-"""Options of `adapt replay compare`: what is compared, with how many workers, and when mechanisms act."""
+"""Options of `adapt replay compare`: scenarios, workers, timing."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutput(RunOutput):
-    """Where a comparison is kept, with a run for each scenario."""
+    """Where to keep a comparison."""
 
-    out: Path | None = setting(
-        None, "Where to keep the comparison, with a run for each scenario.", "RUN", "--out", "-o"
-    )
+    out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedCosts(CostOptions):
-    """What a row costs where nothing is known of it."""
+    """Costs of a row in a comparison."""
 
     DEFAULT_SERVICE: ClassVar[str] = "1ms"
     service_time: Annotated[
@@ -50,33 +48,33 @@ class ComparedStage(StageOptions):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOptions:
-    """What is compared."""
+    """The scenarios to compare."""
 
-    PANEL: ClassVar[str] = "What is compared"
+    PANEL: ClassVar[str] = "Scenarios"
     scenario: list[str] | None = setting(
         None,
-        "What to compare with static-uniform; repeatable; all if left out.",
+        "Scenario to compare with static-uniform; repeatable (default: all).",
         "NAME",
         completion=completion.scenarios,
     )
-    scenarios: Path | None = setting(None, "Scenarios of your own, each a [[scenario]].", "FILE.toml")
+    scenarios: Path | None = setting(None, "File of own scenarios, each a [[scenario]].", "FILE.toml")
     sustainable: bool = setting(
         False,
-        "Also find the largest rate that each sustains, with half the channels, these, and twice as many, and"
-        " from that the workers needed against load; takes some thirty times as long.",
+        "Also measure the highest rate that each scenario sustains, and the workers needed per load. Tries half the"
+        " channels, all, and twice as many; takes about thirty times as long.",
         None,
         "--sustainable",
     )
 
     def chosen(self) -> "tuple[Scenario, ...]":
-        """The scenarios that were named, those of the file, or all there are."""
+        """The named scenarios, else those of the file, else all."""
         from adapt.core.mechanisms.scenarios import chosen
         from adapt.traces.replay.compare import read_scenario_file
 
         return chosen(self.scenario or [], () if self.scenarios is None else read_scenario_file(self.scenarios))
 
     def sustained(self, channels: int) -> tuple[int, ...]:
-        """The numbers of channels for which the largest sustained rate is looked for."""
+        """The numbers of channels for which sustained rates are measured."""
         return (max(2, channels // 2), channels, 2 * channels) if self.sustainable else ()
 
 
@@ -84,38 +82,44 @@ class ScenarioOptions:
 class TimeOptions:
     """When mechanisms act."""
 
-    PANEL: ClassVar[str] = "When mechanisms act; what is left out follows from the length of the replay"
+    PANEL: ClassVar[str] = "Timing"
     period: str | None = setting(
-        None, "How often policies look at workers, and parts of split keys are merged; 1/100 of the replay.", "1s"
+        None, "How often controllers run and split keys are merged (default: 1/100 of the replay).", "1s"
     )
-    hold_up: str | None = setting(None, "More workers must be wanted so long.", "2s")
-    hold_down: str | None = setting(None, "Fewer must be, so long.", "10s")
-    window: str | None = setting(None, "Plans are built from the rows of so long.", "10s")
-    rebuild: str | None = setting(None, "How often plans are built anew.", "10s")
+    scale_out_delay: str | None = setting(
+        None, "How long more workers must be needed before scaling out (default: 2 periods).", "2s"
+    )
+    cooldown: str | None = setting(
+        None, "How long fewer workers must be enough before scaling in (default: 10 periods).", "10s"
+    )
+    window: str | None = setting(None, "How much recent history a plan is built from (default: 10 periods).", "10s")
+    rebuild: str | None = setting(None, "Time between plan rebuilds (default: 10 periods).", "10s")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How many workers there are, and how fast rows come to them."""
+    """Numbers of workers, and the speed of the replay."""
 
-    channels: int = setting(8, "Where the number of workers is fixed.", "N")
+    channels: int = setting(8, "Workers of scenarios that do not scale.", "N")
     offered: float = setting(
         1.2,
-        "Replay at the speed at which the busiest channel of static-uniform has X times the work that it can do.",
-        "X",
+        "Replay at the speed that gives static-uniform's busiest channel RATIO times its capacity.",
+        "RATIO",
     )
     speedup: float | None = setting(
-        None, "Or at this one: trace seconds that pass in a second of the stage.", "X", shown=False
+        None, "Trace seconds replayed per simulated second; replaces --offered.", "RATIO", shown=False
     )
-    pool: int | None = setting(None, "All workers, where they come and go; 2N if left out.", "P", shown=False)
+    pool: int | None = setting(
+        None, "Maximum number of workers of scenarios that scale (default: 2N).", "WORKERS", shown=False
+    )
     workers: int | None = setting(
-        None, "Those at the start, and at least; too few for the stream if left out.", "M", shown=False
+        None, "Workers at the start of scenarios that scale (default: fewer than needed).", "WORKERS", shown=False
     )
-    partitions: int = setting(64, "Partitions of a channel; each moves as a whole.", "K")
+    partitions: int = setting(64, "Partitions per channel; each moves as a whole.", "K")
     hash: HashOption = HashName.MURMUR3
 
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
-        """What all scenarios have in common."""
+        """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
 
         return Wanted(
@@ -126,8 +130,8 @@ class WorkerOptions:
             speedup=self.speedup,
             offered=self.offered,
             period_s=above_0_or_none("--period", times.period),
-            hold_up_s=above_0_or_none("--hold-up", times.hold_up),
-            hold_down_s=above_0_or_none("--hold-down", times.hold_down),
+            scale_out_delay_s=above_0_or_none("--scale-out-delay", times.scale_out_delay),
+            cooldown_s=above_0_or_none("--cooldown", times.cooldown),
             window_s=above_0_or_none("--window", times.window),
             rebuild_s=above_0_or_none("--rebuild", times.rebuild),
             interval_s=stage.interval_s,

@@ -1,4 +1,4 @@
-"""Options of `adapt replay elastic`: when workers come and go, which worker has what, and what is joined."""
+"""Options of `adapt replay elastic`: scaling, plans, join."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """Which worker has which partitions, and how they move."""
+    """How partitions are placed and moved."""
 
-    PANEL: ClassVar[str] = "Which worker has what"
+    PANEL: ClassVar[str] = "Plans and migration"
     rebuild: str | None = setting(
         None,
-        "Build the plan anew every so often, when the imbalance is above a limit, or both; never if left out.",
+        "Rebuild the plan after a time, above an imbalance, or both; off by default.",
         "60s|1.5|60s,1.5",
     )
-    partitions: int = setting(64, "Partitions for each worker of the pool; each is placed and moves as a whole.", "K")
-    own_keys: int = setting(0, "The heaviest keys of the trace have a partition each.", "H")
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How plans place partitions.")
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How they place the heavy ones.")
+    partitions: int = setting(64, "Partitions per worker of the pool; each moves as a whole.", "K")
+    own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "Partitioning scheme of plans.")
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
     ranges: bool = setting(
-        False, "Without a plan: each worker has a range of partitions, as consumers of Kafka have.", None, "--ranges"
+        False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
-    window: str = setting("30s", "Plans are built from the rows of so long.", "30s")
-    migrate: Migrating = setting(Migrating.ALL, "In which portions partitions move.")
-    batch: int = setting(16, "Partitions of a portion.", "B")
+    window: str = setting("30s", "How much recent history a plan is built from.", "30s")
+    migrate: Migrating = setting(Migrating.ALL, "How partitions are batched when they move.")
+    batch: int = setting(16, "Partitions per batch.", "PARTITIONS")
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, pool: int) -> "MiniPartitions":
@@ -52,15 +52,15 @@ class PlanOptions:
         return MiniPartitions(pool, self.partitions, self.hash)
 
     def recipe(self) -> "Recipe | None":
-        """How plans are built; None, workers have ranges of partitions."""
+        """How plans are built; None with ranges of partitions."""
         from adapt.core.partitioning.build import Recipe
 
         if self.ranges and self.own_keys:
-            raise UsageError("ranges know nothing of heavy keys; leave --ranges or --own-keys out")
+            raise UsageError("--own-keys needs plans; remove --own-keys or --ranges")
         return None if self.ranges else Recipe(self.scheme, self.construction, hash=self.hash)
 
-    def rebuilding(self, rest_s: float) -> "Rebuild":
-        """When the plan is built anew: a time, a limit of imbalance, or both."""
+    def rebuilding(self, min_interval_s: float) -> "Rebuild":
+        """When the plan is rebuilt: by time, imbalance, or both."""
         from adapt.core.elastic.policies.scaler import Rebuild
 
         every_s: float | None = None
@@ -70,65 +70,65 @@ class PlanOptions:
                 limit = float(part)
             except ValueError:
                 every_s = above_0("--rebuild", part)
-        return Rebuild(every_s, limit, rest_s)
+        return Rebuild(every_s, limit, min_interval_s)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingOptions:
-    """How many workers there are, and when that changes."""
+    """When and how far the stage scales."""
 
-    PANEL: ClassVar[str] = "When workers come and go"
-    pool: int = setting(16, "All workers there are.", "N", panel="Options")
+    PANEL: ClassVar[str] = "Scaling"
+    pool: int = setting(16, "Maximum number of workers.", "WORKERS", panel="Options")
     workers: int | None = setting(
         None,
-        "Workers at the start; there are never fewer. What the mean rate asks for if left out.",
-        "M",
+        "Workers at the start, and the minimum (default: what the mean rate needs).",
+        "WORKERS",
         panel="Options",
         shown=False,
     )
     policy: list[ScalingPolicy] | None = setting(
-        None, "What scales, beside the case of fixed workers; repeatable; thresholds if left out.", panel="Options"
+        None, "Scaling policy to compare with fixed workers; repeatable (default: thresholds).", panel="Options"
     )
-    period: str = setting("1s", "How often a policy looks at the workers.", "1s")
+    period: str = setting("1s", "How often the controller runs.", "1s")
     sweep: str | None = setting(
         None,
-        "Run all cases with each tau1, and show false shedding against idle workers and state that moves.",
+        "Run all cases with each tau1 and show false shedding, idle workers and state moved.",
         "tau1=0.2,0.4",
     )
     signal: Signal = setting(
-        Signal.HELD, "What thresholds are compared with: what workers hold (or work), or what is offered to them."
+        Signal.HELD, "Utilization that thresholds are compared with, after shedding (held) or before (offered)."
     )
-    hold_up: str = setting("5s", "More workers must be wanted so long.", "5s")
-    hold_down: str = setting("30s", "Fewer must be, so long.", "30s")
-    start: str = setting("0s", "A worker takes so long to start.", "10s")
-    utilization: float = setting(0.8, "Share of the time that workers are to work, for ds2.", "U")
-    lag: float = setting(1000.0, "Rows that may wait for a worker, for lag.", "ROWS")
+    scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
+    cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
+    startup_time: str = setting("0s", "Worker start-up time.", "10s")
+    utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
+    lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
     alignment: Alignment = setting(
-        Alignment.ANY, "Which numbers of workers there may be: any, or those that divide the partitions."
+        Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
     def elastic(self, plans: PlanOptions, thresholds: "Thresholds") -> "Elastic":
-        """What scales the stage."""
+        """How the stage scales."""
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
         from adapt.core.stage.control.workers import Migration
 
-        hold_up_s = above_0("--hold-up", self.hold_up)
+        delay_s = above_0("--scale-out-delay", self.scale_out_delay)
         return Elastic(
             pool=self.pool,
             least=self.workers,
             policies=tuple(self.policy or [ScalingPolicy.THRESHOLDS]),
             chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag),
-            patience=Patience(hold_up_s, above_0("--hold-down", self.hold_down)),
-            rebuild=plans.rebuilding(hold_up_s),
+            patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
+            rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,
             recipe=plans.recipe(),
             counting=Counting(above_0("--window", plans.window)),
             period_s=above_0("--period", self.period),
             migration=Migration(plans.migrate, plans.batch),
-            start_s=seconds("--start", self.start),
+            startup_s=seconds("--startup-time", self.startup_time),
             sweep=self._swept(),
         )
 
@@ -142,46 +142,40 @@ class ScalingOptions:
                 raise ValueError(name)
             return tuple(float(value) for value in values.split(","))
         except ValueError:
-            raise UsageError(
-                f"--sweep {self.sweep!r} is not values of tau1 with commas, such as tau1=0.2,0.4,0.6"
-            ) from None
+            raise UsageError(f"--sweep takes values of tau1 such as tau1=0.2,0.4,0.6 (got {self.sweep!r})") from None
 
 
 @dataclass(frozen=True, slots=True)
 class JoinOptions:
-    """What is joined, within which window, and what a match costs."""
+    """The windowed join of two streams."""
 
-    PANEL: ClassVar[str] = "A join of two streams"
+    PANEL: ClassVar[str] = "Join of two streams"
     join: str | None = setting(
-        None, "Join the rows of equal key whose COLUMN differs, such as stream; it has two values.", "COLUMN"
+        None, "Join rows with equal keys and different values in COLUMN, which has two values.", "COLUMN"
     )
     join_window: str | None = setting(
         None,
-        "Rows match if they are at most so far apart, in the time of the trace; --shed 5000 holds them so long.",
+        "How far apart matching rows may be, in trace time. With --shed 5000, workers retain rows for it.",
         "10s",
     )
     match_time: str | None = setting(
-        None, "CPU for each match of a row, beside what the row costs; 1us if left out.", "1us", shown=False
+        None, "CPU time per match, in addition to that of the row (default: 1us).", "1us", shown=False
     )
 
     def joined(self) -> "Join | None":
-        """What is joined, or nothing.
+        """The join; None without one.
 
         Raises:
-            UsageError: there is a join without a window, or a window or cost without a join.
+            UsageError: a join without a window, or a window or match time without a join.
         """
         from adapt.core.stage.conditions.join import Join
 
         if self.join is None:
             for option, given in (("--join-window", self.join_window), ("--match-time", self.match_time)):
                 if given is not None:
-                    raise UsageError(
-                        f"{option} {given} is of a join; say with --join COLUMN which two streams are joined"
-                    )
+                    raise UsageError(f"{option} needs --join COLUMN")
             return None
         if self.join_window is None:
-            raise UsageError(
-                f"--join {self.join} says not how far apart rows may be that match; give --join-window, such as 10s"
-            )
+            raise UsageError("--join needs --join-window, such as 10s")
         match_s = 1e-6 if self.match_time is None else seconds("--match-time", self.match_time)
         return Join(round(above_0("--join-window", self.join_window) * 1e6), match_s)

@@ -1,1 +1,1 @@
-"""Policies of scaling: how many workers a stage needs."""
+"""Scaling policies: how many workers a stage needs."""

@@ -1,4 +1,4 @@
-"""Scalers as others have them, to be held against thresholds."""
+"""Scaling policies of other systems: fixed, DS2, lag threshold."""
 
 import math
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from adapt.core.stage.control.workers import Seen
 
 @dataclass(frozen=True, slots=True)
 class FixedWorkers:
-    """Wants the workers that there are."""
+    """Never changes the number of workers."""
 
     def wanted(self, seen: Seen) -> int:
-        """m."""
+        """The current number of workers."""
         return seen.workers
 
 
 @dataclass(frozen=True, slots=True)
 class TrueRates:
-    """Wants, in one step, as many workers as the input needs if each goes on as it does while it works.
+    """DS2: arrival rate over true processing rate, in one rescale.
 
-    The true rate of a worker is what it processes in a second of work, not of time, so that waiting for input, or being
-    held back, does not count. Where nothing was processed there is none to go by.
+    The true rate of a worker is what it processes per second of busy time, so waiting for input or for backpressure
+    does not count. Where nothing was processed, the number of workers stays.
 
     Attributes:
-        utilization: The share of the time in which workers are to work, in (0, 1]; DS2 itself has 1.
+        utilization: Target utilization of a worker, in (0, 1]; DS2 itself uses 1.
 
     Source: Kalavri et al., "Three steps is all you need", OSDI 2018.
     """
@@ -34,10 +34,10 @@ class TrueRates:
 
     def __post_init__(self) -> None:
         if not 0 < self.utilization <= 1:
-            raise UsageError(f"workers cannot be at work {self.utilization:g} of the time; give a share in (0, 1]")
+            raise UsageError(f"the target utilization must be above 0 and at most 1 (got {self.utilization:g})")
 
     def wanted(self, seen: Seen) -> int:
-        """The rate of arrivals over the true rate of a worker."""
+        """Arrival rate over a worker's true rate at the target utilization."""
         processed, busy_s = int(seen.processed.sum()), float(seen.busy_s.sum())
         if processed == 0 or busy_s <= 0:
             return seen.workers
@@ -46,13 +46,13 @@ class TrueRates:
 
 @dataclass(frozen=True, slots=True)
 class LagThreshold:
-    """Wants a worker for every so many rows that wait.
+    """Lag threshold: one worker for every `rows` waiting rows.
 
-    As an autoscaler of pods has it, nothing changes while the rows that wait for a worker are about the threshold.
+    As in the Horizontal Pod Autoscaler, nothing changes while the lag of a worker is within the tolerance.
 
     Attributes:
-        rows: That may wait for a worker, above 0.
-        tolerance: What is about the threshold, as a part of it.
+        rows: Lag threshold of a worker, above 0.
+        tolerance: Relative deviation from the threshold that is ignored.
 
     Source: the Kafka scaler of KEDA, lagThreshold; the Horizontal Pod Autoscaler, whose tolerance is 0.1.
     """
@@ -62,12 +62,12 @@ class LagThreshold:
 
     def __post_init__(self) -> None:
         if not 0 < self.rows < math.inf:
-            raise UsageError(f"a lag of {self.rows:g} rows for a worker is none; give a number above 0")
+            raise UsageError(f"the lag threshold must be above 0 rows (got {self.rows:g})")
         if not 0 <= self.tolerance < math.inf:
-            raise UsageError(f"a tolerance of {self.tolerance:g} is none; give a part from 0 up")
+            raise UsageError(f"the tolerance of the lag must be at least 0 (got {self.tolerance:g})")
 
     def wanted(self, seen: Seen) -> int:
-        """All rows that wait over the threshold."""
+        """The waiting rows over the threshold."""
         wanted = seen.waiting / self.rows
         if abs(wanted / seen.workers - 1) <= self.tolerance:
             return seen.workers

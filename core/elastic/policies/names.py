@@ -1,39 +1,39 @@
-"""The names by which ways of scaling are chosen; light enough for `--help`."""
+"""Names of scaling policies and signals, light enough for `--help`."""
 
 from enum import StrEnum
 
 
 class ScalingPolicy(StrEnum):
-    """What decides how many workers there are."""
+    """A scaling policy."""
 
     FIXED = "fixed"
-    """Nothing: the workers at the start are those at the end."""
+    """The number of workers never changes."""
 
     THRESHOLDS = "thresholds"
-    """As ESJ has it: more workers while they are fuller than tau3, fewer below tau0, towards tau1."""
+    """ESJ: scale out above tau3 and in below tau0, to a utilization of tau1."""
 
     DS2 = "ds2"
-    """As DS2 has it: at once as many as the input needs, by what a worker does in a second of work."""
+    """DS2: one rescale to the arrival rate over the true processing rate of a worker."""
 
     LAG = "lag"
-    """As scalers of Kafka consumers have it: a worker for so many rows that wait."""
+    """One worker for a fixed number of waiting rows, as KEDA scales Kafka consumers."""
 
 
 class Signal(StrEnum):
-    """What thresholds are compared with."""
+    """The utilization that the thresholds are compared with."""
 
     HELD = "held"
-    """What workers hold, after shedding; what they work, where they hold nothing."""
+    """Measured: rows in the buffers after shedding, or busy time without buffers."""
 
     OFFERED = "offered"
-    """What they would hold, or work, if nothing were shed."""
+    """Offered: what it would be if nothing were shed."""
 
 
 class Alignment(StrEnum):
-    """Which numbers of workers there may be."""
+    """Which numbers of workers are allowed."""
 
     ANY = "any"
-    """Any."""
+    """Any number."""
 
     FACTORS = "factors"
-    """Those that divide the partitions, so that every worker can have as many."""
+    """Divisors of the number of partitions, so that all workers get equally many."""

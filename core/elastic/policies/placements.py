@@ -1,4 +1,4 @@
-"""Where partitions are: by a plan from what was counted lately, or dealt in ranges."""
+"""Placement of partitions on workers: by plan, or in ranges."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ from adapt.core.units.row_or_time_span import Length
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How partitions are counted.
+    """How the load of partitions is counted.
 
     Attributes:
-        window_s: Over how long a time, and up to half as long again.
-        epsilon: The error, as a share of what the window holds.
+        window_s: Length of the sliding window; counts cover up to 1.5 times as much.
+        epsilon: Counting error, as a share of the rows in the window.
 
     Raises:
-        UsageError: a number is out of its range.
+        UsageError: a number is out of range.
     """
 
     window_s: float = 30.0
@@ -34,25 +34,25 @@ class Counting:
 
     def __post_init__(self) -> None:
         if not 2e-6 <= self.window_s < np.inf:
-            raise UsageError(f"a window of {self.window_s:g} s holds nothing; give a longer one")
+            raise UsageError(f"the window must be at least 2us (got {self.window_s:g} s)")
         if not 0 < self.epsilon < 1:
-            raise UsageError(f"an error of {self.epsilon:g} is none; give a share above 0 and below 1")
+            raise UsageError(f"the counting error must be above 0 and below 1 (got {self.epsilon:g})")
 
 
 class PlannedPlacement:
-    """Partitions are the keys of a plan, which is built anew from what a sliding lossy counter holds of them.
+    """Placement by a plan, whose keys are partitions, from sliding counts.
 
-    The first plan is hashing alone, as nothing was counted before it.
+    The first plan only hashes, as nothing has been counted yet.
 
     Source: partitioning functions, sections 4.1.2 and 4.6.
     """
 
     def __init__(self, recipe: Recipe, partitions: int, counting: Counting, costed: bool = False) -> None:
-        """Nothing was counted.
+        """Start without counts.
 
         Args:
-            partitions: How many are to be placed.
-            costed: Whether tuples say what they cost, and are counted by that.
+            partitions: Number of partitions to place.
+            costed: Whether tuples have costs; they are then the weights.
         """
         self._recipe = recipe
         self._ids = pa.array(np.arange(partitions), pa.int64())
@@ -70,11 +70,11 @@ class PlannedPlacement:
             self._counter.update(pa.array(partitions.astype(np.int64)), weights, times_us)
 
     def counted(self) -> Frequencies:
-        """What is known of partitions now."""
+        """The current counts of partitions."""
         return self._counter.summary().frequencies(self._epsilon, self._weight)
 
     def place(self, workers: int) -> Placed:
-        """The plan for so many workers, which is in force from now on."""
+        """Build the plan for `workers` and make it the current one."""
         counted, recipe = self.counted(), self._recipe
         if counted.total > 0:
             self._current = build_partitioner(counted, recipe, workers, self._current)
@@ -88,21 +88,21 @@ class PlannedPlacement:
 
 
 class RangePlacement:
-    """Each worker has a range of partitions, as many as the next or one more, whatever they weigh.
+    """Placement in ranges of equally many partitions, or one more.
 
     Source: the range assignor of Kafka.
     """
 
     def __init__(self, partitions: int) -> None:
-        """As many partitions as there are."""
+        """Start without counts."""
         self._counts: NDArray[np.float64] = np.zeros(partitions)
 
     def count(self, partitions: NDArray[np.int32], _cost_s: NDArray[np.float64], _times_s: NDArray[np.float64]) -> None:
-        """Count tuples, which only tells which partition is the hottest."""
+        """Count tuples, only to know the hottest partitions."""
         self._counts += np.bincount(partitions, minlength=len(self._counts))
 
     def place(self, workers: int) -> Placed:
-        """The first ranges have one more, where the workers do not divide the partitions."""
+        """Deal the ranges; the first ones get the remainder."""
         each, more = divmod(len(self._counts), workers)
         sizes = np.full(workers, each) + (np.arange(workers) < more)
         return Placed(np.repeat(np.arange(workers, dtype=np.int32), sizes), self._counts.copy())

@@ -1,4 +1,4 @@
-"""Every way of scaling by name."""
+"""Scaling policies by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.stage.conditions.shed_factor import Thresholds
 
 LAG_ROWS = 1000.0
-"""Rows that may wait for a worker, if nothing is said."""
+"""Default lag threshold of a worker, in rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a policy is made from.
+    """Settings of all scaling policies.
 
     Attributes:
         thresholds: tau0 to tau3.
-        signal: What is compared with them.
-        capacity_tuples: What a worker can hold; None where they hold nothing.
-        utilization: The share of the time in which workers are to work, of DS2.
-        lag_rows: Rows that may wait for a worker, of the lag threshold.
+        signal: The utilization that is compared with them.
+        capacity_tuples: Buffer capacity of a worker; None without buffers.
+        utilization: Target utilization of DS2.
+        lag_rows: Lag threshold of a worker, in rows.
     """
 
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
@@ -43,13 +43,13 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),
     }
 )
-"""How each is made."""
+"""How each policy is made from its settings."""
 
 
 def policy_of(name: ScalingPolicy, chosen: Chosen | None = None) -> Policy:
-    """The policy of a name.
+    """Make the policy with this name.
 
     Raises:
-        UsageError: what it is made from is out of its range.
+        UsageError: a setting is out of range.
     """
     return POLICIES[name](chosen or Chosen())

@@ -1,4 +1,4 @@
-"""From what a policy wants to what is done: within bounds, in whole shares, and only what has been wanted for long."""
+"""The scaling controller: bounds, alignment, scale-out delay and cooldown around a policy."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,76 +11,76 @@ from adapt.core.stage.control.workers import Decision, Seen, Waiting
 
 
 class Policy(Protocol):
-    """Says how many workers there should be, from one observation, remembering nothing."""
+    """Stateless scaling policy: the number of workers for one observation."""
 
     def wanted(self, seen: Seen) -> int:
-        """How many; bounds are none of its business."""
+        """The number of workers wanted, without regard to bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long something must be wanted without a break before it is done.
+    """Scale-out delay and cooldown before a rescale.
 
     Attributes:
-        up_s: More workers.
-        down_s: Fewer.
+        scale_out_delay_s: How long more workers must be wanted without a break.
+        cooldown_s: How long fewer workers must be wanted without a break.
 
     Raises:
         UsageError: one is not above 0.
     """
 
-    up_s: float = 5.0
-    down_s: float = 30.0
+    scale_out_delay_s: float = 5.0
+    cooldown_s: float = 30.0
 
     def __post_init__(self) -> None:
-        for name, hold_s in (("up", self.up_s), ("down", self.down_s)):
-            if not 0 < hold_s < np.inf:
-                raise UsageError(f"a hold of {hold_s:g} s before scaling {name} is none; give a time above 0")
+        for name, time_s in (("scale-out delay", self.scale_out_delay_s), ("cooldown", self.cooldown_s)):
+            if not 0 < time_s < np.inf:
+                raise UsageError(f"the {name} must be above 0 s (got {time_s:g} s)")
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """When the plan is built anew though the workers stay as many.
+    """When the plan is rebuilt without a rescale.
 
     Attributes:
-        every_s: So long after the last; None, not by the clock.
-        limit: When the heaviest load is above this multiple of the mean; None, whatever it is.
-        rest_s: Not sooner than this after the last, whatever the imbalance.
+        every_s: Time between rebuilds; None, no regular rebuilds.
+        limit: Imbalance above which the plan is rebuilt; None, imbalance is ignored.
+        min_interval_s: Least time between rebuilds because of imbalance.
 
     Raises:
-        UsageError: a time is not above 0, or a limit is below 1.
+        UsageError: a time is not above 0, or the limit is below 1.
     """
 
     every_s: float | None = None
     limit: float | None = None
-    rest_s: float = 5.0
+    min_interval_s: float = 5.0
 
     def __post_init__(self) -> None:
-        for name, time_s in (("every", self.every_s), ("at most every", self.rest_s)):
+        for time_s in (self.every_s, self.min_interval_s):
             if time_s is not None and not 0 < time_s < np.inf:
-                raise UsageError(f"a plan cannot be built anew {name} {time_s:g} s; give a time above 0")
+                raise UsageError(f"the time between rebuilds must be above 0 s (got {time_s:g} s)")
         if self.limit is not None and not 1 <= self.limit < np.inf:
-            raise UsageError(f"no load is below {self.limit:g} of their mean; give a limit of imbalance from 1 up")
+            raise UsageError(f"the imbalance limit of rebuilds must be at least 1 (got {self.limit:g})")
 
     def due(self, seen: Seen, changed_s: float) -> bool:
-        """Whether the plan that was put in force at `changed_s` is to be replaced."""
+        """Whether to rebuild the plan that took effect at `changed_s`."""
         age_s = (seen.at_s - changed_s) * (1 + 1e-9)
         by_the_clock = self.every_s is not None and age_s >= self.every_s
-        return by_the_clock or (self.limit is not None and seen.imbalance > self.limit and age_s >= self.rest_s)
+        return by_the_clock or (self.limit is not None and seen.imbalance > self.limit and age_s >= self.min_interval_s)
 
 
 @dataclass(frozen=True, slots=True)
 class ElasticController:
-    """Scales within [least, pool], and builds the plan anew where that is asked for.
+    """Scales within [least, pool] by a policy, and rebuilds plans.
 
     Attributes:
-        policy: What is wanted.
-        least: M.
-        pool: All workers there are.
-        patience: For how long it must be wanted.
-        rebuild: When the plan is built anew with as many workers.
-        partitions: What is dealt to workers.
-        alignment: Which numbers of workers there may be.
+        policy: Wants a number of workers.
+        least: M, the workers at the start and the minimum.
+        pool: The maximum number of workers.
+        patience: Scale-out delay and cooldown.
+        rebuild: When the plan is rebuilt without a rescale.
+        partitions: Number of partitions, for the alignment.
+        alignment: Which numbers of workers are allowed.
 
     Raises:
         UsageError: the pool is smaller than M, or M is below 1.
@@ -98,19 +98,19 @@ class ElasticController:
         check_pool(self.least, self.pool)
 
     def decide(self, seen: Seen, waiting: Waiting) -> tuple[Decision, Waiting]:
-        """What is to be done, and what is remembered for the next period if that is nothing."""
+        """Decide what to do now, and what to remember."""
         now, present = seen.at_s, seen.workers
         wanted = self._allowed(self.policy.wanted(seen), present)
         waits = Waiting(waiting.changed_s)
         if wanted > present:
             since_s = now if waiting.more_since_s is None else waiting.more_since_s
-            if _passed(since_s, now, self.patience.up_s):
+            if _passed(since_s, now, self.patience.scale_out_delay_s):
                 return Decision(wanted), waits
             waits = replace(waits, more_since_s=since_s)
         elif wanted < present:
             since_s = now if waiting.fewer_since_s is None else waiting.fewer_since_s
             fewer_to = wanted if waiting.fewer_since_s is None else max(wanted, waiting.fewer_to)
-            if _passed(since_s, now, self.patience.down_s):
+            if _passed(since_s, now, self.patience.cooldown_s):
                 return Decision(fewer_to), waits
             waits = replace(waits, fewer_since_s=since_s, fewer_to=fewer_to)
         if self.rebuild.due(seen, waiting.changed_s):
@@ -118,14 +118,14 @@ class ElasticController:
         return Decision(present), waits
 
     def _allowed(self, wanted: int, present: int) -> int:
-        """The nearest number that there may be, not on the other side of the present one."""
+        """The nearest allowed number of workers on the same side of the present one."""
         aligned = aligned_to(self.partitions, wanted, self.pool) if self.alignment is Alignment.FACTORS else wanted
         bounded = min(max(aligned, self.least), self.pool)
         return max(bounded, present) if wanted > present else min(bounded, present)
 
 
 def aligned_to(partitions: int, wanted: int, pool: int) -> int:
-    """The least divisor of the partitions from `wanted` up, if the pool has so many; else the greatest that it has.
+    """The next divisor of the partitions, else the greatest in the pool.
 
     Source: the Kafka scaler of KEDA, ensureEvenDistributionOfPartitions; the autoscaler of Flink, by key groups.
     """
@@ -134,19 +134,19 @@ def aligned_to(partitions: int, wanted: int, pool: int) -> int:
 
 
 def check_pool(least: int, pool: int) -> None:
-    """Whether there can be so many workers.
+    """Check the workers at the start against the pool.
 
     Raises:
         UsageError: the pool is smaller than M, or M is below 1.
     """
     if least < 1:
-        raise UsageError(f"a stage of {least} workers does nothing; give it 1 or more")
+        raise UsageError(f"a stage needs at least 1 worker (got {least})")
     if pool < least:
         raise UsageError(
-            f"the pool of {pool} workers is smaller than the {least} there are at the start; give a larger pool, or"
-            " fewer workers"
+            f"the pool of {pool} workers is smaller than the {least} workers at the start; give a larger pool"
+            " or fewer workers"
         )
 
 
-def _passed(since_s: float, now_s: float, hold_s: float) -> bool:
-    return (now_s - since_s) * (1 + 1e-9) >= hold_s
+def _passed(since_s: float, now_s: float, delay_s: float) -> bool:
+    return (now_s - since_s) * (1 + 1e-9) >= delay_s

@@ -1,4 +1,4 @@
-"""Scaling by thresholds: more workers while they are too full, fewer while they are too empty.
+"""Threshold scaling: out at high utilization, in at low utilization.
 
 Source: ESJ, adaptive workload.
 """
@@ -15,39 +15,43 @@ from adapt.core.stage.control.workers import Seen
 
 
 def workers_for(load: float, tau: float) -> int:
-    """The fewest workers that a load, in full workers, fills to `tau` at most; at least 1."""
+    """The fewest workers at a utilization up to `tau`; at least 1.
+
+    Args:
+        load: In workers at full utilization.
+    """
     return max(1, math.ceil(load / tau * (1 - 1e-12)))
 
 
 def initial_workers(rate_per_s: float, window_s: float, capacity_tuples: float, tau1: float) -> int:
-    """M for an expected rate: the least that are expected to be filled to tau1 at most; at least 1.
+    """M for an expected rate: the fewest workers up to tau1.
 
     Args:
-        rate_per_s: E(rate), from 0 up.
-        window_s: How long a tuple is held.
-        capacity_tuples: W, what a worker can hold.
-        tau1: Where workers are to be.
+        rate_per_s: E(rate), at least 0.
+        window_s: Retention of a tuple.
+        capacity_tuples: W, the capacity of a worker.
+        tau1: Target utilization.
 
     Raises:
-        UsageError: there is no such rate.
+        UsageError: the rate is below 0 or not finite.
 
     Source: ESJ, initial deployment: ceil(E(rate) window / (W tau1)).
     """
     if not 0 <= rate_per_s < np.inf:
-        raise UsageError(f"a stream of {rate_per_s:g} tuples/s is none; give a rate from 0 up")
+        raise UsageError(f"the rate must be at least 0 tuples/s (got {rate_per_s:g})")
     return workers_for(rate_per_s * window_s / capacity_tuples, tau1)
 
 
 def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal) -> float:
-    """The offered load, over what workers can hold, from which on more of them are asked for; infinite, never.
+    """Offered load over capacity at which thresholds scale out; infinite for never.
 
-    Shedding hides the load: workers that are offered rho settle at tau = rho (1 - SF(tau)), so that they hold tau3 only
-    from rho = tau3 / (1 - SF(tau3)) on. After a sudden rise what they hold swings about tau, once in a window, and may
-    fall below tau3 before a long hold is over.
+    Shedding hides the load: workers that are offered rho settle at tau = rho (1 - SF(tau)), so they reach tau3 only
+    from rho = tau3 / (1 - SF(tau3)) on. After a sudden rise their utilization swings around tau, once per window, and
+    may fall below tau3 before a long scale-out delay is over.
 
     Args:
-        factor: What they shed; None, nothing.
-        signal: What is compared with the thresholds.
+        factor: How workers shed; None without shedding.
+        signal: The utilization that is compared with the thresholds.
     """
     if signal is Signal.OFFERED or factor is None:
         return thresholds.tau3
@@ -57,12 +61,12 @@ def starts_at(thresholds: Thresholds, factor: ShedFactor | None, signal: Signal)
 
 @dataclass(frozen=True, slots=True)
 class ThresholdScaling:
-    """Wants so many workers that they are filled to tau1, once they are as full as tau3 or as empty as tau0.
+    """Scales to tau1 once utilization reaches tau3 or falls to tau0.
 
     Attributes:
         thresholds: tau0 to tau3.
-        signal: What is compared with them.
-        capacity_tuples: W, what a worker can hold; None where they hold nothing, and are full when they always work.
+        signal: The utilization that is compared with them.
+        capacity_tuples: W, the buffer capacity of a worker; None without buffers, where utilization is busy time.
     """
 
     thresholds: Thresholds
@@ -70,7 +74,7 @@ class ThresholdScaling:
     capacity_tuples: int | None = None
 
     def wanted(self, seen: Seen) -> int:
-        """How many workers there should be, by what is seen alone."""
+        """The number of workers wanted for one observation."""
         load = self.load(seen)
         tau = load / seen.workers
         if self.thresholds.tau0 < tau < self.thresholds.tau3:
@@ -78,7 +82,7 @@ class ThresholdScaling:
         return workers_for(load, self.thresholds.tau1)
 
     def load(self, seen: Seen) -> float:
-        """What fills the workers, in full workers: m tau."""
+        """The load in workers at full utilization: m tau."""
         if self.capacity_tuples is not None:
             return (seen.held if self.signal is Signal.HELD else seen.offered) / self.capacity_tuples
         busy = float(seen.busy_s.sum()) / seen.collected_s

@@ -1,1 +1,1 @@
-"""A trace replayed through a stage whose workers come and go."""
+"""Replays of a trace through a stage that scales."""

@@ -1,4 +1,4 @@
-"""One case of an elastic replay: its workers over time, what they cost, and what scaling took."""
+"""Outcome of one case of an elastic replay: workers, cost, rescales."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from adapt.core.stage.outcome import Outcome
 from adapt.core.stage.simulate import Simulated
 
 FEW = 10
-"""Rows for a worker, below which an interval says nothing of imbalance."""
+"""Rows per worker that an interval needs for a meaningful imbalance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Span:
     """The workers of an interval.
 
     Attributes:
-        workers: On average over its time.
-        most: At any time of it.
-        idle_s: Worker-seconds without work.
-        imbalance: Rows of the busiest worker over the mean of all; None where there are hardly any.
+        workers: Their average number.
+        most: Their maximum number.
+        idle_s: Idle worker-seconds.
+        imbalance: Rows of the busiest worker over the mean; None with too few rows.
     """
 
     workers: float
@@ -36,14 +36,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """What was shed falsely: it was not overload that filled a worker, but too few workers, or uneven ones.
+    """Rows shed without overload: because of too few workers, or of imbalance.
 
-    The paper calls it a false positive where a small fluctuation makes workers shed.
+    The paper calls shedding because of a small fluctuation a false positive.
 
     Attributes:
-        shed_falsely: Rows shed while all workers of the pool, evenly filled, would have been below tau2 with all that
-            was offered.
-        shed_unevenly: Of these, rows shed while the workers that there were would have been.
+        shed_falsely: Rows shed while the offered load, spread evenly over the pool, would have kept all below tau2.
+        shed_unevenly: Of these, rows shed while it would have kept the present workers below tau2.
     """
 
     shed_falsely: int
@@ -51,7 +50,7 @@ class Waste:
 
     @classmethod
     def from_watched(cls, watched: Watched, overload: Overload, pool: int) -> "Waste":
-        """What workers shed, by what was offered to all of them at that time.
+        """Classify the rows shed by the load offered at that time.
 
         Source: ESJ, initial deployment.
         """
@@ -62,12 +61,12 @@ class Waste:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the workers at the start were chosen by.
+    """How the number of workers at the start was chosen.
 
     Attributes:
-        policy: That scales afterwards.
-        tau1: How full they were to be.
-        workers: How many they were.
+        policy: The scaling policy.
+        tau1: Target utilization.
+        workers: The number of workers.
     """
 
     policy: str
@@ -77,17 +76,17 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElasticOutcome:
-    """What a case did, and with how many workers.
+    """The outcome of one case of an elastic replay.
 
     Attributes:
         outcome: Rows, latencies, lag.
-        spans: One for each interval.
-        worker_s: Worker-seconds that it had.
-        paused_s: Time in which some partition was paused.
-        pauses_s: The pauses of all partitions together.
-        waste: What was shed although there was room for it.
-        start: What the workers at the start were chosen by.
-        expected: Answers of a serial run of all rows; None where nothing is joined.
+        spans: One per interval.
+        worker_s: Worker-seconds used.
+        paused_s: Time during which at least one partition was paused.
+        pauses_s: Sum of the pauses of all partitions.
+        waste: Rows shed without overload.
+        start: How the number of workers at the start was chosen.
+        expected: Answers of a serial run over all rows; None without a join.
     """
 
     outcome: Outcome
@@ -100,60 +99,60 @@ class ElasticOutcome:
     expected: int | None = None
 
     @property
-    def shed_share(self) -> float:
-        """Of the rows that were due."""
+    def drop_rate(self) -> float:
+        """Rows shed over rows due."""
         due = self.outcome.processed + self.outcome.shed + self.outcome.left
         return self.outcome.shed / due if due else 0.0
 
     @property
     def idle_share(self) -> float:
-        """Of the worker-seconds that it had."""
+        """Idle worker-seconds over all worker-seconds."""
         return self.idle_s / self.worker_s if self.worker_s else 0.0
 
     @property
     def recall(self) -> float | None:
-        """The answers that it gave over those of a serial run; None where there are none to give."""
+        """Answers over those of a serial run; None without any."""
         answers = self.outcome.simulated.answers
         return None if answers is None or not self.expected else answers / self.expected
 
     @property
     def case(self) -> str:
-        """Its name."""
+        """The name of the case."""
         return self.outcome.case
 
     @property
-    def steps(self) -> list[Step]:
-        """Changes of the workers or of the plan, in order."""
+    def rescales(self) -> list[Step]:
+        """Rescales and plan rebuilds, in order."""
         return self.outcome.simulated.steps
 
     @property
     def restarts(self) -> int:
-        """Those that changed anything: as many times other engines would have restarted."""
-        return sum(bool(step.moves) or step.before != step.after for step in self.steps)
+        """Rescales and rebuilds that changed something; other engines restart for each."""
+        return sum(bool(step.moves) or step.before != step.after for step in self.rescales)
 
     @property
     def ended_s(self) -> float:
-        """When it was over."""
+        """When the case ended."""
         return self.outcome.simulated.intervals[-1].end_s
 
     @property
     def mean_workers(self) -> float:
-        """Over its time."""
+        """The average number of workers."""
         return self.worker_s / self.ended_s
 
     @property
     def most_workers(self) -> int:
-        """At any time."""
+        """The maximum number of workers."""
         return max(workers for _, workers in self.outcome.simulated.workers)
 
     @property
     def idle_s(self) -> float:
-        """Worker-seconds without work."""
+        """Idle worker-seconds."""
         return sum(span.idle_s for span in self.spans)
 
     @property
     def imbalance(self) -> float | None:
-        """Of the intervals, weighed by their rows."""
+        """Imbalance of the intervals, weighted by their rows."""
         spans = zip(self.outcome.simulated.intervals, self.spans, strict=True)
         known = [(one, span) for one, span in spans if span.imbalance is not None]
         rows = sum(one.processed for one, _ in known)
@@ -161,16 +160,16 @@ class ElasticOutcome:
 
     @property
     def worst_imbalance(self) -> float | None:
-        """Of any interval."""
+        """Imbalance of the worst interval."""
         return max((span.imbalance for span in self.spans if span.imbalance is not None), default=None)
 
     @property
     def catch_up_s(self) -> float | None:
-        """The longest from the decision on a step until no more rows waited than come in a period; None, it never did.
+        """The longest time from a rescale until its backlog is gone.
 
-        0 where there are no steps.
+        Gone means that no more rows wait than arrive in a period. None if a backlog remains; 0 without rescales.
         """
-        took = [None if step.caught_up_s is None else step.caught_up_s - step.decided_s for step in self.steps]
+        took = [None if step.caught_up_s is None else step.caught_up_s - step.decided_s for step in self.rescales]
         known = [one for one in took if one is not None]
         return None if len(known) < len(took) else max(known, default=0.0)
 
@@ -182,7 +181,7 @@ def elastic_outcome_of(
     start: Start | None = None,
     expected: int | None = None,
 ) -> ElasticOutcome:
-    """The outcome of a case whose workers are scaled and, with an overload policy, shed; the pool is all of them."""
+    """The outcome of a case; `pool` is the maximum number of workers."""
     simulated = outcome.simulated
     intervals, watched, pauses = simulated.intervals, simulated.watched, _pauses(simulated)
     spans = tuple(_span(one, simulated.workers) for one in intervals)
@@ -207,7 +206,7 @@ def _span(one: Interval, sizes: Sequence[tuple[float, int]]) -> Span:
 
 
 def _pauses(simulated: Simulated) -> list[tuple[float, float]]:
-    """From when to when each partition that moved was paused."""
+    """Start and end of the pause of each partition that moved."""
     end_s = simulated.intervals[-1].end_s
     return [
         (moved.times_s["paused"], moved.times_s.get("restarted", end_s))
@@ -217,7 +216,7 @@ def _pauses(simulated: Simulated) -> list[tuple[float, float]]:
 
 
 def covered_s(pauses: Sequence[tuple[float, float]]) -> float:
-    """The time in which there is any of them."""
+    """The time during which at least one pause lasts."""
     covered_s, reached_s = 0.0, 0.0
     for start_s, end_s in sorted(pauses):
         covered_s += max(0.0, end_s - max(start_s, reached_s))

@@ -1,4 +1,4 @@
-"""A stream replayed through a stage whose workers come and go: with fixed workers, and with each way of scaling."""
+"""Elastic replay of a stream: fixed workers, then each scaling policy."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -30,27 +30,27 @@ from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
 FIXED, REBUILD = "fixed", "rebuild"
-"""The cases in which the workers stay as many: with the first plan, and with plans built anew."""
+"""The cases without rescales: with the first plan, and with plan rebuilds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """What scales a stage.
+    """How a stage scales.
 
     Attributes:
-        pool: All workers there are.
-        least: M, the workers at the start; None, what the mean rate of the stream asks for.
-        policies: One case each, beside that of fixed workers.
-        chosen: What the policies are made from.
-        patience: For how long a change must be wanted.
-        rebuild: When the plan is built anew with as many workers.
-        alignment: Which numbers of workers there may be.
-        recipe: How plans are built; None, each worker has a range of the partitions.
-        counting: How partitions are counted for them.
-        period_s: How often a policy is asked.
-        migration: In which portions partitions move.
-        start_s: How long a worker takes to start.
-        sweep: Values of tau1, by each of which all cases are run; none, that of the thresholds alone.
+        pool: The maximum number of workers.
+        least: M, the workers at the start and the minimum; None, as many as the mean arrival rate needs.
+        policies: Scaling policies, one case each after that of fixed workers.
+        chosen: Settings of the policies.
+        patience: Scale-out delay and cooldown.
+        rebuild: When the plan is rebuilt without a rescale.
+        alignment: Which numbers of workers are allowed.
+        recipe: How plans are built; None, each worker has a range of partitions.
+        counting: How the load of partitions is counted for plans.
+        period_s: How often the controller runs.
+        migration: In which batches partitions move.
+        startup_s: Start-up time of a worker.
+        sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
     """
 
     pool: int
@@ -64,17 +64,17 @@ class Elastic:
     counting: Counting = field(default_factory=Counting)
     period_s: float = 1.0
     migration: Migration = field(default_factory=Migration)
-    start_s: float = 0.0
+    startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
 
     def swept(self) -> "list[tuple[str, Elastic]]":
-        """What is added to the names of the cases, and what scales the stage, for each tau1.
+        """For each tau1, the suffix of the case names and the settings.
 
         Raises:
-            UsageError: a tau1 is not between tau0 and tau2, or stands twice.
+            UsageError: a tau1 is not between tau0 and tau2, or is repeated.
         """
         if len(set(self.sweep)) < len(self.sweep):
-            raise UsageError(f"a tau1 of {', '.join(f'{tau1:g}' for tau1 in self.sweep)} stands twice; give each once")
+            raise UsageError(f"--sweep takes each tau1 once (got {', '.join(f'{tau1:g}' for tau1 in self.sweep)})")
         if not self.sweep:
             return [("", self)]
         thresholds = [replace(self.chosen.thresholds, tau1=tau1) for tau1 in self.sweep]
@@ -82,7 +82,7 @@ class Elastic:
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
-        """What each case does, by its name: fixed workers first, and every policy once."""
+        """Policy and rebuilds of each case by name, fixed workers first."""
         none = replace(self.rebuild, every_s=None, limit=None)
         cases = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:
@@ -91,7 +91,7 @@ class Elastic:
         return {**cases, **{policy.value: (policy, self.rebuild) for policy in scaled}}
 
     def placement(self, partitions: int, costed: bool) -> Placement:
-        """What places partitions, with nothing counted yet."""
+        """A placement of partitions without counts."""
         if self.recipe is None:
             return RangePlacement(partitions)
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
@@ -99,15 +99,15 @@ class Elastic:
 
 @dataclass(frozen=True, slots=True)
 class ElasticRun:
-    """What a replay measured.
+    """The result of an elastic replay.
 
     Attributes:
-        outcomes: One a case, that of fixed workers first.
-        bounds: What the pool can do at best.
-        settings: The stage, whose workers are the pool.
+        outcomes: One per case, fixed workers first.
+        bounds: Upper bounds of the pool's throughput.
+        settings: The stage; its workers are the pool.
         least: M.
-        starts: The load from which thresholds ask for more workers, over what these hold; None without them.
-        parameters: All that decides the result, beside the stream; JSON data.
+        starts: Offered load over capacity at which thresholds scale out; None without thresholds.
+        parameters: Everything that decides the result except the stream; JSON data.
     """
 
     mechanism: ClassVar[str] = "elastic"
@@ -120,17 +120,17 @@ class ElasticRun:
     parameters: Mapping[str, Any]
 
     def summary(self) -> Table:
-        """The run in one row, with its verdict."""
+        """One row with the verdict."""
         pool, partitions = self.settings.workers, self.settings.partitions
         return elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
 
     def tables(self) -> dict[str, Table]:
-        """`cases`, one row each; `trade_off`, where tau1 was swept; `intervals`, `workers`, `moves` and `steps`."""
+        """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
         swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
         return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
 
     def shown(self) -> tuple[Table, Table]:
-        """The cases under the verdict, or what a sweep found of them, and the rest of the summary."""
+        """The cases, or the trade-off of a sweep, then the summary."""
         tables = self.tables()
         return verdict_under(tables.get("trade_off", tables["cases"]), self.summary())
 
@@ -154,19 +154,18 @@ def replay_elastic(
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
 ) -> ElasticRun:
-    """Simulate a stream through a stage, once with fixed workers and once with each way of scaling.
+    """Simulate a stream with fixed workers and with each scaling policy.
 
     Args:
-        rows: The tuples, as often as they are asked for; each is due at a time.
-        settings: The stage; its workers are the pool. Where workers hold what they take, and shed, its overload policy
-            says so; where two streams are joined, its join does.
-        duration_s: Until then at most; if not given, until all rows are processed.
-        interval_s: How often to take down what the stage does; if not given, some hundred times.
-        parameters: What is recorded as decisive.
+        rows: The tuples with their arrival times; they are read once per case.
+        settings: The stage, with its pool of workers, load shedding and join.
+        duration_s: When to stop; default: when all rows are processed.
+        interval_s: Length of a measurement interval; default: about 300 intervals.
+        parameters: Recorded with the run.
 
     Raises:
-        UsageError: an argument is out of its range, or the pool is smaller than M or than what a tau1 asks for.
-        BadInput: a row of the stream cannot be.
+        UsageError: an argument is out of range, or the pool is smaller than M or than a tau1 needs.
+        BadInput: a row of the stream is invalid.
     """
     costed = demand.cost_s is not None
     starts = [_start(named, one, demand, settings) for named, one in elastic.swept()]
@@ -186,7 +185,7 @@ def replay_elastic(
         bounded = policy_of(policy, start.chosen), start.least, elastic.pool
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
-        scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.start_s)
+        scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.startup_s)
         done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=tell)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
@@ -202,7 +201,7 @@ def replay_elastic(
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """The workers at the start by one tau1, what policies are made from, and what is added to the names of cases."""
+    """The start with one tau1: workers, policy settings, suffix of the case names."""
 
     named: str
     least: int
@@ -220,9 +219,9 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
-    """M by the mean rate of a stream: as many as are filled to tau1 by it.
+    """M for the mean rate of a stream, at utilization tau1.
 
-    Source: ESJ, initial deployment; where workers hold nothing, by what they work.
+    Source: ESJ, initial deployment; without buffers, by busy time.
     """
     rate = demand.all_rows / demand.last_s if demand.last_s > 0 else 0.0
     tau1, overload = elastic.chosen.thresholds.tau1, settings.overload
@@ -235,7 +234,7 @@ def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) 
 def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
-    """All that decides a replay, beside the stream and where state comes from; JSON data."""
+    """Parameters of a replay, except stream and source of state."""
     chosen, recipe, join, sides = elastic.chosen, elastic.recipe, settings.join, reading.sides
     joined = None
     if join is not None and sides is not None:
@@ -249,7 +248,7 @@ def elastic_parameters(
         "signal": chosen.signal.value,
         "utilization": chosen.utilization,
         "lag_rows": chosen.lag_rows,
-        "patience": asdict(elastic.patience),
+        **asdict(elastic.patience),
         "rebuild": asdict(elastic.rebuild),
         "alignment": elastic.alignment.value,
         "scheme": None if recipe is None else recipe.scheme.value,
@@ -257,22 +256,21 @@ def elastic_parameters(
         "counting": asdict(elastic.counting),
         "period_s": elastic.period_s,
         "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
-        "start_s": elastic.start_s,
+        "startup_s": elastic.startup_s,
         "join": joined,
     }
 
 
 def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
-    """What can be said of a replay before its rows are read.
+    """Check a replay before its rows are read.
 
     Raises:
-        UsageError: the buffer is smaller than a packet, the pool is smaller than M, or a number is out of its range.
-        BadInput: disturbances cannot be.
+        UsageError: the buffer is smaller than a packet, the pool is smaller than M, or a number is out of range.
+        BadInput: a disturbance is invalid.
     """
     if settings.router is Router.FLUX and settings.buffer_tuples < PACKET_TUPLES:
         raise UsageError(
-            f"a buffer of {settings.buffer_tuples} tuples is smaller than a packet of {PACKET_TUPLES}; give it"
-            f" {PACKET_TUPLES} or more"
+            f"--buffer must hold at least one packet of {PACKET_TUPLES} rows (got {settings.buffer_tuples})"
         )
     check_pool(1 if elastic.least is None else elastic.least, elastic.pool)
     segments_of(settings.workers, settings.disturbances)
@@ -281,4 +279,4 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
     elastic.swept()
     placement = elastic.placement(settings.partitions, costed=False)
     controller = ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool)
-    Scaling(controller, placement, elastic.period_s, start_s=elastic.start_s)
+    Scaling(controller, placement, elastic.period_s, elastic.migration, elastic.startup_s)

@@ -22,13 +22,13 @@ from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.table import Table
 
-FRAME = Frame(rows=10_000, channels=4, pool=8, speedup=100.0, offered=1.2, work=3.0, last_s=100.0, heaviest=0.1)
+FRAME = Frame(rows=10_000, channels=4, pool=8, speedup=100.0, offered=1.2, work=3.0, last_s=100.0, top_share=0.1)
 USUAL = {
     "throughput": 100.0,
     "p50": 0.1,
     "p95": 0.2,
     "p99": 0.5,
-    "shed": 0.0,
+    "drop_rate": 0.0,
     "worker_time": 400.0,
     "idle_workers": 1.0,
     "imbalance_max": 1.5,
@@ -56,7 +56,7 @@ def advised(frame=FRAME, **scenarios):
         "static-hybrid": Scenario("static-hybrid", Static.HYBRID),
         "split-pkg": Scenario("split-pkg", split=Splitting.PKG),
         "rebuild": Scenario("rebuild", rebuilds=True),
-        "shed": Scenario("shed", sheds=True),
+        "drop_rate": Scenario("shed", sheds=True),
     }
     return advice_of(outcomes(**scenarios).records(), known, frame)
 
@@ -69,7 +69,10 @@ amounts = st.lists(
 @given(amounts)
 def test_none_that_is_not_beaten_is_missing_and_none_that_is_beaten_is_there(points):
     table = outcomes(
-        **{f"s{at}": {"worker_time": cost, "p99": p99, "shed": shed / 4} for at, (cost, p99, shed) in enumerate(points)}
+        **{
+            f"s{at}": {"worker_time": cost, "p99": p99, "drop_rate": shed / 4}
+            for at, (cost, p99, shed) in enumerate(points)
+        }
     )
     front = pareto(table)
     filled = [(cost, 99 if p99 is None else p99, shed) for cost, p99, shed in points]
@@ -83,11 +86,11 @@ def test_none_that_is_not_beaten_is_missing_and_none_that_is_beaten_is_there(poi
 
 def test_the_best_of_each_column_is_marked_unless_most_are():
     fast = {"throughput": 200.0, "p99": 0.4}
-    table = outcomes(static_uniform={}, a=fast, b={"p99": 0.4008, "shed": 0.1}, c={"p99": 0.7})
+    table = outcomes(static_uniform={}, a=fast, b={"p99": 0.4008, "drop_rate": 0.1}, c={"p99": 0.7})
     best = best_of(table)
     assert best["throughput"] == {1}
     assert best["p99"] == {1, 2}
-    assert best["shed"] == set()
+    assert best["drop_rate"] == set()
     assert set(best) == set(MARKED)
     assert with_best(table).values("best") == ["", "throughput, p99", "p99", ""]
 
@@ -103,7 +106,7 @@ def test_a_demand_curve_takes_the_fewest_workers_that_sustain_a_load():
 def test_a_stream_on_which_uniform_keeps_up_is_left_alone():
     found = advised(static_uniform={}, static_hybrid={"p99": 0.1})
     assert found.scenario == BASELINE
-    assert "static-uniform keeps up, 99% of the rows done take at most 500 ms." in plainly(found.sentence)
+    assert "Nothing to do: static-uniform keeps up, p99 500 ms." in plainly(found.sentence)
 
 
 def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken():
@@ -112,9 +115,7 @@ def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken
     split = {"p99": 0.1, "worker_time": 900.0}
     found = advised(static_uniform=behind, rebuild=rebuilt, static_hybrid={"p99": 0.55}, split_pkg=split)
     assert found.scenario == "static-hybrid"
-    assert "Take static-hybrid: 99% of the rows done take at most 550 ms instead of 20 s" in found.sentence.replace(
-        "\u202f", " "
-    )
+    assert "Use static-hybrid: p99 550 ms instead of 20 s" in found.sentence.replace("\u202f", " ")
     assert "split-pkg is faster" in found.sentence
     alone = advised(static_uniform=behind, rebuild=rebuilt)
     assert "3 times and moves 2.0 KiB of state" in plainly(alone.sentence)
@@ -123,8 +124,8 @@ def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken
 @pytest.mark.parametrize(
     ("frame", "why"),
     [
-        ({"heaviest": 0.5}, "the heaviest key alone has 1.50 times the work that a worker can do"),
-        ({"work": 5.0}, "all rows have the work of 5.0 workers, and bursts more, for 4 channels"),
+        ({"top_share": 0.5}, "the hottest key alone needs 1.50 workers"),
+        ({"work": 5.0}, "the rows need 5.0 workers on average, more in bursts, and there are 4"),
         ({}, "rows come in bursts"),
     ],
 )
@@ -133,16 +134,16 @@ def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
     found = advised(replace(FRAME, **frame), static_uniform=behind, static_hybrid={**behind, "p99": 18.0})
     assert found.scenario is None
     assert why in found.sentence
-    assert "nothing is faster than static-uniform" in found.sentence
-    better = {"split_pkg": {"p99": 5.0}, "static_hybrid": {"p99": 10.0}, "shed": {"shed": 0.2, "p99": 0.1}}
+    assert "none is faster than static-uniform" in found.sentence
+    better = {"split_pkg": {"p99": 5.0}, "static_hybrid": {"p99": 10.0}, "shed": {"drop_rate": 0.2, "p99": 0.1}}
     found = advised(replace(FRAME, **frame), static_uniform=behind, **better)
     assert found.scenario == "split-pkg"
-    assert "of those that keep keys whole, static-hybrid does" in found.sentence
+    assert "without splitting keys, the best is static-hybrid" in found.sentence
     assert "shed drops 20.0% of them" in found.sentence
 
 
 def test_a_run_tells_what_it_has():
-    table = outcomes(static_uniform={}, shed={"shed": 0.1})
+    table = outcomes(static_uniform={}, shed={"drop_rate": 0.1})
     none = Table.from_rows("Sustained", SUSTAINED_COLUMNS, [])
     run = ComparisonRun(
         FRAME,
@@ -153,5 +154,5 @@ def test_a_run_tells_what_it_has():
     )
     assert list(run.tables()) == ["scenarios"]
     assert run.as_data()["summary"]["advice"] == BASELINE
-    assert [table.title for table in run.shown()] == ["Scenarios", "What they did"]
+    assert [table.title for table in run.shown()] == ["Scenarios", "Rescaling and migration"]
     assert "<table>" in run._repr_html_()

@@ -90,7 +90,7 @@ def acted(row):
         "elastic": row["restarts"] > 0 and row["workers_max"] > 1,
         "ds2": row["restarts"] > 0,
         "lag": row["restarts"] > 0,
-        "shed": row["shed"] > 0,
+        "shed": row["drop_rate"] > 0,
         "static": row["load"] > 0,
     }
     return all(did[kind] for kind in did if kind in name)
@@ -104,7 +104,7 @@ def test_every_mechanism_acts_and_no_row_is_forgotten(trace):
     assert [row["scenario"] for row in rows] == [one.name for one in SCENARIOS]
     assert [row["scenario"] for row in rows if not acted(row)] == []
     for row in rows:
-        assert (row["processed"] + row["left"]) / (1 - row["shed"]) == pytest.approx(ROWS)
+        assert (row["processed"] + row["left"]) / (1 - row["drop_rate"]) == pytest.approx(ROWS)
 
 
 def test_what_is_there_is_not_run_again(trace, tmp_path, made, monkeypatch):
@@ -127,7 +127,7 @@ def test_what_is_there_is_not_run_again(trace, tmp_path, made, monkeypatch):
     told = []
     first = compare_on_trace(trace, out, options(), progress=lambda what, done, _: told.append((what, done)))
     assert made == ["elastic-shed", "split-w-choices"]
-    assert ("3 scenarios were there", 3) in told
+    assert ("resuming after 3 finished scenarios", 3) in told
     made.clear()
     again = compare_on_trace(trace, out, options(), force=True)
     assert made == []

@@ -133,15 +133,15 @@ def test_every_policy_is_listed():
 def test_numbers_out_of_range_are_refused():
     for wrong, said in (
         (lambda: ElasticController(FixedWorkers(), 5, 4), "pool of 4 workers is smaller than the 5"),
-        (lambda: ElasticController(FixedWorkers(), 0, 4), "1 or more"),
-        (lambda: Patience(0.0), "scaling up"),
-        (lambda: Patience(1.0, -2.0), "scaling down"),
-        (lambda: Patience(1.0, float("nan")), "scaling down"),
-        (lambda: Rebuild(every_s=0.0), "every 0 s"),
-        (lambda: Rebuild(limit=0.9), "from 1 up"),
-        (lambda: TrueRates(1.1), "share in"),
+        (lambda: ElasticController(FixedWorkers(), 0, 4), "at least 1 worker"),
+        (lambda: Patience(0.0), "scale-out delay must be above 0"),
+        (lambda: Patience(1.0, -2.0), "cooldown must be above 0"),
+        (lambda: Patience(1.0, float("nan")), "cooldown must be above 0"),
+        (lambda: Rebuild(every_s=0.0), "time between rebuilds must be above 0"),
+        (lambda: Rebuild(limit=0.9), "at least 1 \\(got 0.9\\)"),
+        (lambda: TrueRates(1.1), "at most 1"),
         (lambda: LagThreshold(0), "above 0"),
-        (lambda: LagThreshold(1, -1), "from 0 up"),
+        (lambda: LagThreshold(1, -1), "at least 0"),
     ):
         with pytest.raises(UsageError, match=said):
             wrong()

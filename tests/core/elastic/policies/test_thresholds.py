@@ -39,7 +39,7 @@ def test_the_workers_at_the_start_are_those_of_the_paper():
     assert initial_workers(1000, 60, 10_000, 0.4) == 15
     assert initial_workers(1001, 60, 10_000, 0.4) == 16
     assert initial_workers(0, 60, 10_000, 0.4) == 1
-    with pytest.raises(UsageError, match="rate from 0 up"):
+    with pytest.raises(UsageError, match="must be at least 0 tuples/s"):
         initial_workers(-1, 60, 10_000, 0.4)
 
 

@@ -102,7 +102,7 @@ class History:
         if self.policy != "any":
             capacity = self.of.overload.capacity_tuples if self.of.overload else None
             policy = policy_of(ScalingPolicy(self.policy), Chosen(signal=Signal.OFFERED, capacity_tuples=capacity))
-            rebuild = Rebuild(every_s=0.015, limit=1.2, rest_s=5e-3)
+            rebuild = Rebuild(every_s=0.015, limit=1.2, min_interval_s=5e-3)
             scaler = ElasticController(policy, self.least, self.of.workers, Patience(4e-3, 6e-3), rebuild)
         placement = AnyPlacement(partitions, chance)
         if self.placing == "range":
@@ -282,7 +282,7 @@ def test_a_plan_built_anew_evens_out_what_has_become_uneven():
     rows = Rows(lambda: iter([Chunk(groups, np.arange(20_000) % 4, due)]))
     of = StageSettings(4, even_owners(4, 8), even_groups(32, 32), state_tuples=100)
     imbalances = []
-    for rebuild in (Rebuild(), Rebuild(every_s=0.5), Rebuild(limit=1.5, rest_s=0.3)):
+    for rebuild in (Rebuild(), Rebuild(every_s=0.5), Rebuild(limit=1.5, min_interval_s=0.3)):
         controller = ElasticController(policy_of(ScalingPolicy.FIXED), 4, 4, Patience(), rebuild)
         run = simulate(of, rows, actors=Actors(scaling=elastic(controller, of)[1]), interval_s=0.5)
         assert run.workers == [(0.0, 4)]
