@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from adapt.cli.options.groups import EXPERT, option
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources
@@ -20,10 +21,13 @@ ResourcesOption: TypeAlias = Annotated[
 ToleranceOption: TypeAlias = Annotated[
     str,
     option(
-        "Tolerated imbalance: one number, or one for each resource. The verdict takes that of the network as its"
-        " limit on the fullest channel over the average; constructions, on the fullest over the emptiest.",
-        "A|A,A,A",
+        "Tolerated max/min load ratio, alpha: one number, or one each for state, computation and network.",
+        "RATIO|X,Y,Z",
+        panel=EXPERT,
     ),
+]
+MaxImbalanceOption: TypeAlias = Annotated[
+    float, option("Limit of the verdict: load of the busiest channel / mean load.", "RATIO")
 ]
 MeasureOption: TypeAlias = Annotated[
     list[str] | None,
@@ -51,6 +55,7 @@ TrackOption: TypeAlias = Annotated[
 class Loads:
     """How keys load channels, and which keys are tracked."""
 
+    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE
     tolerance: ToleranceOption = "1.2"
     resources: ResourcesOption = "LLL"
     sigma: SigmaOption = 0.1
@@ -64,4 +69,5 @@ class Loads:
         """
         from adapt.core.partitioning.measures.resources import Resources
 
+        check_max_imbalance(self.max_imbalance)
         return Resources.parse(self.resources, self.tolerance, self.sigma, measure or ())

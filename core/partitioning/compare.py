@@ -10,6 +10,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
@@ -109,6 +110,7 @@ def compare_schemes(
     constructions: Sequence[Construction] | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
+    max_imbalance: float = MAX_IMBALANCE,
 ) -> Comparison:
     """Build every scheme for each channel count in turn, each step from the one before, and measure every step.
 
@@ -121,7 +123,7 @@ def compare_schemes(
             the second step on; without `max_parallelism`, a chain keeps the key groups of its first step as long as
             the channels fit in them.
         schemes: What to compare, ways of splitting keys among it. If not given, those of `DEFAULT_SCHEMES` that can
-            keep to the constraints, and where no placement of whole keys can keep the network tolerance at some channel
+            keep to the constraints, and where no assignment of whole keys can keep `max_imbalance` at some channel
             count, `REMEDIES` too.
         constructions: The ways to choose explicit channels, each a chain of its own; `DEFAULT_CONSTRUCTIONS` if not
             given.
@@ -148,7 +150,7 @@ def compare_schemes(
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
-    too_heavy = max(floors, default=0.0) > weighed.tolerance[2]
+    too_heavy = max(floors, default=0.0) > max_imbalance
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
     splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
     return Comparison((*rows, *_split_rows(population, splittings, channels, recipe)), tuple(plans))

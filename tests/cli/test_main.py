@@ -108,6 +108,7 @@ def test_the_version_is_printed(adapt):
         ("partition compare x --channels many", "8, 1:10 or 1,2,4,8"),
         ("partition build x --channels 2 --tolerance 0.9", "0.9"),
         ("partition build x --channels 2 --tolerance 1.2,1.2", "1.2,1.2"),
+        ("partition build x --channels 2 --max-imbalance 0.9", "0.9"),
         ("partition build x --channels 2 --resources LLX", "LLX"),
         ("partition build x --channels 2 --conf spark", "NAME=VALUE"),
         ("ingest -o x.trace", "give SOURCE"),

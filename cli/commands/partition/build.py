@@ -61,7 +61,10 @@ def build(
     narrate_counts(keys.frequencies, weighed, channels)
     recipe = placement.recipe(limits, keys.frequencies, scheme, construction)
     plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
-    found = answer_on(keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before)
+    limit = placement.loads.max_imbalance
+    found = answer_on(
+        keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before, max_imbalance=limit
+    )
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
     if optimum is not None:

@@ -62,7 +62,7 @@ def compare(
 
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
-    limits = placement.limits.judged(counts, placement.loads.track)
+    limits, limit = placement.limits.judged(counts, placement.loads.track), placement.loads.max_imbalance
     if out is not None:
         check_folder_free(out, force=output.force)
     with stages() as progress:
@@ -78,6 +78,7 @@ def compare(
             constructions=tuple(dict.fromkeys(constructions)) if constructions else None,
             trace=keys.fingerprint,
             clock=perf_counter,
+            max_imbalance=limit,
         )
         recipes = [
             replace(
@@ -89,8 +90,8 @@ def compare(
             for plan in comparison.plans
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
-    table, best = comparison.table(), best_plan(comparison.plans, most, weighed.tolerance[2])
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best)
+    table, best = comparison.table(), best_plan(comparison.plans, most, limit)
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best, max_imbalance=limit)
     narrate_counts(keys.frequencies, weighed, most, always=True)
     if recipe.constraints.given and not schemes:
         narrate(f"compared is what can honour {' and '.join(recipe.constraints.given)}")

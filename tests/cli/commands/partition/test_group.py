@@ -73,7 +73,7 @@ def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, h
         "uniform",
     }
     said = adapt.refused(2, "partition", "compare", "counts.csv", "--channels", "4", "--scheme", "jmp")
-    assert "did you mean 'jump'? (there are: bounded," in said
+    assert "did you mean 'jump'? Available: " in said
 
 
 def test_the_optimum_stands_beside_the_plan(adapt, here):
@@ -97,6 +97,14 @@ def test_a_tolerance_is_suggested_without_counting_anything(adapt):
     assert suggested["schema"] == "adapt.tolerance/1"
     assert suggested["tolerances"][0]["tolerance"] == pytest.approx(9 / 7)
     assert "give --utilisation" in adapt.refused(2, "partition", "tolerance")
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+def test_the_limit_of_the_verdict_is_not_the_tolerance_of_constructions(adapt, here, command):
+    line = ("partition", command, "counts.csv", "--channels", 3, "--format", "json")
+    limits = [document(adapt.done(*line, *more))["verdict"]["tolerance"] for more in ((), ("--tolerance", "2"))]
+    assert limits == [1.2, 1.2]
+    assert document(adapt.done(*line, "--max-imbalance", 1.5))["verdict"]["tolerance"] == 1.5
 
 
 @pytest.mark.parametrize("command", ["build", "compare"])
