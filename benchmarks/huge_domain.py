@@ -32,8 +32,8 @@ SPARK = SparkOptions("local[2]", {"spark.driver.memory": "1g"})
 def main() -> int:
     """Measure the plans and watch; 0 if no process held too much and every key was met."""
     frequencies = heaviest()
-    first = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 10)
-    second = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 11, previous=first)
+    first = build_plan(frequencies, Recipe(Scheme.HYBRID, max_pins=1_000), 10)
+    second = build_plan(frequencies, Recipe(Scheme.HYBRID, max_pins=1_000), 11, previous=first)
     spark = spark_session(SPARK)
     numbers = spark.range(1, KEYS + 1, 1, max(2, KEYS // TASK_KEYS))
     rows = numbers.selectExpr("concat('k', id) as key", f"cast({HEAVIEST}L div id as bigint) as count")
@@ -50,9 +50,9 @@ def main() -> int:
         f"{found.keys:,} keys under two plans in {took:.0f} s ({KEYS / took / 1e6:.2f} M keys/s); peaks {told} MiB, to"
         f" be under {MOST_MIB:,}: {'met' if met else 'NOT MET'}"
     )
-    for row in found.foresight().records():
+    for row in found.predictions().records():
         if row["metric"] in ("imbalance", "r_n", "b", "m", "migrated_keys"):
-            print(f"{row['plan']}: {row['metric']} foreseen {row['foreseen']:.6g}, measured {row['measured']:.6g}")
+            print(f"{row['plan']}: {row['metric']} predicted {row['predicted']:.6g}, measured {row['measured']:.6g}")
     return 0 if met else 1
 
 

@@ -77,7 +77,7 @@ class SurveyOptions:
                 self.epsilon,
                 self.channels,
                 loads.weighed(),
-                loads.track,
+                loads.max_pins,
                 self.support,
                 self._window(),
                 self.weight,

@@ -89,7 +89,7 @@ _LOAD_COLUMNS = (
 
 _CAPACITY_COLUMNS = (
     Column("capacity", Kind.NUMBER, about="in relation to the others"),
-    Column("utilisation", Kind.RATIO, about="network load over capacity; 1 is that of all channels together"),
+    Column("utilization", Kind.RATIO, about="network load over capacity; 1 is that of all channels together"),
 )
 
 

@@ -93,7 +93,7 @@ def hostile_plan(adapt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with open("counts.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("key", "count"), *((key, 900 - at) for at, key in enumerate(HOSTILE))])
-    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--track", len(HOSTILE), "-o", "h.plan")
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--max-pins", len(HOSTILE), "-o", "h.plan")
     return tmp_path / "h.plan"
 
 

@@ -42,28 +42,28 @@ def test_capacities_fill_channels_in_proportion(adapt, here):
     assert plan["parameters"]["capacities"] == [1, 1, 2]
     shown = adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", "1,1,2", "--all").out
     assert "capacity" in shown
-    assert "utilisation" in shown
+    assert "utilization" in shown
 
 
 def test_a_difference_measures_each_plan_by_its_own_capacities(adapt, here):
     for name, capacity in (("a.plan", "1,1,2"), ("b.plan", "2,1,1")):
         adapt.done("partition", "build", "counts.csv", "--channels", 3, "--capacity", capacity, "-o", name)
-    bill = json.loads(adapt.done(*"partition diff a.plan b.plan counts.csv --format json".split()).out)
+    bill = json.loads(adapt.done(*"partition diff counts.csv a.plan b.plan --format json".split()).out)
     assert bill["before"]["r_n"] < 1.02
     assert bill["after"]["r_n"] < 1.02
 
 
 def test_pins_come_from_options_and_a_file(adapt, here):
-    plan = built(adapt, "--channels", 3, "--pin", "k2=0", "--pin", "k2=0", "--pins", "pins.csv", "--track", 5)
+    plan = built(adapt, "--channels", 3, "--pin", "k2=0", "--pin", "k2=0", "--pins", "pins.csv", "--max-pins", 5)
     assert {key: plan["explicit"][key] for key in ("k1", "k2", "k299")} == {"k1": 1, "k2": 0, "k299": 0}
     assert plan["parameters"]["pinned"] == {"k1": 1, "k2": 0, "k299": 0}
     assert len(plan["explicit"]) == 6
 
 
 def test_keys_to_track_come_from_a_file(adapt, here):
-    plan = built(adapt, "--channels", 3, "--track-keys", "keys.txt")
+    plan = built(adapt, "--channels", 3, "--pin-only", "keys.txt")
     assert set(plan["explicit"]) == {"k7", "k250"}
-    assert plan["parameters"]["track_keys"] == 2
+    assert plan["parameters"]["pin_only"] == 2
 
 
 def test_migration_keeps_to_its_limit(adapt, here):
@@ -78,7 +78,7 @@ def test_migration_keeps_to_its_limit(adapt, here):
 
 def test_a_limit_below_what_must_migrate_is_refused_with_one_that_is_enough(adapt, here):
     adapt.done("partition", "build", "counts.csv", "--channels", 4, "-o", "4.plan")
-    line = ["partition", "build", "counts.csv", "--channels", 2, "--track", 5, "--from", "4.plan", "--max-migration"]
+    line = ["partition", "build", "counts.csv", "--channels", 2, "--max-pins", 5, "--from", "4.plan", "--max-migration"]
     for limit in ("0.1", "1%"):
         told = adapt.refused(2, *line, limit)
         assert f"--max-migration {limit} allows a state of" in told
@@ -136,9 +136,9 @@ def test_the_comparison_records_its_constraints(adapt, here):
         (2, "--pins far.csv", "far.csv line 2: key 'k2' is pinned to channel 5"),
         (3, "--pins twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but to 1 on line 1"),
         (3, "--pins none.csv", "none.csv: cannot be read"),
-        (3, "--track-keys typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
-        (3, "--track-keys none.txt", "none.txt: cannot be read"),
-        (2, "--track-keys keys.txt --track 3", "--track and --track-keys are two ways"),
+        (3, "--pin-only typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
+        (3, "--pin-only none.txt", "none.txt: cannot be read"),
+        (2, "--pin-only keys.txt --max-pins 3", "--max-pins and --pin-only exclude each other"),
         (2, "--max-migration 0.5", "--max-migration 0.5 limits nothing without a plan before it"),
         (2, "--max-migration much", "a migration of at most 'much' is no limit"),
         (2, "--max-migration=-1", "a migration of at most -1 is no limit"),
@@ -179,7 +179,8 @@ def test_the_optimum_is_that_of_the_same_constraints(adapt, here):
     adapt.done(*"partition build counts.csv --channels 3 --construction scan -o 3.plan".split())
     plan = built(
         adapt,
-        *"--channels 3 --from 3.plan --track 12 --pin k1=0 --capacity 1,2,2 --max-migration 0.9 --optimum 5".split(),
+        *"--channels 3 --from 3.plan --max-pins 12 --pin k1=0 --capacity 1,2,2 --max-migration 0.9".split(),
+        *("--optimum", "5s"),
     )
     rows = {row["objective"]: row for row in plan["optimum"]}
     assert rows["r_n"]["placed"] == pytest.approx(plan["metrics"]["r_n"])

@@ -132,20 +132,18 @@ class TestPins:
 
 class TestTrackedByName:
     def test_exactly_the_named_keys_are_tracked(self):
-        plan = build_plan(STREAM, Recipe(Scheme.HYBRID, track_keys=pa.array(["k150", "k2"])), 3)
+        plan = build_plan(STREAM, Recipe(Scheme.HYBRID, pin_only=pa.array(["k150", "k2"])), 3)
         assert set(plan.explicit) == {"k2", "k150"}
-        assert plan.parameters["track_keys"] == 2
+        assert plan.parameters["pin_only"] == 2
 
     def test_pins_are_tracked_beside_them(self):
         plan = build_plan(
-            STREAM, Recipe(Scheme.HYBRID, track_keys=pa.array(["k2"]), constraints=Constraints(pinned={"k5": 1})), 3
+            STREAM, Recipe(Scheme.HYBRID, pin_only=pa.array(["k2"]), constraints=Constraints(pinned={"k5": 1})), 3
         )
         assert set(plan.explicit) == {"k2", "k5"}
 
     def test_keys_that_a_lossy_counter_did_not_list_are_left_to_the_ring(self):
-        assert set(build_plan(LOSSY, Recipe(Scheme.HYBRID, track_keys=pa.array(["k2", "nobody"])), 3).explicit) == {
-            "k2"
-        }
+        assert set(build_plan(LOSSY, Recipe(Scheme.HYBRID, pin_only=pa.array(["k2", "nobody"])), 3).explicit) == {"k2"}
 
 
 class TestUtilisation:
@@ -166,7 +164,7 @@ class TestUtilisation:
         """Computed here from the plan's own placement, in plain fractions."""
         resources, capacities = Resources.parse(letters), Constraints(capacities=self.CAPACITIES)
         plan = build_plan(
-            STREAM, Recipe(scheme, construction, resources=resources, track=150, constraints=capacities), 3
+            STREAM, Recipe(scheme, construction, resources=resources, max_pins=150, constraints=capacities), 3
         )
         placed = plan.partitioner().channels_of(STREAM.keys)
         rows = [np.bincount(placed, function.costs(STREAM.count_low), 3) for function in resources.functions]
@@ -179,7 +177,7 @@ class TestUtilisation:
         assert plan.parameters["capacities"] == [1.0, 3.0, 2.0]
         table = load_table(plan)
         assert table.values("capacity") == [self.CAPACITIES[channel] for channel in table.values("channel")]
-        assert table.values("utilisation") == pytest.approx(sorted(used[2] * 6 / rows[2].sum(), reverse=True))
+        assert table.values("utilization") == pytest.approx(sorted(used[2] * 6 / rows[2].sum(), reverse=True))
 
     def test_level_fills_channels_in_proportion_where_enough_is_tracked(self):
         plan = build_plan(
@@ -187,7 +185,7 @@ class TestUtilisation:
             Recipe(
                 Scheme.HYBRID,
                 construction=Construction.LEVEL,
-                track=150,
+                max_pins=150,
                 constraints=Constraints(capacities=self.CAPACITIES),
             ),
             3,
