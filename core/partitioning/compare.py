@@ -86,7 +86,9 @@ NOTE = (
     " r_floor for any assignment, r_floor_pair and b_floor for any assignment of the same pinned keys."
 )
 
-SPLIT_NOTE = "Splitting keys can go below the floors, and adds merge_tuples: the merge messages of one merge of the whole stream."
+SPLIT_NOTE = (
+    "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream."
+)
 
 COLUMNS = (
     Column("scheme"),

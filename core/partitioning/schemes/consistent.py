@@ -121,7 +121,7 @@ def _counts(channels: int, replicas: Replicas) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPositions, Channels]:
-    """The positions of the replicas in order, and their channels; cached for replays, which use one ring every period."""
+    """The positions of the replicas in order, and their channels; cached, as a replay uses one ring every period."""
     counts = _counts(channels, replicas)
     high, low = HASHES[hash].positions(replica_names(counts))
     # Stable, so that replicas at one position stay in the order of their channels.

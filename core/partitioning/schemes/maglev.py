@@ -23,8 +23,8 @@ class Maglev(ByColumn):
 
     Channel c tries the entries offset, offset + skip, offset + 2 skip, ... modulo M, with the offset the hash of the
     text `c#0` modulo M, and the skip that of `c#1` modulo M - 1, plus 1 (both decimal, from 0). In turns, from channel
-    0, each takes its first free entry until the table is full. A key belongs to the entry of its hash modulo M. Channels
-    differ by at most one entry, so with N near M a channel has 1 or 2 of them; the paper wants M above 100 N.
+    0, each takes its first free entry until the table is full. A key belongs to the entry of its hash modulo M.
+    Channels differ by at most one entry, so with N near M a channel has 1 or 2 of them; the paper wants M above 100 N.
 
     Attributes:
         channels: N, from 1 to M.

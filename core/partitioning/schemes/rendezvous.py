@@ -48,7 +48,7 @@ class Rendezvous(ByColumn):
             return
         if len(self.weights) != self.channels or not all(math.isfinite(each) and each > 0 for each in self.weights):
             raise UsageError(
-                f"rendezvous weights must be {self.channels} numbers above 0, one per channel (got {list(self.weights)})"
+                f"weights must be {self.channels} numbers above 0, one per channel (got {list(self.weights)})"
             )
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
