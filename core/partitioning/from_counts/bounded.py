@@ -53,7 +53,7 @@ def bounded(
     frequency, partitioning functions, section 4.3. O(N) steps per key on average.
     """
     if not capacity > 1:
-        raise UsageError(f"the cap of a channel must be above 1 times the mean load (got {capacity:g})")
+        raise UsageError(f"the cap of a channel must be above the mean load, so above 1 (got {capacity:g})")
     population, limits = Population.from_counts(counted), constraints or Constraints()
     keys, loads = population.frequencies.keys, population.loads(weigh)
     listed = np.array(loads[: population.listed])

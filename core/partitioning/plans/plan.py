@@ -140,9 +140,9 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         else read_explicit_table(explicit, key_type, channels)
     )
     if tracked and scheme not in MAPPED_SCHEMES:
-        raise BadInput(f"plan field 'explicit' pins {counted(len(tracked), 'key')}, but scheme {scheme} pins no keys")
+        raise BadInput(f"plan field 'explicit': pins {counted(len(tracked), 'key')}, but scheme {scheme} pins no keys")
     if data.get("ring_replicas") is not None and scheme not in RING_SCHEMES:
-        raise BadInput(f"plan field 'ring_replicas' is given, but scheme {scheme} has no ring")
+        raise BadInput(f"plan field 'ring_replicas': given, but scheme {scheme} has no ring")
     return Plan(
         scheme=scheme,
         channels=channels,
@@ -178,7 +178,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
 def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
     if [family, version.partition(".")[0]] != SCHEMA.split("/"):
-        raise BadInput(f"plan field 'schema' must be {SCHEMA!r} (got {schema!r})")
+        raise BadInput(f"plan field 'schema': must be {SCHEMA!r} (got {schema!r})")
 
 
 def _refuse_splitting(data: Mapping[str, Any]) -> None:
@@ -212,7 +212,7 @@ def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int)
     groups, most = read_positive(data, "max_parallelism"), limits.most
     if not channels <= groups <= most:
         raise BadInput(
-            f"plan field 'max_parallelism' must be from {channels}, the number of channels, to {most} (got {groups})"
+            f"plan field 'max_parallelism': must be from {channels}, the number of channels, to {most} (got {groups})"
         )
     return groups
 
@@ -222,5 +222,5 @@ def _hash_from_data(data: Mapping[str, Any]) -> HashName:
     name = read_name(within, "hash.name", HashName)
     seed = read_field(within, "hash.seed", int)
     if seed != HASHES[name].seed:
-        raise BadInput(f"plan field 'hash.seed' must be {HASHES[name].seed}, the seed of {name} (got {seed})")
+        raise BadInput(f"plan field 'hash.seed': must be {HASHES[name].seed}, the seed of {name} (got {seed})")
     return name

@@ -82,7 +82,7 @@ def test_the_optimum_stands_beside_the_plan(adapt, here):
     assert rows["imbalance"]["floor"] <= rows["imbalance"]["optimum"] <= rows["imbalance"]["placed"]
     assert rows["imbalance"]["proved"]
     said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", "5s")
-    assert "track 166 keys or fewer" in said
+    assert "--max-pins 166 or less" in said
 
 
 def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):

@@ -102,8 +102,8 @@ def test_compare_and_diff_measure_too(adapt, here):
     ("code", "measure", "told"),
     [
         (2, "state=bytes", "counts.csv has no column 'bytes' to measure by"),
-        (2, "stat=cpu", "'stat' is no resource; did you mean 'state'?"),
-        (2, "cpu", "measure 'cpu' is not RESOURCE=COLUMN"),
+        (2, "stat=cpu", "unknown resource 'stat'; did you mean 'state'?"),
+        (2, "cpu", "--measure takes RESOURCE=COLUMN"),
         (2, "state=cpu,state=count", "state is measured by 'cpu' already"),
     ],
 )
