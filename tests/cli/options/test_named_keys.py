@@ -82,7 +82,7 @@ def test_a_limit_below_what_must_migrate_is_refused_with_one_that_is_enough(adap
     for limit in ("0.1", "1%"):
         told = adapt.refused(2, *line, limit)
         assert f"--max-migration {limit} allows" in told
-        enough = told.split("; allow ")[1].split(" or more")[0]
+        enough = told.split("; use at least ")[1].split(",")[0]
         assert MigrationLimit.parse(enough).of_all == limit.endswith("%")
         adapt.done(*line, enough)
 

@@ -167,7 +167,7 @@ class TestPlans:
         except UsageError as refusal:
             told = str(refusal)
             assert f"--max-migration {most} allows" in told
-            enough = MigrationLimit.parse(told.split("; allow ")[1].split(" or more")[0])
+            enough = MigrationLimit.parse(told.split("; use at least ")[1].split(",")[0])
             assert enough.state(total, after) > most.state(total, after)
             constraints = replace(constraints, max_migration=enough)
             plan = built(constraints)

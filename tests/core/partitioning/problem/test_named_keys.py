@@ -54,9 +54,9 @@ def test_pins_that_disagree_are_refused_with_both_places():
         one_pin_each([pin("a", 1), pin("a", 0, "p.csv line 2")], [2])
 
 
-@pytest.mark.parametrize(("channels", "there"), [([1], "is only channel 0"), ([5, 3], "are only channels 0 to 2")])
+@pytest.mark.parametrize(("channels", "there"), [([1], "the only channel is 0"), ([5, 3], "channels run from 0 to 2")])
 def test_pins_fit_the_least_of_the_channel_counts(channels, there):
-    with pytest.raises(UsageError, match=f"--pin: key 'a' is pinned to channel 3, but there {there}"):
+    with pytest.raises(UsageError, match=f"--pin: key 'a' is pinned to channel 3, but {there}"):
         one_pin_each([pin("a", 3)], channels)
 
 
