@@ -1,4 +1,4 @@
-"""What placements must keep to, as a user asks for it: capacities, pins, a limit to migration, keys to track."""
+"""Options that limit a plan: capacities, pins, migration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -87,7 +87,7 @@ class Limits:
         return replace(self.without_keys, pinned=pinned)
 
     def pin_only(self, frequencies: "Frequencies") -> "pa.Array | None":
-        """The keys to pin, as keys of the counted type; None, the hottest.
+        """The keys to pin; None for the hottest.
 
         Raises:
             BadInput: one is not of that type, or was not counted.

@@ -57,7 +57,7 @@ class Placement:
         scheme: AnyScheme = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
     ) -> "Recipe":
-        """How partitioners are built, with named keys as keys of the counted type.
+        """How partitioners are built, with keys of the counted type.
 
         Raises:
             BadInput: a named key has another type, or was not counted.

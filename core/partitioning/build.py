@@ -62,7 +62,7 @@ class Recipe:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that a plan records: those that its metrics and mapping depend on."""
+        """Parameters that a plan records: those that decide its metrics and mapping."""
         weighed = self.resources.as_data() | self.constraints.parameters
         if self.scheme not in TRACKING_SCHEMES:
             return weighed
@@ -126,7 +126,9 @@ def build_plan(
 def build_partitioner(
     counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None
 ) -> Partitioner:
-    """The partitioner of a recipe for a channel count, starting from the current one if given.
+    """The partitioner of a recipe for a channel count.
+
+    Starts from the current one if given.
 
     Raises:
         UsageError: `channels` or the recipe's `replicas` is below 1, or its `max_pins` below 0; a constraint does not

@@ -55,7 +55,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All schemes at all channel counts, and the plans for the last count.
+    """All schemes at all channel counts, with their last plans.
 
     Attributes:
         rows: By scheme and construction, then in the order of the channel counts.
@@ -66,7 +66,10 @@ class Comparison:
     plans: tuple[Plan, ...]
 
     def table(self) -> Table:
-        """The rows, each ratio next to its floor, and the cost of splitting if keys are split."""
+        """The rows, each ratio next to its floor.
+
+        With the cost of splitting if keys are split.
+        """
         splits = any(row.merge is not WHOLE for row in self.rows)
         columns = [column for column in COLUMNS if splits or column not in MERGE_COLUMNS]
         rows = [[row.as_data()[column.name] for column in columns] for row in self.rows]
@@ -111,7 +114,7 @@ def compare_schemes(
     clock: Callable[[], float] | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Comparison:
-    """Build and measure every scheme for each channel count, each from the count before.
+    """Build and measure every scheme for each channel count.
 
     Every step is measured on the same keys: the counted ones, and stand-ins for those that a lossy counter did not list
     (`Population`).

@@ -22,7 +22,9 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class ModelError:
-    """Loads predicted from counts, next to measured ones; empty if nothing was measured.
+    """Loads predicted from counts, next to measured ones.
+
+    Empty if nothing was measured.
 
     Attributes:
         plans: One row per plan and measured resource: the imbalance predicted and measured.
@@ -48,7 +50,7 @@ class ModelError:
 def model_error(
     counted: Counted, recipes: Sequence[Recipe], channels: int, current: Partitioner | None = None
 ) -> ModelError:
-    """Build each plan from counts alone and compare its predictions with measured loads.
+    """Compare plans built from counts alone with measured loads.
 
     Args:
         counted: The counted keys with their measured columns.

@@ -45,7 +45,7 @@ def replay_trace(
     command: str = "adapt.traces.replay.repartition.replay_trace",
     progress: Progress = silent,
 ) -> RepartitionRun:
-    """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
+    """Replay a trace period by period; see `replay_repartition`.
 
     Memory grows with the distinct keys of one period, and with the number of measurements. `clock` returns seconds, for
     build times. The run is written to `out`, if given.

@@ -18,7 +18,10 @@ _HALVINGS = 50
 def fill_to_level(
     loads: Floats, residual: Floats, capacities: Floats, uproot: bool, first: int, last: int, channel_of: Channels
 ) -> None:
-    """Level the keys from `first` to `last`, on top of the hashed load and of the keys before them."""
+    """Level the keys from `first` to `last`.
+
+    On top of the hashed load and of the keys before them.
+    """
     full = residual.copy()
     for key in range(last):
         full[channel_of[key]] += loads[key]

@@ -20,7 +20,7 @@ _NEXT_TO_NOTHING = 0.001
 
 
 def level(problem: Problem) -> Channels:
-    """Level the total loads of the channels with few migrations; int32, shape (keys,).
+    """Level the total channel loads with few migrations.
 
     Channels above the level give keys away, hottest first, but none that would bring them below it. The level is the
     one to which all channels can be filled, except those with a key (or hashed load) above it. Given keys go, hottest

@@ -40,7 +40,7 @@ class BudgetedStep:
     home: Channels
 
     def moved(self, channel_of: Channels) -> float:
-        """The state that migrates by choice: of keys that leave a remaining channel."""
+        """State that migrates by choice: of keys leaving a remaining channel."""
         leaves = (channel_of != self.home) & (self.home < len(self.capacities))
         return float(self.state[leaves].sum())
 

@@ -94,7 +94,7 @@ class Placement(NamedTuple):
 
 @inlined
 def place(step: Any, key: Any, channels: Records, channel: int) -> None:
-    """Assign a key to a channel, and add the state that migrates by it to m."""
+    """Assign a key to a channel, adding its migration to m."""
     key.channel = channel
     for k in range(step.resources):
         channels[channel].loads[k] += key.loads[k]
@@ -131,7 +131,10 @@ def measure(step: Any, channels: Records) -> None:
 
 @inlined
 def balance_penalty(step: Any, key: Any, channel: Any) -> float:
-    """Rho (Eqs. 19, 20) after assigning a key to a channel, in constant time; 0 without load."""
+    """Rho (Eqs. 19, 20) after assigning a key to a channel.
+
+    In constant time; 0 without load.
+    """
     if step.root == 0:
         return 0.0
     product = 1.0
@@ -149,7 +152,10 @@ def balance_penalty(step: Any, key: Any, channel: Any) -> float:
 
 @inlined
 def migration_weights(step: Any, key: Any) -> tuple[float, float]:
-    """w(gamma) (Eq. 18, section 4.3) if a key stays, and if it moves; 0 without state."""
+    """w(gamma) (Eq. 18, section 4.3) if a key stays or moves.
+
+    Both 0 without state.
+    """
     if step.ideal <= 0:
         return 0.0, 0.0
     stays, leaves = step.migrated / step.ideal, (step.migrated + key.state) / step.ideal

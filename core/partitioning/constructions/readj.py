@@ -30,7 +30,7 @@ from adapt.core.partitioning.problem.problem import Problem
 
 
 def readj(problem: Problem) -> Channels:
-    """Apply the move or swap of most gain that lowers rho, until none does; int32, shape (keys,).
+    """Apply the best move or swap until none lowers rho.
 
     The gain is the fall of the utility of the current mapping / the difference of the two counts or, with measured
     resources, / the largest share of a load that changes channels. It may be negative, since any readjustment that
@@ -66,7 +66,10 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
 
 
 class Best(NamedTuple):
-    """v, the best readjustment so far: swap `first` with `second`, or move `first` if `second` is -1."""
+    """v, the best readjustment so far.
+
+    Swap `first` with `second`, or move `first` if `second` is -1.
+    """
 
     gain: float  # g
     utility: float  # u

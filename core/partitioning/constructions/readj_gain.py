@@ -34,14 +34,20 @@ def balance_penalty(step: Step, mapping: Mapping) -> float:
 
 @inlined
 def migrates(step: Step, key: int, source: int, target: int) -> float:
-    """The state that migrates by moving a key, one half of M (Eq. 22): negative if it returns."""
+    """State that migrates by moving a key, negative if it returns.
+
+    One half of M (Eq. 22).
+    """
     home = step.home[key]
     return float(step.state[key] * ((home == source) * 1.0 - (home == target) * 1.0))
 
 
 @inlined
 def changed_weight(gamma: float, change: float, weighing: int) -> tuple[float, float]:
-    """w(gamma) (section 4.3) after a change of gamma, and its change; without cancellation."""
+    """w(gamma) (section 4.3) after a change of gamma, without cancellation.
+
+    Returns it with its change.
+    """
     if weighing == 0:
         return 0.0, 0.0
     if weighing == _LOGARITHM:
@@ -64,7 +70,10 @@ def pair_loads(mapping: Mapping, k: int, i: int, j: int) -> Pair:
 
 @inlined
 def spread_fall(pair: Pair, flow: float) -> float:
-    """Relative fall of max - min when a load flows from i to j, in constant time; negative if it grows."""
+    """Relative fall of max - min for a flow of load.
+
+    From i to j, in constant time; negative if it grows.
+    """
     on_i, on_j, rest_high, rest_low, spread = pair
     one, other = on_i - flow, on_j + flow
     return (spread - (max(one, other, rest_high) - min(one, other, rest_low))) / spread
@@ -72,7 +81,10 @@ def spread_fall(pair: Pair, flow: float) -> float:
 
 @inlined
 def rho_fall_at_most(step: Step, falls: Falls) -> float:
-    """Cheap upper bound of the relative fall of rho; 0 if it does not fall."""
+    """Cheap upper bound of the relative fall of rho.
+
+    0 if it does not fall.
+    """
     left = (1 - falls[0]) * (1 - falls[1]) * (1 - falls[2])
     if step.powers[0] == 2:
         left *= 1 - falls[0]
@@ -94,7 +106,7 @@ def rho_fall(step: Step, falls: Falls) -> float:
 
 @inlined
 def utility_change(step: Step, rho: float, fall: float, weight: float, more: float, kept: float) -> tuple[float, float]:
-    """Two terms whose difference is the fall of the utility, for a relative fall of rho.
+    """Fall of the utility, as a difference of two terms.
 
     Without cancellation for the current mapping: the terms are then the differences of rho and of w(gamma). As printed,
     they are the kept utility and the new one.

@@ -14,7 +14,10 @@ from adapt.core.partitioning.problem.utility import UTILITIES
 
 
 class Step(NamedTuple):
-    """Constants of a step, with one to three distinct loads; unused ones have power 0."""
+    """Constants of a step, with one to three distinct loads.
+
+    Unused ones have power 0.
+    """
 
     weights: Floats
     loads: Floats
@@ -91,7 +94,7 @@ class Mapping(NamedTuple):
 
 @inlined
 def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
-    """List the keys channel by channel and sum their loads, so that these depend on the mapping alone."""
+    """List the keys and sum the loads of each channel."""
     members, ends = mapping.members, mapping.ends
     ends[:] = 0
     mapping.on[:] = 0
@@ -112,7 +115,10 @@ def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
 
 @inlined
 def rank_channels(mapping: Mapping) -> None:
-    """Find the three most and the three least loaded channels of each resource, -1 if there are fewer."""
+    """Find the three most and three least loaded channels.
+
+    For each resource; -1 if there are fewer.
+    """
     mapping.alone[:] = False
     for k in range(len(mapping.on)):
         on, highest, lowest = mapping.on[k], mapping.highest[k], mapping.lowest[k]
@@ -140,7 +146,9 @@ def _insert(ranked: NDArray[np.int64], on: Floats, channel: int, sign: float) ->
 
 @inlined
 def swap_partners(step: Step, mapping: Mapping, d1: int, i: int, j: int) -> tuple[int, int]:
-    """The range in `members` of the keys of channel j that may lower rho when swapped with d1 of channel i.
+    """The swap partners of key d1 in channel j.
+
+    A range in `members` of the keys that may lower rho when swapped with d1 of channel i.
 
     For that, some resource must flow from the fuller of the two to the other, by less than their difference, and one of
     them must be alone at an end. Such keys are adjacent if keys are by falling load; if not, all are returned.

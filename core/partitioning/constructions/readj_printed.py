@@ -6,7 +6,7 @@ from adapt.core.partitioning.problem.problem import Problem
 
 
 def readj_printed(problem: Problem) -> Channels:
-    """Readj as Algorithm 4 prints it: gain from the last kept candidate; int32, shape (keys,).
+    """Readj as Algorithm 4 prints it: gain from the last candidate.
 
     `u` starts at 0 and is overwritten with the utility of each candidate that becomes the best so far, within a round
     and into the next, so the winner depends on the order of candidates: (channel, other channel, key, other key), a

@@ -23,7 +23,7 @@ from adapt.core.partitioning.problem.utility import utility
 
 
 def redist(problem: Problem) -> Channels:
-    """Assign the remaining key and channel of least utility / the key's weight; int32, shape (keys,).
+    """Repeatedly assign the key and channel of least utility / weight.
 
     The weight of a key is its count or, with measured resources, its largest share of a load. Dividing by it assigns
     hot keys early, but a small key that fits well may go before them. Scores within a relative 1e-12 of the least tie:

@@ -11,7 +11,9 @@ from adapt.core.partitioning.constructions.placement import Records
 
 @inlined
 def unbeaten(step: Any, channels: Records) -> NDArray[np.int64]:
-    """Channels that no other undercuts in every resource; one channel with fewer than two resources.
+    """Channels that no other undercuts in every resource.
+
+    One channel with fewer than two resources.
 
     The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise, so a key has its least
     utility on its current channel or on one of these.

@@ -14,7 +14,7 @@ _TIE = 1e-12
 
 
 def unlocked(problem: Problem) -> Channels:
-    """Readj that moves one key whenever it is stuck at a tie, then resumes; int32, shape (keys,).
+    """Readj that moves one key whenever it gets stuck at a tie.
 
     A readjustment of readj must lower rho. If two channels tie for the least load, or for the most, no move or swap
     can: it changes only one of them. So readj stops, however busy the busiest channel is. Here the first channel that

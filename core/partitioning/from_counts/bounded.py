@@ -31,7 +31,7 @@ def bounded(
     capacity: float = USUAL,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Assign every listed key to the first channel on the ring with room for it.
+    """Assign each key to the first ring channel with room.
 
     A key fits if the channel's load with it is at most `capacity` times the mean. Keys go by falling load, then in the
     order of the list. The paper bounds the number of equal keys; for keys with loads we decide: a key that fits nowhere

@@ -23,7 +23,9 @@ def greedy(
     weigh: Load = ResourceFunction.LINEAR,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Pin every listed key; the busiest channel has at most 4/3 - 1/(3N) of the best possible load.
+    """Pin every listed key, hottest first, to the least loaded channel.
+
+    The busiest channel has at most 4/3 - 1/(3N) of the best possible load.
 
     The map is as large as the list, and nearly every key moves when the counts or the channels change: this shows what
     balance alone can reach, and is not for production. Keys go by falling load, then in the order of the list, and of

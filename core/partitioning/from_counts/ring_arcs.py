@@ -1,4 +1,4 @@
-"""Arcs of a ring: channel loads for any numbers of replicas, without rerouting."""
+"""Arcs of a ring: channel loads for any replicas without rerouting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """The arcs between replicas when every channel has its maximum number of replicas.
+    """Arcs between replicas, with the maximum number of replicas per channel.
 
     On a ring of fewer replicas, a replica takes its own arc and those of the missing ones before it. Keys are hashed
     and looked up once; each ring costs one pass over the replicas.
@@ -54,7 +54,9 @@ class Arcs:
         )
 
     def loads_on(self, counts: Counts, load: Load) -> Floats:
-        """The load of each channel on a ring with the first replicas of each; shape (channels,).
+        """The load of each channel on a ring with fewer replicas.
+
+        Shape (channels,).
 
         Args:
             counts: Number of replicas of each channel, at most `most` and not all 0; channels after the last are not on
@@ -65,7 +67,10 @@ class Arcs:
         return carried[: len(counts)]
 
     def moved(self, before: Counts, after: Counts, load: Load) -> float:
-        """The load that moves between channels of both rings when one follows the other (`loads_on`)."""
+        """The load that moves when one ring follows another.
+
+        Between channels of both rings; see `loads_on`.
+        """
         counts = self._of_all(before), self._of_all(after)
         return float(_moved(self.owners, self.numbers, self.loads[load], *counts))
 

@@ -1,4 +1,4 @@
-"""Weighted scheme: pinned keys, and a ring weighted to fill up the rest."""
+"""Weighted scheme: pinned keys, and a ring weighted by remaining room."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -64,14 +64,15 @@ def weighted(
     current: Partitioner | None = None,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Assign pinned keys by `level`, then set the replicas of each channel to fill the remaining room.
+    """Pin keys by `level`, then fill the remaining room by replicas.
 
     Replicas start from those of the current ring, for a new channel from their mean. Pinned keys are leveled over that
     ring, so they stay if that is no worse. Then few replicas are added or removed until every channel is near the
     level, as measured: within an eighth of the tolerated distance. If that migrates more than half an average
     channel's load between the remaining channels, per added or removed channel (at least one), a larger distance is
     accepted, at most the tolerated one, and later steps come nearer. Without such a current ring, nothing is kept and
-    the distance is small at once. With unequal capacities, loads are utilizations, and initial replicas are in proportion.
+    the distance is small at once. With unequal capacities, loads are utilizations, and initial replicas are
+    proportional.
 
     A ring with unequal replicas carries unequal numbers of keys, so no resource may be constant. Of several loads the
     ring evens out the one that most resources have; a quadratic one last, since nearly all of it is on pinned keys.

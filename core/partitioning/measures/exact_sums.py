@@ -18,7 +18,9 @@ _FIRST_BIT = 1088
 
 @dataclass(frozen=True, slots=True)
 class ExactSums:
-    """Exact sums of numbers from 0 up, by group; sums over the same groups can be added.
+    """Exact sums of numbers from 0 up, by group.
+
+    Sums over the same groups can be added.
 
     Numbers are added in 32-bit limbs, from the last bit of the smallest to the first of the largest. `totals` and
     `whole` round once, to the nearest float.

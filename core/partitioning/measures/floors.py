@@ -26,7 +26,9 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
 
 
 def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:
-    """The best possible max/min load of any assignment of whole keys; None if a channel must stay empty.
+    """The best possible max/min load without splitting keys.
+
+    None if a channel must stay empty.
 
     The k hottest keys fill at most k channels, so some other channel has at most an even part of the rest: max/min >=
     f1 (N - k) / (1 - f1 - ... - fk) for every k, and the largest of these is the bound. With unequal capacities, these
@@ -52,7 +54,7 @@ def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | Non
 
 
 def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = None) -> float | None:
-    """The best possible max/min load with these pinned keys, and all others on the ring.
+    """The best possible max/min load with the same pinned keys.
 
     With the hottest key on a given channel, the k largest others fill at most the k channels that lack most, and the
     rest of the pinned load, spread like water over the remaining channels, cannot lift them all above its level. The
@@ -121,7 +123,7 @@ def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
 
 
 def highest_level(residual: Floats, capacities: Floats, water: float, sticking: int) -> float:
-    """The highest level that `water` can give to all channels but any `sticking` ones.
+    """The highest level of `water` without any `sticking` channels.
 
     Args:
         residual: Load of each channel before, shape (channels,).
@@ -148,7 +150,10 @@ def _but_for(score: Floats, residual: Floats, capacities: Floats, sticking: int)
 
 
 def water_level(residual: Floats, capacities: Floats, water: float) -> float:
-    """The level that `water` reaches over channels as wide as their capacities, above their loads."""
+    """The level that `water` reaches above the loads of channels.
+
+    Channels are as wide as their capacities.
+    """
     rising = np.argsort(residual / capacities, kind="stable")
     levels = (water + np.cumsum(residual[rising])) / np.cumsum(capacities[rising])
     return float(levels.min())

@@ -12,13 +12,16 @@ from adapt.core.arrays import Floats
 
 
 def max_over_min(load: Floats) -> float | None:
-    """r_k, the max/min channel load (Eqs. 2, 4, 6); None if a channel is empty."""
+    """r_k, the max/min channel load (Eqs. 2, 4, 6).
+
+    None if a channel is empty.
+    """
     lightest = float(load.min())
     return float(load.max()) / lightest if lightest > 0 else None
 
 
 def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | None:
-    """`imbalance`: load of the busiest channel / mean load; None without any load.
+    """`imbalance`: load of the busiest channel / mean load.
 
     With unequal capacities, it is the highest utilization / the utilization of all capacity together.
     """
@@ -31,7 +34,10 @@ def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | Non
 
 
 def relative_imbalance(ratios: Sequence[float | None], tolerance: Sequence[float]) -> float | None:
-    """b, the geometric mean of b_k = r_k / alpha_k (Eq. 11); 1 is the tolerated limit. None if any r_k is."""
+    """b, the geometric mean of r_k / alpha_k (Eq. 11).
+
+    1 is the tolerated limit; None if any r_k is None.
+    """
     known = [ratio / alpha for ratio, alpha in zip(ratios, tolerance, strict=True) if ratio is not None]
     return math.prod(known) ** (1 / len(known)) if len(known) == len(ratios) else None
 

@@ -18,7 +18,9 @@ def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
 
 
 def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> Floats:
-    """The load of the key in each of these rows, shape (rows,); row -1 is a key that is not listed, of count 0.
+    """The load of the key in each row.
+
+    Shape (rows,); row -1 is a key that is not listed, of count 0.
 
     Raises:
         UsageError: it was not measured.
@@ -29,7 +31,9 @@ def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> F
 
 
 def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray[np.int32] | None = None) -> Floats:
-    """The largest share of each key in any load, over the resources; shape (keys,) or (rows,).
+    """The largest share of each key in any load.
+
+    Shape (keys,) or (rows,).
 
     This is a key's weight where loads were measured, since a rare key may be large in bytes. Constant resources are
     skipped: they do not tell keys apart.

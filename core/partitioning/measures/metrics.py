@@ -20,7 +20,7 @@ from adapt.core.table import Column, Kind
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Imbalance, floors and migration of a partitioner on a stream; None if undefined.
+    """Imbalance, floors and migration of a partitioner; None if undefined.
 
     Ratios over an empty channel are infinite, so None, and so are floors of assignments that must leave one empty.
     Without a partitioner before it, a partitioner has no migration.

@@ -24,14 +24,17 @@ class Migration:
 
     @property
     def relative(self) -> float | None:
-        """m (Eq. 12), the migration factor; consistent hashing without skew moves 1 to a new channel."""
+        """m (Eq. 12), the migration factor; None without state.
+
+        Consistent hashing without skew moves 1 to a new channel.
+        """
         return self.state / self.ideal if self.ideal > 0 else None
 
 
 def migration(
     before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
 ) -> Migration:
-    """M (Eq. 9): the state, in the new period, of the keys whose channel changed.
+    """M (Eq. 9): the state of the keys whose channel changed.
 
     A key of a removed channel has moved, since its old channel differs from any new one. A key that is not in the new
     period has no known state and does not count.

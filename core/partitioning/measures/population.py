@@ -21,7 +21,7 @@ one is uncertain by a third of a percent of its unlisted part."""
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The keys of a stream to route: the listed ones, then stand-ins for the others.
+    """The keys to route: listed ones, then stand-ins for others.
 
     A lossy counter lists the hot keys and leaves the weight of the others in one sum. Stand-ins are as many made-up
     keys, of equal weight, that carry this sum. A partitioner routes them as it would the real ones, so loads and
@@ -62,11 +62,16 @@ class Population:
 
     @property
     def represented(self) -> Floats | None:
-        """Number of keys that each key represents, shape (keys,), whole or not; None if each is 1."""
+        """Number of keys that each key represents; None if all 1.
+
+        Shape (keys,), whole or not.
+        """
         return self._with_stand_ins(np.ones(self.listed), self._each) if self._each > 1 else None
 
     def loads(self, load: Load) -> Floats:
-        """The load of each key, or of all keys that a stand-in represents; shape (keys,).
+        """The load of each key, or of all that it represents.
+
+        Shape (keys,).
 
         Raises:
             UsageError: it was not measured.

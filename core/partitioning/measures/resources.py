@@ -14,7 +14,7 @@ from adapt.core.errors import UsageError, did_you_mean
 
 
 class ResourceFunction(StrEnum):
-    """Beta: the load of a key as a function of its count, up to a factor.
+    """Beta: the load of a key by its count.
 
     Source: partitioning functions, sections 3.1 and 4.4.
     """
@@ -37,7 +37,7 @@ class ResourceFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured load: the sum of a column over the rows of each key."""
+    """A measured load: the sum of a column per key."""
 
     source: str
 
@@ -51,7 +51,7 @@ RESOURCES = ("state", "computation", "network")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """How keys load state, computation and network, and the tolerated imbalance of each.
+    """Loads and tolerances of state, computation and network.
 
     Attributes:
         functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count.
@@ -95,7 +95,7 @@ class Resources:
 
     @property
     def loads(self) -> tuple[Load, Load, Load]:
-        """The state, computation and network load of a key: measured, else a function of its count."""
+        """State, computation and network load: measured, else by count."""
         state, computation, network = (
             function if source is None else Measured(source)
             for function, source in zip(self.functions, self.measured, strict=True)
@@ -119,7 +119,7 @@ class Resources:
 
     @property
     def by_count(self) -> "Resources":
-        """The same without measured columns: every load as a function of the count."""
+        """The same without measured columns: loads by count."""
         return replace(self, measured=(None, None, None))
 
     def as_data(self) -> dict[str, Any]:

@@ -18,7 +18,9 @@ _OFFSET = np.uint64(0x243F6A8885A308D3)
 
 @lru_cache(maxsize=2)
 def stand_in_keys(kind: pa.DataType, number: int) -> pa.Array:
-    """Distinct keys of an Arrow type, always the same; a longer list begins with a shorter one.
+    """Distinct keys of an Arrow type, always the same.
+
+    A longer list begins with a shorter one.
 
     That one of them is a real key is as unlikely as a hit of a random 64-bit number.
 

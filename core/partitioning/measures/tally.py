@@ -23,7 +23,7 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The loads of some keys on each channel; tallies of disjoint keys merge.
+    """Loads of some keys on each channel; disjoint tallies merge.
 
     Memory grows with the channels and the pinned keys, not with the tallied keys. Sums are exact, so the total does not
     depend on how keys were split into tallies.
@@ -70,7 +70,7 @@ class Tally:
         return np.stack([of[load] for load in resources.loads])
 
     def metrics(self, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None) -> Metrics:
-        """The metrics of the partitioner on the tallied keys, equal to `evaluate` of all keys at once.
+        """The partitioner's metrics on the tallied keys, as by `evaluate`.
 
         The resources have the same loads as the tallied ones.
         """

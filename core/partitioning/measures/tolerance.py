@@ -7,7 +7,9 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 
 def tolerance_for_utilization(utilization: float) -> float:
-    """The alpha that keeps every channel at this share of the busiest one's utilization.
+    """The alpha that keeps a least utilization on every channel.
+
+    Relative to the busiest one.
 
     Raises:
         UsageError: the utilization is not in (0, 1].
@@ -20,7 +22,9 @@ def tolerance_for_utilization(utilization: float) -> float:
 
 
 def tolerance_for_capacity(total: float, capacity: float, channels: int) -> float:
-    """The alpha at which the busiest channel is just full; infinite if one channel can hold everything.
+    """The alpha at which the busiest channel is just full.
+
+    Infinite if one channel can hold everything.
 
     Args:
         total: x, the load of all channels together.

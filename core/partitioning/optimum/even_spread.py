@@ -10,7 +10,7 @@ _GAIN = 1e-12
 
 
 def evenly(loads: Floats, residual: Floats) -> Channels:
-    """Hottest key first onto the least loaded channel, then exchanges with the least and the most loaded one.
+    """Assign hottest keys first, then exchange keys to even out.
 
     Every exchange lowers the sum of squared channel loads, which, unlike max - min, also falls if several channels tie
     for the most or the least. There are at most ten exchanges per key. Ties go to the lower channel, and to the earlier

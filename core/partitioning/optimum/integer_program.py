@@ -1,4 +1,4 @@
-"""Integer program of the optimum: keys over channels by max and min load."""
+"""Integer program of the optimum, by max and min load."""
 
 import math
 from dataclasses import dataclass
@@ -151,7 +151,7 @@ class Program:
         return float(self.state[leaves].sum()) <= self.most_moved * (1 + TOLERANCE)
 
     def minimise(self, on_highest: float, on_lowest: float, first: Channels, effort: Effort) -> Found:
-        """Search for the assignment with the least on_highest * U - on_lowest * L.
+        """Minimize on_highest * U - on_lowest * L.
 
         Args:
             on_highest: Weight of the busiest channel's load, >= 0.

@@ -68,7 +68,7 @@ class Optimum:
 
     @property
     def gap(self) -> float | None:
-        """Largest possible improvement of the objective, in its own units; None if undefined."""
+        """Largest possible improvement of the objective; None if undefined."""
         if self.proved:
             return 0.0
         return None if self.value is None or self.bound is None else self.value - self.bound
@@ -139,7 +139,9 @@ def optimum_table(
     nodes: int = NODES,
     seconds: float = SECONDS,
 ) -> Table:
-    """An assignment next to the optimum and the floor, one row per objective.
+    """An assignment next to the optimum and the floor.
+
+    One row per objective.
 
     If all three resources have one load there is a row for b too, which is then r_n / the mean tolerance.
 

@@ -12,7 +12,7 @@ from adapt.core.keys.partitioner import Channels
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Groups of equal keys, hottest first, and how many of each group a channel needs to hold.
+    """Groups of equal keys, and how many each channel needs.
 
     Interchangeable channels may be renumbered in any assignment by the first key on each. Then the j-th of them,
     counted from 0, has none of the first j keys; no other assignment needs to be searched.
@@ -54,7 +54,10 @@ class Alike:
         return np.asarray(self.keys[np.cumsum(self.sizes) - self.sizes])
 
     def counted(self, placement: Channels) -> NDArray[np.int64]:
-        """Number of keys of each group on each channel after renumbering; shape (groups, channels)."""
+        """Number of keys of each group per channel, after renumbering.
+
+        Shape (groups, channels).
+        """
         channels = self.most.shape[1]
         placed = placement[self.keys]
         first = np.full(channels, len(placed))
@@ -68,7 +71,10 @@ class Alike:
         return counted
 
     def placement(self, counted: NDArray[np.int64]) -> Channels:
-        """The channel of each key, given the number of each group on each channel; earlier keys on lower channels."""
+        """The channel of each key, from numbers per group.
+
+        Earlier keys are on lower channels.
+        """
         placed = np.empty(len(self.keys), np.int32)
         groups, channels = counted.shape
         placed[self.keys] = np.repeat(np.tile(np.arange(channels), groups), counted.reshape(-1))

@@ -95,7 +95,9 @@ class Difference:
 
 
 def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
-    """What moves from one plan to another, over counted keys; each plan measured with its own capacities.
+    """What moves from one plan to another, over counted keys.
+
+    Each plan is measured with its own capacities.
 
     Raises:
         BadInput: a plan is for keys of another type than the counted ones, or records invalid capacities.

@@ -37,7 +37,7 @@ class EvaluatedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Plans in the order of deployment, measured on every key of one stream.
+    """Plans measured on every key of one stream, in order.
 
     Attributes:
         resources: The loads and tolerances that they were measured by.
@@ -65,7 +65,7 @@ class Evaluation:
         return Table.from_rows("Plans measured on every key", (*columns, *METRIC_COLUMNS), rows, note)
 
     def predictions(self) -> Table:
-        """What each plan predicted next to what was measured, one row per metric."""
+        """Predictions next to measurements, one row per metric and plan."""
         columns = (
             Column("plan"),
             Column("metric"),
@@ -123,7 +123,7 @@ class Evaluation:
 
 
 def resources_of(plans: Sequence[Plan]) -> Resources:
-    """The resources that the first plan was built to balance, or the default.
+    """The resources that the first plan was built for.
 
     Raises:
         UsageError: the plan records invalid resources.
@@ -136,7 +136,7 @@ def resources_of(plans: Sequence[Plan]) -> Resources:
 
 
 def predicted_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:
-    """The metrics that a plan predicted for these resources, if it was built for them."""
+    """The metrics that a plan predicted for these resources, if any."""
     if {name: plan.parameters.get(name) for name in _WEIGHED} != {**dict.fromkeys(_WEIGHED), **resources.as_data()}:
         return {}
     follows = before is not None and plan.parent == before.content_hash()

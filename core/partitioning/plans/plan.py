@@ -100,7 +100,10 @@ class Plan:
 
 
 def explicit_table(plan: Plan) -> pa.Table:
-    """The pinned keys as a table in key order: `key` of the plan's key type, `channel` int32."""
+    """The pinned keys as a table in key order.
+
+    Columns `key` of the plan's key type, and `channel` int32.
+    """
     return pa.table({"key": plan.explicit.column, "channel": pa.array(plan.explicit.channels)})
 
 

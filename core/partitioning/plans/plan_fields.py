@@ -31,7 +31,7 @@ def naming_field(name: str) -> Iterator[None]:
 
 
 def read_field(data: Data, name: str, kind: type, default: Any = _REQUIRED) -> Any:
-    """A field of type `kind`; `default`, if any, if it is missing or null.
+    """A field of type `kind`, or `default` if missing or null.
 
     Raises:
         BadInput: the field is missing and has no default, or has another type (true and false are not numbers).
@@ -59,7 +59,7 @@ def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
 
 
 def read_replicas(data: Data, channels: int) -> Replicas:
-    """The replicas on the ring: field `ring_replicas`, one per channel, if present; else `replicas`.
+    """The replicas on the ring: `ring_replicas`, else `replicas`.
 
     Raises:
         BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one per channel.

@@ -60,7 +60,10 @@ def _scheme(plan: Plan) -> str:
 
 
 def load_table(plan: Plan) -> Table:
-    """The predicted load of each channel, busiest first; with capacities, highest utilization first."""
+    """The predicted load of each channel, busiest first.
+
+    With capacities, highest utilization first.
+    """
     loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)
     columns = _LOAD_COLUMNS if capacities is None else (*_LOAD_COLUMNS, *_CAPACITY_COLUMNS)
     if not loads:

@@ -72,7 +72,7 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
 
 
 class FromCounts(Protocol):
-    """Chooses the pinned keys of a scheme from counted keys, over a ring."""
+    """Chooses the pinned keys of a scheme from counts."""
 
     def __call__(
         self, counted: Counted, ring: ConsistentHash, weigh: Load, *, constraints: Constraints | None = None
@@ -124,7 +124,7 @@ def follow(
     current: Partitioner | None = None,
     constraints: Constraints | None = None,
 ) -> Partitioner:
-    """The partitioner of a scheme that hashes keys or pins them from the counts alone.
+    """The partitioner of a scheme without a construction.
 
     Key groups are kept: without a given max parallelism, that of `current` is used as long as the channels fit in it,
     since Flink keeps a job's when it rescales.

@@ -12,7 +12,9 @@ from adapt.core.partitioning.problem.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
+    """Rho of Eqs. 19 and 20, with equal resources merged.
+
+    rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
 
     Eq. 20 with resources of equal load merged, since only their theta may differ: LLL has one such resource, LQL two.
     Without the constant resources, the exponent of Eq. 20 is one over the number of the others (section 4.4).

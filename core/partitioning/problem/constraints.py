@@ -52,7 +52,7 @@ class MigrationLimit:
 
     @classmethod
     def parse(cls, text: str) -> "MigrationLimit":
-        """A limit as typed: `0.5` (half an average channel's state), or `5%` of all state.
+        """A limit as typed: `0.5` channels' state, or `5%`.
 
         Raises:
             UsageError: the text is neither.
@@ -65,11 +65,11 @@ class MigrationLimit:
         return cls(amount / 100, of_all=True) if number.endswith("%") else cls(amount)
 
     def state(self, total: float, channels: int) -> float:
-        """The limit in units of state, for a total state on some channels."""
+        """The limit in units of state, for a total state."""
         return self.amount * total if self.of_all else self.amount * total / channels
 
     def at_least(self, state: float, total: float, channels: int) -> "MigrationLimit":
-        """The least limit of this kind that allows this state to migrate, rounded up."""
+        """The least limit that allows this state, rounded up."""
         share = state / total if total > 0 else 0.0
         if self.of_all:
             return MigrationLimit(min(math.ceil(share * 1e4) / 1e4, 1.0), of_all=True)
@@ -119,7 +119,10 @@ class Constraints:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constraints that are set, as JSON data for a plan; the null key has a field of its own."""
+        """The constraints that are set, as JSON data.
+
+        The null key has a field of its own.
+        """
         recorded: dict[str, Any] = {}
         if self.capacities is not None:
             recorded["capacities"] = list(self.capacities)
@@ -132,7 +135,10 @@ class Constraints:
         return recorded
 
     def relative(self, channels: int) -> Floats:
-        """The capacity of each channel / mean capacity, shape (channels,); exactly 1 if all are equal."""
+        """The capacity of each channel / mean capacity.
+
+        Shape (channels,); exactly 1 if all are equal.
+        """
         return np.ones(channels) if self.unequal is None else self.unequal
 
     @property
@@ -158,7 +164,9 @@ class Constraints:
             raise UsageError(beyond(key, channel, channels))
 
     def check_keys(self, frequencies: Frequencies) -> None:
-        """Check that every pinned key may occur in the stream: counts of all keys must list it.
+        """Check that every pinned key may occur in the stream.
+
+        Counts of all keys must list it.
 
         Raises:
             BadInput: a key does not occur, or has another type.
@@ -206,7 +214,10 @@ def recorded_capacities(parameters: Mapping[str, Any], channels: int) -> tuple[f
 
 
 def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
-    """Capacities / mean capacity, shape (N,); None without any, or if all are equal."""
+    """Capacities / mean capacity; None if equal or not given.
+
+    Shape (N,).
+    """
     if capacities is None or min(capacities) == max(capacities):
         return None
     given = np.array(capacities, np.float64) / max(capacities)
@@ -214,7 +225,7 @@ def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
 
 
 def limits_nothing(limit: MigrationLimit) -> str:
-    """The beginning of an error on a migration limit without a current plan."""
+    """Start of an error: a migration limit without current plan."""
     return f"{Constraint.MAX_MIGRATION} {limit} needs a current plan, from which state migrates"
 
 
@@ -232,12 +243,14 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
 
 
 def honours(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> bool:
-    """Whether a scheme, or for hybrid this construction, supports all of the constraints."""
+    """Whether a scheme or hybrid construction supports the constraints."""
     return not _unhonoured(scheme, construction, constraints)
 
 
 def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> None:
-    """Refuse constraints that a scheme does not support; schemes that split keys support none.
+    """Refuse constraints that a scheme does not support.
+
+    Schemes that split keys support none.
 
     Raises:
         UsageError: the scheme does not support a constraint.

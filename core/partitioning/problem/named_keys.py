@@ -18,7 +18,7 @@ _LOOKED_AT = 1000
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A key as text, with the place where it was named, for errors.
+    """A key as text, and where it was named.
 
     Attributes:
         text: As `key_to_text` writes keys of the counted type.
@@ -117,14 +117,17 @@ def _of_type(named: Sequence[NamedKey], frequencies: Frequencies) -> pa.Array:
 
 
 def absent_keys(keys: pa.Array, frequencies: Frequencies) -> pa.Array:
-    """The keys that are certainly not in the stream; empty if the counter may have missed keys."""
+    """The keys that are certainly not in the stream.
+
+    Empty if the counter may have missed keys.
+    """
     if frequencies.complete_above > 0:
         return keys[:0]
     return keys.filter(pc.invert(pc.is_in(keys, value_set=frequencies.keys)))
 
 
 def absence(key: Key, frequencies: Frequencies) -> str:
-    """The error of a key that was not counted, with the nearest hot key if any."""
+    """The error of an uncounted key, with the nearest match."""
     if key is None:
         return "null is not among the counted keys"
     names = [key_to_text(known) for known in frequencies.keys[:_LOOKED_AT].to_pylist() if known is not None]

@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The keys to pin, their loads, and the current and the next partitioner.
+    """Keys to pin, their loads, and the two partitioners.
 
     Counts are not normalized to shares: penalties do not depend on scale, and sums of whole numbers are exact.
     Resources with a constant function are not balanced, since hashed keys balance them for free (section 4.4); nor are
@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def start(self) -> Channels:
-        """The first channel of each key: pinned, else current, else hashed if that is gone.
+        """First channel of each key: pinned, else current, else hashed.
 
         Shape (keys,). Source: section 4.2.4 and decision 14.
         """

@@ -92,12 +92,17 @@ def _enough(frequencies: Frequencies, resources: Resources, channels: int, least
 
 
 def theta(alpha: float, channels: int) -> float:
-    """theta_k: tolerated distance of a channel's load from the mean, relative to it (Eq. 15); 0 for one channel."""
+    """theta_k: tolerated relative distance of a load from the mean.
+
+    Eq. 15; 0 for one channel.
+    """
     return (alpha - 1) / (1 + alpha / (channels - 1)) if channels > 1 else 0.0
 
 
 def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> float:
-    """delta, the share of the stream from which a key is pinned: the least over the resources (Eqs. 16, 17).
+    """delta: least share of the stream of a pinned key.
+
+    The least over the resources (Eqs. 16, 17).
 
     A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and raises its
     delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the average channel).
@@ -109,7 +114,9 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
 
 
 def epsilon_for(resources: Resources, channels: int, domain: int, track: int | None = None) -> float:
-    """The error of lossy counts that identify the keys to pin for up to `channels`: 0.1 delta.
+    """Error of lossy counts that identify the keys to pin.
+
+    For up to `channels`: 0.1 delta.
 
     Delta falls as channels grow, so the most channels count; a quadratic resource has the delta of Eq. 17, before any
     key is known. The error is at most `COARSEST`, so that a table of hot keys has rows.
@@ -128,7 +135,10 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
 
 
 def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int) -> str:
-    """A sentence on the counts that plans are built from: how exact they are, and whether they list all keys to pin."""
+    """A sentence on the counts: how exact and complete.
+
+    Complete if they list all keys to pin.
+    """
     keys = f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}"
     if frequencies.exact:
         return f"{keys}, counted exactly"
@@ -163,7 +173,10 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
 
 
 def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
-    """Which listed keys have, or may have, a share of at least `delta`; shape (keys,)."""
+    """Which listed keys may have a share of at least `delta`.
+
+    Shape (keys,).
+    """
     return np.asarray(frequencies.count_high / frequencies.total >= delta)
 
 

@@ -24,7 +24,9 @@ class Weighing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """U = rho + w(gamma), or rho (1 + w(gamma)): the five utilities of the paper.
+    """A utility: rho + w(gamma), or rho (1 + w(gamma)).
+
+    The five utilities of the paper.
 
     Attributes:
         weighing: w: 0, gamma or log(1 + gamma).

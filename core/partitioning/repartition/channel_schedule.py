@@ -44,7 +44,9 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> "Schedule":
-        """A schedule as typed: `8`, or `0h:8,6h:12` (8 channels from the first row on, 6 hours later 12).
+        """A schedule as typed: `8`, or `0h:8,6h:12`.
+
+        The latter has 8 channels from the first row on, 12 from 6 hours later on.
 
         Raises:
             UsageError: the text is neither.
@@ -54,7 +56,10 @@ class Schedule:
         return cls(tuple(_step(part) for part in text.split(",")))
 
     def channels_at(self, offset_us: int) -> int:
-        """The channel count at a time since the first row, in microseconds from 0."""
+        """The channel count at a time since the first row.
+
+        In microseconds from 0.
+        """
         return self.steps[bisect_right(self.steps, offset_us, key=lambda step: step[0]) - 1][1]
 
     def __str__(self) -> str:

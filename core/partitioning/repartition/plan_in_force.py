@@ -15,7 +15,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 
 
 class PlanInForce:
-    """Routes period after period, and rebuilds the plan from the keys of the last one."""
+    """Routes periods, and rebuilds the plan from the last one."""
 
     def __init__(self, recipe: Recipe, channels: int, clock: Callable[[], float] | None = None) -> None:
         """Start with hashing alone: the scheme of the recipe without pinned keys."""

@@ -65,7 +65,7 @@ def replay_repartition(
     weight_column: str | None = None,
     clock: Callable[[], float] | None = None,
 ) -> RepartitionRun:
-    """Route each period of a stream by the current plan, measure it, and build the next plan from it.
+    """Route, measure and repartition a stream period by period.
 
     The plan of a period is built at the end of the one before, from its frequencies, for the channel count of the
     schedule at the start of the period: a rescale inside a period takes effect at the next. The first period uses

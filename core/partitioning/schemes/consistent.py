@@ -25,7 +25,9 @@ Replicas: TypeAlias = int | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash(ByColumn):
-    """A hash ring: a new channel takes keys from all others, and no other key moves.
+    """A hash ring: new channels take keys from all others.
+
+    No other key moves.
 
     Replica r of channel c is at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel of the
     first replica at or after its own hash, wrapping round; of replicas at one position, to the lowest channel.
@@ -61,11 +63,17 @@ class ConsistentHash(ByColumn):
         return self._owners[self.replicas_of(keys)]
 
     def channels_at(self, high: Words, low: Words) -> Channels:
-        """The channel of each hashed key, given by the high and low words of its position; shape (rows,)."""
+        """The channel of each hashed key.
+
+        By the high and low words of its position; shape (rows,).
+        """
         return self._owners[self._positions.first_at_or_after(high, low)]
 
     def replicas_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-        """The first replica at or after each key, by its number in ring order; shape (rows,)."""
+        """The first replica at or after each key.
+
+        By its number in ring order; shape (rows,).
+        """
         return self._positions.first_at_or_after(*HASHES[self.hash].positions(keys))
 
     @property
@@ -93,7 +101,10 @@ def alike(replicas: Replicas) -> Replicas:
 
 
 def replica_names(counts: NDArray[np.int64]) -> pa.Array:
-    """The texts `c#r` of these numbers of replicas, channel by channel; shape (replicas,)."""
+    """The texts `c#r` of the replicas, channel by channel.
+
+    Shape (replicas,).
+    """
     ends = np.cumsum(counts)
     channel = np.repeat(np.arange(len(counts)), counts)
     replica = np.arange(len(channel)) - np.repeat(ends - counts, counts)

@@ -18,7 +18,7 @@ from adapt.core.stream import Key, KeyType
 
 
 class ExplicitMap(Mapping[Key, int]):
-    """Pinned keys with their channels, in key order (null, then by bytes or value).
+    """Pinned keys with their channels, in key order.
 
     Two columns, readable as a mapping.
 
@@ -54,7 +54,9 @@ class ExplicitMap(Mapping[Key, int]):
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[Key, int], key_type: KeyType | None = None) -> "ExplicitMap":
-        """The explicit map of a mapping; `key_type` is that of a mapping without keys but null.
+        """The explicit map of a mapping.
+
+        `key_type` is that of a mapping without keys but null.
 
         Raises:
             UsageError: the keys have several types, or not `key_type`.
@@ -69,7 +71,10 @@ class ExplicitMap(Mapping[Key, int]):
         return cls(pa.array(list(mapping), arrow), list(mapping.values()))
 
     def over(self, others: "ExplicitMap") -> "ExplicitMap":
-        """This map, with the entries of another for keys that this one lacks; both have one type of keys."""
+        """This map, with another's entries for keys that it lacks.
+
+        Both have one type of keys.
+        """
         added = others.column.cast(self.column.type)
         absent = ~np.asarray(pc.is_in(added, value_set=self.column).to_numpy(zero_copy_only=False))
         if not absent.any():
@@ -79,7 +84,7 @@ class ExplicitMap(Mapping[Key, int]):
 
     @property
     def key_type(self) -> KeyType:
-        """The type of the keys; string by default if the map is empty."""
+        """The type of the keys; string if the map is empty."""
         return key_type_of(self.column.type)
 
     @property
@@ -88,7 +93,9 @@ class ExplicitMap(Mapping[Key, int]):
         return int(self.channels[0]) if self.column.null_count else None
 
     def rows_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-        """The row of each key in this map, or -1; null matches null. Shape (rows,).
+        """The row of each key in this map, or -1.
+
+        Null matches null. Shape (rows,).
 
         Raises:
             UsageError: this map has keys of another type.
@@ -96,12 +103,14 @@ class ExplicitMap(Mapping[Key, int]):
         return self.rows_of_hashed(HashedKeys.from_column(keys, HashName.MURMUR3), keys.type)
 
     def rows_of_hashed(self, keys: HashedKeys, kind: pa.DataType) -> NDArray[np.int32]:
-        """As `rows_of`, for keys of an Arrow type `kind` that are hashed already."""
+        """As `rows_of`, for hashed keys of an Arrow type."""
         self.refuse_other_type(kind)
         return self._index.rows_of(keys)
 
     def refuse_other_type(self, kind: pa.DataType) -> None:
-        """Check that a column of this Arrow type can be looked up; null has every type.
+        """Check that this map can look up an Arrow type.
+
+        Null has every type.
 
         Raises:
             UsageError: this map has keys of another type.
@@ -135,7 +144,7 @@ class ExplicitMap(Mapping[Key, int]):
 
 
 def beyond(key: Key, channel: int, channels: int) -> str:
-    """The error of a key pinned to a channel that does not exist."""
+    """The error of a key pinned to a missing channel."""
     exist = "the only channel is 0" if channels == 1 else f"channels run from 0 to {channels - 1}"
     return f"key {key!r} is pinned to channel {channel}, but {exist}"
 

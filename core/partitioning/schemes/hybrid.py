@@ -18,7 +18,7 @@ from adapt.core.stream import Key
 
 @dataclass(frozen=True, init=False, slots=True)
 class HybridPartitioner:
-    """Looks a key up among the pinned keys first, then on the ring.
+    """Looks keys up among the pinned ones, then on the ring.
 
     Attributes:
         explicit: H_p, the pinned keys with their channels, readable as a mapping.
@@ -31,7 +31,9 @@ class HybridPartitioner:
     ring: ConsistentHash
 
     def __init__(self, explicit: Mapping[Key, int], ring: ConsistentHash) -> None:
-        """Put an explicit map (an `ExplicitMap`, or any mapping of keys of one type) before a ring.
+        """Put an explicit map before a ring.
+
+        Any mapping of keys of one type serves.
 
         Raises:
             BadInput: a key is pinned to a channel that the ring does not have.

@@ -1,4 +1,4 @@
-"""Jump consistent hashing: no ring; channels come and go at the end only."""
+"""Jump consistent hashing: channels come and go at the end."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Key groups as in Flink: keys hash to groups, channels own ranges of groups."""
+"""Key groups as in Flink: channels own ranges of groups."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ MOST_GROUPS = 32768
 
 @dataclass(frozen=True, slots=True)
 class KeyGroups(ByColumn):
-    """Hashes keys to a fixed number of groups; a rescale only re-splits the ranges of groups.
+    """Hashes keys to key groups; a rescale re-splits their ranges.
 
     A key's group is its hash modulo the number of groups, and group g belongs to channel floor(g N / groups).
 
@@ -53,7 +53,10 @@ class KeyGroups(ByColumn):
 
 
 def default_max_parallelism(channels: int) -> int:
-    """Flink's default: the next power of two from 1.5 N up, within 128 to 32768."""
+    """Flink's default: the next power of two from 1.5 N.
+
+    Within 128 to 32768.
+    """
     return min(max(1 << (channels + channels // 2 - 1).bit_length(), FEWEST_GROUPS), MOST_GROUPS)
 
 
@@ -71,5 +74,8 @@ def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1
 
 
 def channels_of_groups(groups: NDArray[np.int32], channels: int, number: int) -> Channels:
-    """The channel of each group of `number`, shape as `groups`; ranges differ by at most one group."""
+    """The channel of each key group: equal ranges.
+
+    Shape as `groups`; ranges differ by at most one group.
+    """
     return (groups.astype(np.int64) * channels // number).astype(np.int32)

@@ -19,7 +19,9 @@ TABLE = 65537
 
 @dataclass(frozen=True, slots=True)
 class Maglev(ByColumn):
-    """Spreads keys almost evenly; a rescale also moves a few keys between remaining channels.
+    """Spreads keys almost evenly.
+
+    A rescale also moves a few keys between remaining channels.
 
     Channel c tries the entries offset, offset + skip, offset + 2 skip, ... modulo M, with the offset the hash of the
     text `c#0` modulo M, and the skip that of `c#1` modulo M - 1, plus 1 (both decimal, from 0). In turns, from channel

@@ -1,4 +1,4 @@
-"""Rendezvous hashing: every channel bids for a key, and the highest bid wins."""
+"""Rendezvous hashing: the channel with the highest bid wins."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous(ByColumn):
-    """Highest random weight: a new channel takes keys from all others, a removed one hands its keys to all.
+    """Highest random weight: a rescale moves few keys.
+
+    A new channel takes keys from all others, a removed one hands its keys to all.
 
     Channel c bids for a key the finalizer of MurmurHash3 over the exclusive or of two words: the first of the key's
     position, and the first of the position of the text `c` (decimal, from 0). Of equal bids the lowest channel's wins.

@@ -34,7 +34,9 @@ class Choices:
 
 
 def hashed_choice(keys: pa.Array, choice: int, channels: int, hash: HashName = HashName.MURMUR3) -> Channels:
-    """The channel of a given choice of each key, by a hash of its own; shape (keys,).
+    """A given choice of channel of each key.
+
+    By a hash of its own; shape (keys,).
 
     Choice 0 is the channel of the uniform scheme. Choice j is the finalizer of MurmurHash3 over the first word of the
     key's position plus j times 2^64 over the golden ratio, modulo N.

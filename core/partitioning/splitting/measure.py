@@ -44,7 +44,9 @@ def merge_cost(done: Split) -> MergeCost:
 
 
 def split_loads(done: Split, resources: Resources) -> Floats:
-    """L_k(i) of every channel, shape (3, channels): beta of what each key sent there.
+    """L_k(i) of every channel, from what each key sent.
+
+    Shape (3, channels).
 
     A constant function counts the keys on a channel, so that a split key counts on each of its channels.
     """
@@ -55,7 +57,9 @@ def split_loads(done: Split, resources: Resources) -> Floats:
 
 
 def measure_split(done: Split, messages: Messages, resources: Resources) -> Metrics:
-    """The metrics of a split; floors are those of whole keys, and splitting can go below them.
+    """The metrics of a split.
+
+    Floors are those of whole keys; splitting can go below them.
 
     Loads exclude the merge messages, which go to the merger; each channel that received a key holds a part of its
     state. There is no migration: keys are not assigned to channels.

@@ -1,4 +1,4 @@
-"""Messages of a stream for key splitting: the key of each, in order."""
+"""Messages of a stream, for key splitting."""
 
 from dataclasses import dataclass
 
@@ -62,7 +62,7 @@ class Messages:
 
     @classmethod
     def of_counts(cls, counted: Counted, generator: np.random.Generator, most: int = MOST_MESSAGES) -> "Messages":
-        """Messages in random order with the counts of counted keys, in one period.
+        """Messages in random order with these counts, in one period.
 
         Whole counts are met exactly with at most `most` messages. Otherwise messages are sampled at even steps of the
         cumulated weight, so each key's weight is exact to one step. Keys that a lossy counter did not list have

@@ -4,7 +4,10 @@ from enum import StrEnum
 
 
 class Splitting(StrEnum):
-    """How many channels a key may use; each message goes to the least loaded of them."""
+    """How many channels a key may use.
+
+    Each message goes to the least loaded of them.
+    """
 
     ONE_CHOICE = "one-choice"
     """No splitting: the uniform scheme, to compare with."""

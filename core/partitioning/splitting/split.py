@@ -43,12 +43,15 @@ class Split:
 
     @property
     def merge_tuples(self) -> int:
-        """Merge messages: one per channel beyond the first of each key, in every period."""
+        """Merge messages: one per key, further channel and period."""
         return self.place_periods - self.key_periods
 
     @property
     def channels_per_key(self) -> float | None:
-        """Mean number of channels with state of a key, over keys and periods; None without messages."""
+        """Mean number of channels of a key; None without messages.
+
+        Over keys and periods.
+        """
         return self.place_periods / self.key_periods if self.key_periods else None
 
     @property
