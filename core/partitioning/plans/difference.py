@@ -72,7 +72,7 @@ class Difference:
 
     def channels(self) -> Table:
         """Relative load of each channel under both plans, busiest before first."""
-        return BeforeAfter.from_loads("the first plan", self.loads_before, "the second", self.loads_after).table()
+        return BeforeAfter.from_loads("the current plan", self.loads_before, "the new plan", self.loads_after).table()
 
     def _repr_html_(self) -> str:
         """All tables, for a notebook."""
