@@ -112,7 +112,7 @@ def build_plan(
     """
     recipe.constraints.check_keys(frequencies)
     if previous is None and recipe.constraints.max_migration is not None:
-        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}: give the current plan with --from")
+        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
     _refuse_other_keys(previous, frequencies, recipe.hash)

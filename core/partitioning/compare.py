@@ -174,7 +174,7 @@ def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
     for count in channels:
         constraints.check_channels(count)
     if constraints.max_migration is not None and len(channels) == 1:
-        raise UsageError(f"{limits_nothing(constraints.max_migration)}: give at least two channel counts")
+        raise UsageError(f"{limits_nothing(constraints.max_migration)}; give at least two channel counts")
 
 
 def _chains_of(

@@ -226,7 +226,7 @@ def unequal_capacities(capacities: Sequence[float] | None) -> Floats | None:
 
 def limits_nothing(limit: MigrationLimit) -> str:
     """Start of an error: a migration limit without current plan."""
-    return f"{Constraint.MAX_MIGRATION} {limit} needs a current plan, from which state migrates"
+    return f"{Constraint.MAX_MIGRATION} {limit} needs a current plan to migrate from"
 
 
 _PINNING = frozenset(Construction)

@@ -139,7 +139,7 @@ def test_the_comparison_records_its_constraints(adapt, here):
         (3, "--pin-only typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
         (3, "--pin-only none.txt", "none.txt: cannot be read"),
         (2, "--pin-only keys.txt --max-pins 3", "--max-pins and --pin-only exclude each other"),
-        (2, "--max-migration 0.5", "--max-migration 0.5 needs a current plan, from which state migrates"),
+        (2, "--max-migration 0.5", "--max-migration 0.5 needs a current plan to migrate from; give "),
         (2, "--max-migration much", "(got 'much')"),
         (2, "--max-migration=-1", "(got -1)"),
         (2, "--max-migration 120%", "(got 120%)"),
