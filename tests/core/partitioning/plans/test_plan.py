@@ -185,7 +185,7 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"ring_replicas": 9}, r"'ring_replicas': must be a list"),
         (
             {"scheme": "jump", "explicit": {}, "explicit_null": None, "ring_replicas": [1] * 8},
-            r"'ring_replicas' is given, but scheme jump has no ring",
+            r"'ring_replicas': given, but scheme jump has no ring",
         ),
         ({"explicit": None}, r"'explicit': missing"),
         ({"explicit": {"a": "x"}}, r"'explicit': key 'a' must have a whole number as channel .*'x'"),
