@@ -34,8 +34,8 @@ def main() -> int:
     Every key must be counted.
     """
     frequencies = heaviest()
-    first = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 10)
-    second = build_plan(frequencies, Recipe(Scheme.HYBRID, track=1_000), 11, previous=first)
+    first = build_plan(frequencies, Recipe(Scheme.HYBRID, max_pins=1_000), 10)
+    second = build_plan(frequencies, Recipe(Scheme.HYBRID, max_pins=1_000), 11, previous=first)
     spark = spark_session(SPARK)
     numbers = spark.range(1, KEYS + 1, 1, max(2, KEYS // TASK_KEYS))
     rows = numbers.selectExpr("concat('k', id) as key", f"cast({HEAVIEST}L div id as bigint) as count")
@@ -52,9 +52,9 @@ def main() -> int:
         f"{found.keys:,} keys under two plans in {took:.0f} s ({KEYS / took / 1e6:.2f} M keys/s); peaks {told} MiB, "
         f"claimed under {MOST_MIB:,}: {'met' if met else 'NOT MET'}"
     )
-    for row in found.foresight().records():
+    for row in found.predictions().records():
         if row["metric"] in ("imbalance", "r_n", "b", "m", "migrated_keys"):
-            print(f"{row['plan']}: {row['metric']} predicted {row['foreseen']:.6g}, measured {row['measured']:.6g}")
+            print(f"{row['plan']}: {row['metric']} predicted {row['predicted']:.6g}, measured {row['measured']:.6g}")
     return 0 if met else 1
 
 

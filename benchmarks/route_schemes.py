@@ -38,7 +38,7 @@ def main() -> int:
 def _routed(scheme: AnyScheme, keys: list[str], channels: int) -> bool:
     column = pa.array(keys)
     frequencies = frequencies_of(count_keys(column))
-    partitioner = build_partitioner(frequencies, Recipe(scheme, track=1000), channels)
+    partitioner = build_partitioner(frequencies, Recipe(scheme, max_pins=1000), channels)
     seconds = best_of(lambda: partitioner.channels_of(column), 5)
     few, some = keys[:PEER_ROWS], column[:PEER_ROWS]
     name = "uhashring" if scheme in SEARCHING else "mmh3 loop"

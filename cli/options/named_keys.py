@@ -1,4 +1,4 @@
-"""What placements must keep to, as a user asks for it: capacities, pins, a limit to migration, keys to track."""
+"""Options that limit a plan: capacities, pins, migration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,36 +19,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LimitOptions:
-    """The options; keys are still text."""
+    """Options that limit a plan; keys are still text."""
 
     PANEL = EXPERT
-    track_keys: Path | None = setting(None, "Track exactly the keys in this file, one a line.", "FILE")
+    pin_only: Path | None = setting(None, "Pin exactly the keys in this file, one per line.", "FILE")
     capacity: str | None = setting(
-        None, "What each channel can carry in relation to the others, e.g. 1,1,2: loads are then utilisations.", "X,X,X"
+        None, "Relative capacity of each channel, e.g. 1,1,2. Imbalance is then of utilization.", "X,X,X"
     )
-    pin: list[str] | None = setting(
-        None, "Keep this key on this channel, whatever it weighs; repeatable.", "KEY=CHANNEL"
-    )
-    pins: Path | None = setting(None, "Pins as a CSV of key,channel.", "FILE.csv")
+    pin: list[str] | None = setting(None, "Pin this key to this channel; repeatable.", "KEY=CHANNEL")
+    pins: Path | None = setting(None, "Pin the keys of this CSV of key,channel.", "FILE.csv")
     max_migration: str | None = setting(
         None,
-        "Most state that may migrate in a step: in units of m (1 is an average channel's), or of all state.",
+        "Most state that may migrate in one step. 0.5 is half of an average channel's state; 10% is of all state.",
         "X|P%",
     )
 
-    def judged(self, channels: Sequence[int], track: int | None) -> "Limits":
-        """The limits for these channel counts, as far as they can be judged before keys are counted.
+    def judged(self, channels: Sequence[int], max_pins: int | None) -> "Limits":
+        """The limits for these channel counts, checked before keys are counted.
 
         Raises:
-            UsageError: an option cannot be read, or does not fit the channels or another option.
+            UsageError: an option is invalid, or does not fit the channels or another option.
             BadInput: a file cannot be read.
         """
         from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
         from adapt.core.partitioning.problem.named_keys import Pin, one_pin_each
         from adapt.traces.named_keys import read_key_list, read_pins
 
-        if track is not None and self.track_keys is not None:
-            raise UsageError("--track and --track-keys are two ways to say what is tracked; give one")
+        if max_pins is not None and self.pin_only is not None:
+            raise UsageError("--max-pins and --pin-only exclude each other; give one")
         constraints = Constraints(
             capacities=None if self.capacity is None else _capacities(self.capacity),
             max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration),
@@ -56,26 +54,26 @@ class LimitOptions:
         for count in channels:
             constraints.check_channels(count)
         pinned = [*(Pin.parse(text) for text in self.pin or ()), *(read_pins(self.pins) if self.pins else ())]
-        tracked = None if self.track_keys is None else tuple(read_key_list(self.track_keys))
-        return Limits(constraints, one_pin_each(pinned, channels), tracked)
+        only = None if self.pin_only is None else tuple(read_key_list(self.pin_only))
+        return Limits(constraints, one_pin_each(pinned, channels), only)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What was judged before keys are counted; named keys are still text.
+    """Checked limits whose keys are still text.
 
-    `without_keys` has capacities and the limit to migration; `track` is None where the heaviest keys are tracked.
+    `without_keys` has capacities and the migration limit; `only` is None where the hottest keys are pinned.
     """
 
     without_keys: "Constraints"
     pins: "tuple[Pin, ...]"
-    track: "tuple[NamedKey, ...] | None"
+    only: "tuple[NamedKey, ...] | None"
 
     def constraints(self, frequencies: "Frequencies") -> "Constraints":
-        """The constraints, with pins as keys of the type of those that were counted.
+        """The constraints, with pins as keys of the counted type.
 
         Raises:
-            BadInput: a pinned key is no key of that type, or was not counted.
+            BadInput: a pinned key is not of that type, or was not counted.
         """
 
         from adapt.core.partitioning.problem.named_keys import pinned_keys, unlisted
@@ -85,25 +83,23 @@ class Limits:
         pinned = pinned_keys(self.pins, frequencies)
         light = unlisted(pinned.column, frequencies)
         if light:
-            narrate(
-                f"{light:,} of {len(pinned):,} pinned keys are too light to be listed; what they weigh is not known"
-            )
+            narrate(f"{light:,} of {len(pinned):,} pinned keys are too rare to be in the counts; their load is unknown")
         return replace(self.without_keys, pinned=pinned)
 
-    def track_keys(self, frequencies: "Frequencies") -> "pa.Array | None":
-        """The keys to track, of the type of those that were counted; None, the heaviest.
+    def pin_only(self, frequencies: "Frequencies") -> "pa.Array | None":
+        """The keys to pin; None for the hottest.
 
         Raises:
-            BadInput: one is no key of that type, or was not counted.
+            BadInput: one is not of that type, or was not counted.
         """
         from adapt.core.partitioning.problem.named_keys import typed_keys, unlisted
 
-        if self.track is None:
+        if self.only is None:
             return None
-        keys = typed_keys(self.track, frequencies)
+        keys = typed_keys(self.only, frequencies)
         light = unlisted(keys, frequencies)
         if light:
-            narrate(f"{light:,} of {len(keys):,} keys to track are too light to be listed; they are left to hashing")
+            narrate(f"{light:,} of {len(keys):,} keys to pin are too rare to be in the counts; they stay hashed")
         return keys
 
 
@@ -111,4 +107,4 @@ def _capacities(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise UsageError(f"--capacity {text!r} is not a list of numbers above 0, one a channel, e.g. 1,1,2") from None
+        raise UsageError(f"--capacity takes one number above 0 per channel, such as 1,1,2 (got {text!r})") from None

@@ -1,4 +1,4 @@
-"""Options of how plans place keys, whatever the scheme."""
+"""Options on how plans assign keys, for every scheme."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -21,19 +21,19 @@ else:  # typer takes the choices of an option from an enumeration or a Literal, 
     SchemeChoice = Literal[tuple(SCHEMES_BY_NAME.values())]
     CurrentSchemeChoice = Literal[CURRENT_SCHEMES]
 
-EngineOption: TypeAlias = Annotated[
-    CurrentSchemeChoice, option("What places the keys of the stream today, for the verdict.")
+EngineOption: TypeAlias = Annotated[CurrentSchemeChoice, option("Engine that assigns the keys today.")]
+UtilityOption: TypeAlias = Annotated[
+    UtilityName, option("How imbalance and migration are weighed against each other.", panel=EXPERT)
 ]
-UtilityOption: TypeAlias = Annotated[UtilityName, option("How balance and migration are combined.", panel=EXPERT)]
-HashOption: TypeAlias = Annotated[HashName, option("Hash of keys.", panel=EXPERT)]
+HashOption: TypeAlias = Annotated[HashName, option("Hash function of the keys.", panel=EXPERT)]
 MaxParallelismOption: TypeAlias = Annotated[
-    int | None, option("Key groups of schemes that have them; Flink's default if left out.", "N", panel=EXPERT)
+    int | None, option("Number of key groups (Flink's max parallelism). Default: Flink's own.", "N", panel=EXPERT)
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How keys are placed: loads, utility, hash, limits."""
+    """How keys are assigned: loads, utility, hash, limits."""
 
     PANEL = EXPERT
     loads: Loads = field(default_factory=Loads)
@@ -41,13 +41,13 @@ class Placement:
     utility: UtilityOption = UtilityName.APM
     hash: HashOption = HashName.MURMUR3
     limits: LimitOptions = field(default_factory=LimitOptions)
-    moves: int | None = setting(
-        None, "How often readj may move each key; as often as it likes if left out.", "C", "--moves", min=1
+    max_moves: int | None = setting(
+        None, "How often construction readj may move each key. Default: unlimited.", "N", min=1
     )
     max_parallelism: MaxParallelismOption = None
 
     def weighed(self) -> "Resources":
-        """The loads and tolerances, as `Loads.weighed` reads them."""
+        """The loads and tolerances, checked."""
         return self.loads.weighed(self.measure)
 
     def recipe(
@@ -57,10 +57,10 @@ class Placement:
         scheme: AnyScheme = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
     ) -> "Recipe":
-        """How partitioners are built, with named keys as keys of the type of those that were counted.
+        """How partitioners are built, with keys of the counted type.
 
         Raises:
-            BadInput: a pinned or tracked key has another type, or was not counted.
+            BadInput: a named key has another type, or was not counted.
         """
         from adapt.core.partitioning.build import Recipe
 
@@ -69,10 +69,10 @@ class Placement:
             construction,
             self.weighed(),
             self.utility,
-            self.loads.track,
+            self.loads.max_pins,
             self.hash,
-            moves=self.moves,
+            max_moves=self.max_moves,
             max_parallelism=self.max_parallelism,
             constraints=limits.constraints(frequencies),
-            track_keys=limits.track_keys(frequencies),
+            pin_only=limits.pin_only(frequencies),
         )

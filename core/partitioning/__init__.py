@@ -1,1 +1,1 @@
-"""Partitioning functions: schemes, constructions, plans, what they cost, and the optimum."""
+"""Partitioning: schemes, constructions, plans, metrics, and the exact optimum."""

@@ -1,4 +1,4 @@
-"""Building plans: from counted keys, a scheme and a channel count to a plan with its predictions."""
+"""Build plans from counted keys, a scheme and a channel count."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,50 +36,53 @@ from adapt.core.partitioning.schemes.names import (
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How partitioners are built, whatever the channel count.
+    """How partitioners are built, for any channel count.
 
     Attributes:
-        construction: How the hybrid scheme chooses explicit channels; other schemes have none to choose.
-        track: Place this many of the heaviest keys explicitly, instead of those that reach delta and, where the
-            construction tracks a number at least (`LEAST_TRACKED`), so many.
-        replicas: Of each channel on a ring.
-        moves: How often a construction that moves keys about may move each; None, as often as it likes.
-        max_parallelism: The key groups of a scheme that has them; None, those of the partitioner that is followed, or
-            what Flink takes by default.
-        track_keys: Track exactly these keys, as far as they are listed, instead of the heaviest.
+        construction: How the hybrid scheme assigns pinned keys; other schemes ignore it.
+        max_pins: Pin this many of the hottest keys. Default: those that reach delta, and at least `LEAST_TRACKED` where
+            the construction has such a number.
+        replicas: Virtual nodes of each channel on the hash ring.
+        max_moves: How often readj may move each key. Default: unlimited.
+        max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
+        pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
     utility: UtilityName = UtilityName.APM
-    track: int | None = None
+    max_pins: int | None = None
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
-    moves: int | None = None
+    max_moves: int | None = None
     max_parallelism: int | None = None
-    track_keys: pa.Array | None = None
+    pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a plan records of this: what its numbers and, where keys are tracked, its mapping depend on."""
+        """Parameters that a plan records: those that decide its metrics and mapping."""
         weighed = self.resources.as_data() | self.constraints.parameters
         if self.scheme not in TRACKING_SCHEMES:
             return weighed
-        weighed |= {"sigma": self.resources.sigma, "track": self.track}
-        weighed |= {} if self.track_keys is None else {"track_keys": len(self.track_keys)}
+        weighed |= {"sigma": self.resources.sigma, "max_pins": self.max_pins}
+        weighed |= {} if self.pin_only is None else {"pin_only": len(self.pin_only)}
         if self.scheme is not Scheme.HYBRID:
             return weighed
-        return weighed | {"utility": self.utility.value} | ({} if self.moves is None else {"moves": self.moves})
+        return (
+            weighed
+            | {"utility": self.utility.value}
+            | ({} if self.max_moves is None else {"max_moves": self.max_moves})
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A plan together with what was made to describe it, so that the next step need not make it again.
+    """A plan with its partitioner, kept for the next step.
 
     Attributes:
-        placed: The channel of each key of the population that it was judged by, shape (keys,).
+        placed: The channel of each key of the population, shape (keys,).
     """
 
     plan: Plan
@@ -91,25 +94,25 @@ class Built:
 def build_plan(
     frequencies: Frequencies, recipe: Recipe, channels: int, *, previous: Plan | None = None, trace: str | None = None
 ) -> Plan:
-    """Build one plan, following `previous` if there is one.
+    """Build one plan, starting from the current one if given.
 
-    Without it the construction starts from hashing alone, over the same channels: what a first deployment would do
-    by itself. Nothing is migrated then, so the metrics of migration are None. Only listed keys are placed explicitly;
-    keys that a lossy counter did not list are stood in for in the loads and the metrics (`Population`).
+    Without a current plan, the construction starts from hashing alone over the same channels. Nothing migrates then, so
+    the migration metrics are None. Only listed keys are pinned; keys that a lossy counter did not list have stand-ins
+    in the loads and the metrics (`Population`).
 
     Args:
         channels: N, from 1.
-        previous: The plan in force, of any scheme and channel count.
+        previous: The current plan, of any scheme and channel count.
 
     Raises:
-        UsageError: `channels` or `replicas` below 1, or `track` below 0, or fewer key groups than channels; a
-            constraint does not fit the channels, the scheme cannot honour it, or migration is limited without
-            `previous`, or to less than what must migrate.
-        BadInput: `previous` has another hash or another type of keys; a pinned key is not among those counted.
+        UsageError: `channels` or `replicas` is below 1, `max_pins` is below 0, or there are fewer key groups than
+            channels; a constraint does not fit the channels, the scheme does not support it, or migration is limited
+            without `previous`, or to less than what must migrate.
+        BadInput: `previous` has another hash or another type of keys; a pinned key was not counted.
     """
     recipe.constraints.check_keys(frequencies)
     if previous is None and recipe.constraints.max_migration is not None:
-        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}: give the plan in force (--from)")
+        raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
     _refuse_other_keys(previous, frequencies, recipe.hash)
@@ -123,14 +126,16 @@ def build_plan(
 def build_partitioner(
     counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None
 ) -> Partitioner:
-    """The partitioner of a recipe for a channel count, following `current` if there is one.
+    """The partitioner of a recipe for a channel count.
+
+    Starts from the current one if given.
 
     Raises:
-        UsageError: `channels` or the recipe's `replicas` below 1, or its `track` below 0; a constraint does not fit the
-            channels, or the scheme cannot honour it.
+        UsageError: `channels` or the recipe's `replicas` is below 1, or its `max_pins` below 0; a constraint does not
+            fit the channels, or the scheme does not support it.
     """
     if channels < 1:
-        raise UsageError(f"{channels} channels cannot carry a stream: give 1 or more")
+        raise UsageError(f"the number of channels must be at least 1 (got {channels})")
     constraints = recipe.constraints
     constraints.check_channels(channels)
     refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
@@ -148,7 +153,7 @@ def build_partitioner(
 
 
 def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
-    """What a construction of the recipe is given for a channel count, following `current` if there is one.
+    """The input of the recipe's construction for a channel count.
 
     Raises:
         UsageError: as `build_partitioner` does.
@@ -157,7 +162,7 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = _tracked(frequencies, recipe, channels)
     return Problem.from_counts(
-        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.moves, recipe.constraints
+        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.max_moves, recipe.constraints
     )
 
 
@@ -169,11 +174,11 @@ def describe(
     parent: str | None = None,
     trace: str | None = None,
 ) -> Built:
-    """Route the population once, and write down what that foretells.
+    """Route the population once and record the predictions as a plan.
 
     Args:
-        before: The channel of each key of the population until now, shape (keys,); none, no migration.
-        parent: Content hash of the plan until now.
+        before: The current channel of each key of the population, shape (keys,). Default: no migration.
+        parent: Content hash of the current plan.
     """
     population = Population.from_counts(counted)
     frequencies = population.frequencies
@@ -199,28 +204,28 @@ def describe(
 
 
 def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Array:
-    """The listed keys to map explicitly, by falling count, then key bytes: those that are tracked, and all pins."""
-    if recipe.track_keys is not None and channels > 1:
-        tracked = recipe.track_keys.cast(frequencies.keys.type)
+    """The listed keys to pin, by falling count, then key bytes: the tracked ones and all of --pin."""
+    if recipe.pin_only is not None and channels > 1:
+        tracked = recipe.pin_only.cast(frequencies.keys.type)
     else:
         least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
-        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.track, least)
+        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.max_pins, least)
     pinned = recipe.constraints.pinned.column
-    if recipe.track_keys is None and not len(pinned):
+    if recipe.pin_only is None and not len(pinned):
         return tracked
     either = pa.concat_arrays([tracked, pinned.cast(tracked.type)])
     return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
 
 
 def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
-    """A change of hash or key type would move nearly every key, and is never meant; an engine has its own hash."""
+    """Refuse a change of hash or key type, which would move nearly every key; engines have their own hash."""
     if previous.hash is not hash and not isinstance(previous.scheme, Engine):
         raise BadInput(
-            f"the previous plan hashes with {previous.hash}, but this one is to hash with {hash}: choose"
-            f" {previous.hash}, or build without a previous plan"
+            f"the current plan hashes with {previous.hash}, the new one would with {hash}; pass --hash"
+            f" {previous.hash}, or build without --from"
         )
     if previous.key_type is not frequencies.key_type:
         raise BadInput(
-            f"the previous plan has {previous.key_type} keys, but the counted keys are {frequencies.key_type}: count"
-            f" them as {previous.key_type}, or build without a previous plan"
+            f"the current plan has {previous.key_type} keys, but the counted keys are {frequencies.key_type}; count"
+            f" them as {previous.key_type}, or build without --from"
         )

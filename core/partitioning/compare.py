@@ -1,4 +1,4 @@
-"""Comparing schemes: each built again and again over a chain of channel counts, every step from the one before."""
+"""Compare schemes over a chain of channel counts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +10,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
@@ -25,17 +26,17 @@ SCHEMA = "adapt.comparison/1"
 """The format of a comparison as data."""
 
 MESSAGES = 1_000_000
-"""Messages that stand for the counted keys where keys are split, at most."""
+"""Most messages that represent the counted keys where keys are split."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """One step of one chain.
+    """A scheme at one channel count.
 
     Attributes:
-        construction: How explicit channels were chosen; None in a scheme without them.
-        metrics: What was measured; migration is from the step before, and None in the first.
-        build_s: How long building took, without measuring; None if no clock was given, or where keys are split.
+        construction: How pinned keys were assigned; None in other schemes than hybrid.
+        metrics: Its metrics; migration is from the step before, and None in the first.
+        build_s: Build time; None without a clock, or where keys are split.
     """
 
     scheme: AnyScheme | Splitting
@@ -54,18 +55,21 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Every step of every chain, and the plan at the end of each chain.
+    """All schemes at all channel counts, with their last plans.
 
     Attributes:
-        rows: By scheme and construction, then in the order of the chain.
-        plans: One a chain, for the last channel count; none of split keys, which no plan can hold.
+        rows: By scheme and construction, then in the order of the channel counts.
+        plans: One per scheme and construction, for the last count. Schemes that split keys have no plan.
     """
 
     rows: tuple[ComparisonRow, ...]
     plans: tuple[Plan, ...]
 
     def table(self) -> Table:
-        """The rows, each ratio beside its floors; what splitting costs, if keys are split anywhere."""
+        """The rows, each ratio next to its floor.
+
+        With the cost of splitting if keys are split.
+        """
         splits = any(row.merge is not WHOLE for row in self.rows)
         columns = [column for column in COLUMNS if splits or column not in MERGE_COLUMNS]
         rows = [[row.as_data()[column.name] for column in columns] for row in self.rows]
@@ -81,13 +85,12 @@ class Comparison:
 
 
 NOTE = (
-    "Each step migrates from the row above it. No placement of whole keys has less imbalance than imbalance_floor or"
-    " a lower r_n than r_floor; none with the same tracked keys over the same ring a lower r_n than r_floor_pair"
-    " or a lower b than b_floor."
+    "State migrates from the row above. Floors are the best possible values without splitting keys: imbalance_floor and"
+    " r_floor for any assignment, r_floor_pair and b_floor for any assignment of the same pinned keys."
 )
 
 SPLIT_NOTE = (
-    "Floors are those of whole keys, which splitting may pass; merge_tuples are for one merge of the whole stream."
+    "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream."
 )
 
 COLUMNS = (
@@ -96,7 +99,7 @@ COLUMNS = (
     Column("channels", Kind.COUNT),
     *METRIC_COLUMNS,
     *MERGE_COLUMNS,
-    Column("build_s", Kind.SECONDS, "s", about="time to build"),
+    Column("build_s", Kind.SECONDS, "s", about="build time"),
 )
 
 
@@ -109,29 +112,27 @@ def compare_schemes(
     constructions: Sequence[Construction] | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
+    max_imbalance: float = MAX_IMBALANCE,
 ) -> Comparison:
-    """Build every scheme for each channel count in turn, each step from the one before, and measure every step.
+    """Build and measure every scheme for each channel count.
 
-    Every step is measured on the same keys: those counted, and stand-ins for those that a lossy counter did not list
+    Every step is measured on the same keys: the counted ones, and stand-ins for those that a lossy counter did not list
     (`Population`).
 
     Args:
-        channels: The channel counts in the order in which they follow each other; growing, shrinking or staying.
-        recipe: What all chains share; each has a scheme and a construction of its own. A limit to migration holds from
-            the second step on; without `max_parallelism`, a chain keeps the key groups of its first step as long as
-            the channels fit in them.
-        schemes: What to compare, ways of splitting keys among it. If not given, those of `DEFAULT_SCHEMES` that can
-            keep to the constraints, and where no placement of whole keys can keep the network tolerance at some channel
-            count, `REMEDIES` too.
-        constructions: The ways to choose explicit channels, each a chain of its own; `DEFAULT_CONSTRUCTIONS` if not
-            given.
+        channels: The channel counts, in order.
+        recipe: What all schemes share. A migration limit holds from the second count on; without `max_parallelism`, a
+            scheme keeps the key groups of its first count as long as the channels fit in them.
+        schemes: What to compare, including schemes that split keys. Default: those of `DEFAULT_SCHEMES` that support
+            the constraints, and `REMEDIES` too if no assignment of whole keys keeps `max_imbalance` at some count.
+        constructions: The constructions of the hybrid scheme. Default: `DEFAULT_CONSTRUCTIONS`.
         clock: Seconds, for `build_s`.
 
     Raises:
-        UsageError: no channel count or scheme is given, or one of the numbers is out of its range; a constraint does
-            not fit a channel count, a scheme cannot honour it, or migration is limited over a single count, or to less
-            than what must migrate.
-        BadInput: a pinned key is not among those counted.
+        UsageError: no channel count or scheme is given, or a number is out of its range; a constraint does not fit a
+            channel count, a scheme does not support it, or migration is limited over a single count, or to less than
+            what must migrate.
+        BadInput: a pinned key was not counted.
     """
     if not channels or (schemes is not None and not schemes):
         raise UsageError("a comparison needs at least one scheme and one channel count")
@@ -148,7 +149,7 @@ def compare_schemes(
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
-    too_heavy = max(floors, default=0.0) > weighed.tolerance[2]
+    too_heavy = max(floors, default=0.0) > max_imbalance
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
     splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
     return Comparison((*rows, *_split_rows(population, splittings, channels, recipe)), tuple(plans))
@@ -157,7 +158,7 @@ def compare_schemes(
 def _split_rows(
     population: Population, splittings: Sequence[Splitting], channels: Sequence[int], recipe: Recipe
 ) -> Iterator[ComparisonRow]:
-    """Every way of splitting at every channel count, on the same messages."""
+    """Every splitting scheme at every channel count, on the same messages."""
     if not splittings:
         return
     messages = Messages.of_counts(population, np.random.default_rng(0), MESSAGES)
@@ -169,11 +170,11 @@ def _split_rows(
 
 
 def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
-    """Refuse constraints that do not fit every step, before the first is built."""
+    """Refuse constraints that do not fit every channel count, before building."""
     for count in channels:
         constraints.check_channels(count)
     if constraints.max_migration is not None and len(channels) == 1:
-        raise UsageError(f"{limits_nothing(constraints.max_migration)}: give two channel counts or more")
+        raise UsageError(f"{limits_nothing(constraints.max_migration)}; give at least two channel counts")
 
 
 def _chains_of(
@@ -181,10 +182,10 @@ def _chains_of(
     constructions: Sequence[Construction] | None,
     constraints: Constraints,
 ) -> list[tuple[AnyScheme, Construction]]:
-    """The chains of whole keys; those that nobody asked for by name are left out where they cannot keep to constraints.
+    """The schemes and constructions of whole keys; defaults that do not support the constraints are skipped.
 
     Raises:
-        UsageError: one that was asked for cannot.
+        UsageError: one that was named does not support a constraint.
     """
     chains = []
     for scheme in DEFAULT_SCHEMES if schemes is None else schemes:
@@ -199,7 +200,7 @@ def _chains_of(
 
 
 _NONE = (Construction.SCAN,)
-"""What stands for the construction of a scheme that has none to choose."""
+"""Placeholder construction of the schemes that have none."""
 
 
 def _chain(
@@ -209,7 +210,7 @@ def _chain(
     trace: str | None,
     clock: Callable[[], float] | None,
 ) -> Iterator[tuple[Built, float | None]]:
-    """The steps of one chain, each with the time that building took."""
+    """The steps of one scheme, each with its build time."""
     last: Built | None = None
     for count in channels:
         started = clock() if clock else 0.0

@@ -1,4 +1,4 @@
-"""How far a model that knows only how often keys come is from loads that were measured."""
+"""Error of the frequency-only model against measured loads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,22 +22,24 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class ModelError:
-    """What functions of counts foretell of loads, beside what was measured of them; empty where nothing was.
+    """Loads predicted from counts, next to measured ones.
+
+    Empty if nothing was measured.
 
     Attributes:
-        plans: By plan built from counts alone and measured resource: the imbalance foretold and measured.
-        keys: By measured resource: how well the share of a key is foretold.
+        plans: One row per plan and measured resource: the imbalance predicted and measured.
+        keys: One row per measured resource: how well the shares of keys are predicted.
     """
 
     plans: Table
     keys: Table
 
     def tables(self) -> list[Table]:
-        """Both tables, or none where nothing was measured."""
+        """Both tables; no table if nothing was measured."""
         return [self.plans, self.keys] if self.keys.rows else []
 
     def as_data(self) -> dict[str, Any]:
-        """Both tables as JSON data, under `model_error`; nothing where nothing was measured."""
+        """Both tables as JSON data under `model_error`; empty if nothing was measured."""
         return {"model_error": {"plans": self.plans.records(), "keys": self.keys.records()}} if self.keys.rows else {}
 
     def _repr_html_(self) -> str:
@@ -48,11 +50,11 @@ class ModelError:
 def model_error(
     counted: Counted, recipes: Sequence[Recipe], channels: int, current: Partitioner | None = None
 ) -> ModelError:
-    """Build each plan without what was measured, and measure it: what would have been thought, and what is.
+    """Compare plans built from counts alone with measured loads.
 
     Args:
         counted: The counted keys with their measured columns.
-        recipes: How the plans are built; all with the resources of the first, some of which are measured.
+        recipes: How the plans are built, all with the resources of the first.
 
     Raises:
         UsageError: as in building the plans; or a load was not measured.
@@ -69,13 +71,13 @@ def model_error(
         capacities = limits.relative(channels)
         partitioner = build_partitioner(population, by_count, channels, current)
         placed = partitioner.channels_of(population.keys)
-        foretold = channel_loads(placed, population, resources.by_count, channels)
+        predicted = channel_loads(placed, population, resources.by_count, channels)
         measured = channel_loads(placed, population, resources, channels)
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None
         for at, source in enumerate(resources.measured):
             if source is not None:
                 of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, resources.letters[at])
-                both = foretold[at], measured[at]
+                both = predicted[at], measured[at]
                 imbalances = (max_over_mean(loads, capacities) for loads in both)
                 rows.append([*of, *imbalances, *(max_over_min(loads / capacities) for loads in both)])
     return ModelError(
@@ -85,17 +87,17 @@ def model_error(
 
 
 def _keys_table(population: Population, resources: Resources, recipe: Recipe, channels: int) -> Table:
-    """How well shares are foretold: over all listed keys, and of those that are tracked."""
+    """How well shares are predicted: of all listed keys, and of the pinned ones."""
     frequencies = population.frequencies
-    tracked = tracked_keys(frequencies, resources, channels, recipe.track)
+    tracked = tracked_keys(frequencies, resources, channels, recipe.max_pins)
     at = frequencies.rows_of(tracked)
     rows: list[list[Cell]] = []
     for number, source in enumerate(resources.measured):
         if source is None:
             continue
         by_count, load = resources.functions[number], resources.loads[number]
-        foretold, measured = (_shares(population, each) for each in (by_count, load))
-        factors = _factors(foretold[at], measured[at])
+        predicted, measured = (_shares(population, each) for each in (by_count, load))
+        factors = _factors(predicted[at], measured[at])
         known = np.flatnonzero(np.isfinite(factors))
         worst = int(known[np.argmax(factors[known])]) if len(known) else None
         rows.append(
@@ -103,12 +105,12 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
                 RESOURCES[number],
                 source,
                 by_count.value,
-                _correlation(foretold, measured),
+                _correlation(predicted, measured),
                 len(tracked),
                 float(np.median(factors[known])) if len(known) else None,
                 None if worst is None else float(factors[worst]),
                 None if worst is None else key_shown(tracked[worst].as_py()),
-                None if worst is None else float(foretold[at[worst]]),
+                None if worst is None else float(predicted[at[worst]]),
                 None if worst is None else float(measured[at[worst]]),
                 len(tracked) - len(known),
             ]
@@ -117,57 +119,52 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
 
 
 def _shares(population: Population, load: Load) -> Floats:
-    """The share of a whole load that each listed key has, shape (keys,)."""
+    """The share of each listed key in the whole load, shape (keys,)."""
     total = float(population.loads(load).sum())
     return listed_loads(population.frequencies, load) / (total or 1.0)
 
 
-def _factors(foretold: Floats, measured: Floats) -> Floats:
-    """How many times one of two shares is the other, whichever is larger; infinite where one is nothing."""
-    higher, lower = np.maximum(foretold, measured), np.minimum(foretold, measured)
+def _factors(predicted: Floats, measured: Floats) -> Floats:
+    """The larger of two shares over the smaller; infinite where one is 0."""
+    higher, lower = np.maximum(predicted, measured), np.minimum(predicted, measured)
     return np.asarray(np.divide(higher, lower, out=np.full(len(lower), np.inf), where=lower > 0))
 
 
-def _correlation(foretold: Floats, measured: Floats) -> float | None:
-    """Pearson's; None where one of them is the same for all keys."""
-    if len(foretold) < 2 or np.ptp(foretold) == 0 or np.ptp(measured) == 0:
+def _correlation(predicted: Floats, measured: Floats) -> float | None:
+    """Pearson correlation; None if one side is constant."""
+    if len(predicted) < 2 or np.ptp(predicted) == 0 or np.ptp(measured) == 0:
         return None
-    return float(np.corrcoef(foretold, measured)[0, 1])
+    return float(np.corrcoef(predicted, measured)[0, 1])
 
 
 _TITLE = "Frequency-only model"
 _KEYS_TITLE = "Frequency-only model, key by key"
 
-_NOTE = (
-    "Each plan is built as if nothing had been measured; `foretold` is what the functions of the counts say of it,"
-    " `measured` what the columns say."
-)
+_NOTE = "Plans built from counts alone. `predicted`: load as a function of the count; `measured`: load by the column."
 
 _PLAN_COLUMNS = (
     Column("scheme"),
     Column("construction"),
     Column("channels", Kind.COUNT),
     Column("resource"),
-    Column("measured_by", about="the column that it was measured by"),
-    Column("function", about="of the count, in place of the column"),
-    Column("imbalance_foretold", Kind.RATIO, about="fullest channel over the average, by the function"),
-    Column("imbalance_measured", Kind.RATIO, about="the same channels, as measured"),
-    Column("r_foretold", Kind.RATIO, about="fullest channel over emptiest, by the function"),
-    Column("r_measured", Kind.RATIO, about="the same channels, as measured"),
+    Column("measured_by", about="column of the measured load"),
+    Column("function", about="letter of the predicted load"),
+    Column("imbalance_predicted", Kind.RATIO, about="max/mean load, predicted"),
+    Column("imbalance_measured", Kind.RATIO, about="max/mean load of the same channels, measured"),
+    Column("r_predicted", Kind.RATIO, about="max/min load, predicted"),
+    Column("r_measured", Kind.RATIO, about="max/min load of the same channels, measured"),
 )
 
 _KEY_COLUMNS = (
     Column("resource"),
-    Column("measured_by", about="the column that it was measured by"),
-    Column("function", about="of the count, in place of the column"),
-    Column("correlation", Kind.NUMBER, about="of the two shares, over all listed keys"),
-    Column("tracked_keys", Kind.COUNT, about="keys that are heavy in count or as measured"),
-    Column(
-        "median_factor", Kind.NUMBER, about="of their two shares, the larger over the smaller: half are off by less"
-    ),
-    Column("worst_factor", Kind.NUMBER, about="the most that one of them is off by"),
+    Column("measured_by", about="column of the measured load"),
+    Column("function", about="letter of the predicted load"),
+    Column("correlation", Kind.NUMBER, about="between predicted and measured shares of all listed keys"),
+    Column("pinned_keys", Kind.COUNT, about="keys that are hot by count or by the column"),
+    Column("median_factor", Kind.NUMBER, about="median error of a pinned key: larger share / smaller share"),
+    Column("worst_factor", Kind.NUMBER, about="largest error of a pinned key"),
     Column("worst_key"),
-    Column("worst_foretold", Kind.SHARE, about="its share by the function"),
-    Column("worst_measured", Kind.SHARE, about="its share as measured"),
-    Column("without_load", Kind.COUNT, about="tracked keys of which nothing was counted or measured"),
+    Column("worst_predicted", Kind.SHARE, about="its predicted share"),
+    Column("worst_measured", Kind.SHARE, about="its measured share"),
+    Column("without_load", Kind.COUNT, about="pinned keys with a predicted or measured share of 0"),
 )

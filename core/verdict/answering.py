@@ -5,6 +5,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.measures.resources import Resources
@@ -25,17 +26,27 @@ def answer_on(
     panes: tuple[CountedPane, ...] = (),
     plan: Plan | None = None,
     before: Plan | None = None,
+    max_imbalance: float = MAX_IMBALANCE,
 ) -> Answer:
     """The verdict on counted keys, the hot ones, and the channels before and after a plan.
 
     Args:
-        recipe: Loads, tolerances, capacities, and the key groups of an engine that has them.
+        recipe: Loads, capacities, and the key groups of an engine that has them.
         panes: The same stream by panes (`panes_of`).
         before: The plan in force, to stand beside it in place of the engine.
+        max_imbalance: The limit of the verdict.
     """
     resources, capacities = recipe.resources, recipe.constraints.unequal
     today = make_partitioner(engine, channels, max_parallelism=recipe.max_parallelism)
-    verdict = judge(counted, today, engine.value, resources=resources, capacities=capacities, panes=panes)
+    verdict = judge(
+        counted,
+        today,
+        engine.value,
+        resources=resources,
+        capacities=capacities,
+        panes=panes,
+        max_imbalance=max_imbalance,
+    )
     hot = HotKeys.from_counts(counted, panes)
     return Answer(
         verdict, hot, None if plan is None else _placed(counted, today, engine, resources, capacities, plan, before)

@@ -10,6 +10,7 @@ from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.stream import Weight
@@ -31,32 +32,38 @@ def judge(
     resources: Resources | None = None,
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
+    max_imbalance: float = MAX_IMBALANCE,
 ) -> Verdict | None:
     """Judge a stream at the channels of the placement that it has today; None where there is no load.
 
     Args:
-        resources: The network load is what is to be even, its tolerance the limit T; the state load is what moves.
-            "LLL" and 1.2 if not given.
+        resources: The network load is what is to be even; the state load is what moves. Default: "LLL".
         capacities: Of each channel, where they differ, shape (channels,).
         panes: The same stream cut by time, each to be judged by itself.
+        max_imbalance: T, the most imbalance that is accepted.
+
+    Raises:
+        UsageError: `max_imbalance` is below 1.
     """
+    check_max_imbalance(max_imbalance)
     weighed = resources or Resources()
     each = np.ones(today.channels) if capacities is None else capacities
     population = Population.from_counts(counted)
     loads, placed = population.loads(weighed.network), today.channels_of(population.keys)
-    limit = weighed.tolerance[2]
-    found = classify(population, loads, placed, each, limit)
+    found = classify(population, loads, placed, each, max_imbalance)
     if found is None:
         return None
     top = _top(population, loads)
     keys, state, after = (
-        _moves(population, loads, placed, each, weighed) if found.cure is Cure.PLACEMENT else (None, None, None)
+        _moves(population, loads, placed, each, weighed, max_imbalance)
+        if found.cure is Cure.PLACEMENT
+        else (None, None, None)
     )
     return Verdict(
         found.cure,
         today.channels,
         engine,
-        limit,
+        max_imbalance,
         found.imbalance,
         found.imbalance_floor,
         *top,
@@ -68,16 +75,16 @@ def judge(
         number_to_split=len(found.split),
         split_share=found.split_share,
         proved=found.proved,
-        confidence=_confidence(population.frequencies, weighed, today.channels),
-        over_time=_over_time(panes, today, weighed, each),
+        confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
+        over_time=_over_time(panes, today, weighed, each, max_imbalance),
     )
 
 
 def _moves(
-    population: Population, loads: Floats, placed: Channels, capacities: Floats, resources: Resources
+    population: Population, loads: Floats, placed: Channels, capacities: Floats, resources: Resources, limit: float
 ) -> tuple[int | None, float | None, float | None]:
     """How many keys move, their share of the state, and the imbalance after; all None where the limit is not met."""
-    moved = moved_within(placed, loads, population.listed, capacities, resources.tolerance[2])
+    moved = moved_within(placed, loads, population.listed, capacities, limit)
     if moved is None:
         return None, None, None
     state, is_moved = population.loads(resources.state), moved != placed
@@ -89,7 +96,7 @@ def _moves(
 
 
 def _over_time(
-    panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats
+    panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats, limit: float
 ) -> OverTime | None:
     """Each pane judged by itself; None where none has a load, or what was measured is not known of panes."""
     if resources.sources:
@@ -98,7 +105,7 @@ def _over_time(
     for pane in panes:
         population = Population.from_counts(pane.frequencies)
         loads, placed = population.loads(resources.network), today.channels_of(population.keys)
-        found = classify(population, loads, placed, capacities, resources.tolerance[2])
+        found = classify(population, loads, placed, capacities, limit)
         if found is not None:
             judged.append(_judged(pane, population, loads, found))
     return OverTime(tuple(judged)) if len(judged) > 1 else None
@@ -122,7 +129,7 @@ def _named(population: Population, row: int) -> str:
     return key_shown(population.frequencies.keys[row].as_py())
 
 
-def _confidence(frequencies: Frequencies, resources: Resources, channels: int) -> Confidence | None:
+def _confidence(frequencies: Frequencies, resources: Resources, channels: int, limit: float) -> Confidence | None:
     """How well f_max is known: as a share of messages drawn, or of weights counted within bounds."""
     counted = top_share(frequencies)
     if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
@@ -136,6 +143,5 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int) -
     else:
         return None
     least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
-    limit = resources.tolerance[2]
     level, method = (LEVEL, METHOD) if are_draws else (None, "the bounds of the counter; rows that weigh are no draws")
     return Confidence(*ends, least, most, level, method, (least <= limit) == (most <= limit))

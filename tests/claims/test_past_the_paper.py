@@ -49,7 +49,7 @@ def test_level_is_balanced_at_the_migration_of_consistent_hashing(track, b_lll, 
     reached = {"LLL": [], "LCL": []}
     for seed in SEEDS:
         with ring_of(seed):
-            before, partitioner = last_two(zipf(seed), Recipe(Scheme.HYBRID, Construction.LEVEL, track=track))
+            before, partitioner = last_two(zipf(seed), Recipe(Scheme.HYBRID, Construction.LEVEL, max_pins=track))
         for letters, metrics in reached.items():
             metrics.append(evaluate(partitioner, zipf(seed), Resources.parse(letters), before))
     assert np.mean([metrics.b for metrics in reached["LLL"]]) <= b_lll
@@ -61,7 +61,7 @@ def test_level_is_balanced_at_the_migration_of_consistent_hashing(track, b_lll, 
 def test_level_reaches_the_floor_of_what_it_may_place():
     """From N = 2 to 32; the aim was 5 percent of the floor at N = 5 and more."""
     rows = compare_schemes(
-        zipf(0), range(1, 33), Recipe(track=1000), schemes=[Scheme.HYBRID], constructions=[Construction.LEVEL]
+        zipf(0), range(1, 33), Recipe(max_pins=1000), schemes=[Scheme.HYBRID], constructions=[Construction.LEVEL]
     ).rows
     ratios = np.array([row.metrics.r_n / row.metrics.r_floor_pair for row in rows[1:]])
     assert (ratios >= 1 - 1e-9).all()

@@ -64,6 +64,8 @@ def test_help_has_one_example_of_its_own_command_on_one_line(adapt, command):
 @every_command
 def test_help_names_choices_and_defaults_once(adapt, command):
     page = adapt.done(*command, "-h").out
+    if "--help-all" in page:
+        page = adapt.done(*command, "--help-all").out
     if "--format" in page and command != ["ingest"]:
         assert "table, json, csv, md; default table" in " ".join(page.split())
 
@@ -108,6 +110,7 @@ def test_the_version_is_printed(adapt):
         ("partition compare x --channels many", "8, 1:10 or 1,2,4,8"),
         ("partition build x --channels 2 --tolerance 0.9", "0.9"),
         ("partition build x --channels 2 --tolerance 1.2,1.2", "1.2,1.2"),
+        ("partition build x --channels 2 --max-imbalance 0.9", "0.9"),
         ("partition build x --channels 2 --resources LLX", "LLX"),
         ("partition build x --channels 2 --spark-conf spark", "NAME=VALUE"),
         ("ingest -o x.trace", "SOURCE"),

@@ -83,7 +83,7 @@ def test_key_groups_have_the_limit_that_is_said(engine):
         assert placement(7, 100) == placement(7, None)
     else:
         assert placement(7, limits.default(7)) == placement(7, None) != placement(7, limits.most)
-        with pytest.raises(UsageError, match="key groups do not go with"):
+        with pytest.raises(UsageError, match="--max-parallelism must be from"):
             placement(7, limits.most + 1)
 
 

@@ -60,7 +60,7 @@ def test_ctrl_c_in_the_middle_of_ingest_is_one_line_and_leaves_nothing(tmp_path)
 @pytest.mark.parametrize("out", ["x.plan", "x.plans"])
 def test_a_file_that_cannot_grow_is_one_line_and_leaves_nothing(adapt, tmp_path, out):
     (tmp_path / "counts.csv").write_text("".join(f"k{number},{number}\n" for number in range(1, 2_000)))
-    command = ["build", "--track", "1500"] if out == "x.plan" else ["compare"]
+    command = ["build", "--max-pins", "1500"] if out == "x.plan" else ["compare"]
     line = ["partition", *command, "counts.csv", "--channels", "3", "-q"]
     with contextlib.chdir(tmp_path):
         adapt.done(*line)  # compiles here, where it can be kept, what the limited one could not keep

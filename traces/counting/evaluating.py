@@ -18,7 +18,7 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Load, Measured, Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
-from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, foreseen_metrics, resources_of
+from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, predicted_metrics, resources_of
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.stream import KeyType, Weight
@@ -235,7 +235,7 @@ class _Asked:
                 plan,
                 tally.metrics(partitioner, self.resources, _capacities(plan)),
                 tally.channel_loads(self.resources),
-                foreseen_metrics(plan, previous, self.resources),
+                predicted_metrics(plan, previous, self.resources),
             )
             for (name, plan), previous, partitioner, tally in found
         )

@@ -13,6 +13,7 @@ from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.table import Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
@@ -45,6 +46,7 @@ class Survey:
         pane: The step of time; None takes a round one, or the panes of the sliding window.
         measure: Columns to add up for the listed keys too.
         engine: What places the keys today, for the verdict.
+        max_imbalance: The limit of the verdict.
 
     Raises:
         UsageError: options that do not go together.
@@ -57,8 +59,10 @@ class Survey:
     pane: Length | None = None
     measure: tuple[str, ...] = ()
     engine: AnyScheme = Engine.SPARK
+    max_imbalance: float = MAX_IMBALANCE
 
     def __post_init__(self) -> None:
+        check_max_imbalance(self.max_imbalance)
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
             raise UsageError("--over goes with lossy counting: panes and streams are counted in bounded memory")
         if self.by_stream and self.counting.window is not None:
@@ -165,7 +169,14 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     support = how.support or min(10 * frequencies.epsilon, 1.0)
     return Surveyed(
         frequencies,
-        answer_on(frequencies, asked.engine, how.channels, Recipe(resources=how.resources), panes=panes),
+        answer_on(
+            frequencies,
+            asked.engine,
+            how.channels,
+            Recipe(resources=how.resources),
+            panes=panes,
+            max_imbalance=asked.max_imbalance,
+        ),
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,

@@ -1,4 +1,4 @@
-"""Replaying a trace from disk and keeping what came out; no Spark takes part."""
+"""Repartitioning replay of a trace on disk, without Spark."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from adapt.traces.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class RepartitionOptions:
-    """How a trace is partitioned anew, period by period.
+    """Options of a repartitioning replay.
 
     Attributes:
-        length: Of a period.
-        schedule: Channel counts by the time since the first row.
+        length: Length of a period.
+        schedule: Channel counts by time since the first row.
         recipe: How plans are built.
-        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
+        weight: The weight of a row. Default: cost if the trace has costs, else 1.
     """
 
     length: Length
@@ -45,20 +45,20 @@ def replay_trace(
     command: str = "adapt.traces.replay.repartition.replay_trace",
     progress: Progress = silent,
 ) -> RepartitionRun:
-    """Replay a trace period by period, building a plan from each for the next; see `replay_repartition`.
+    """Replay a trace period by period; see `replay_repartition`.
 
-    Memory grows with the distinct keys of one period, and with the numbers measured. `clock` tells seconds,
-    for the time that building takes. The run is kept at `out`, if given.
+    Memory grows with the distinct keys of one period, and with the number of measurements. `clock` returns seconds, for
+    build times. The run is written to `out`, if given.
 
     Raises:
         UsageError: the trace has no column of that weight.
-        EnvironmentFailure: `out` is taken or cannot be written.
-        BadInput: a part of the trace is damaged, or a key weighs less than nothing.
+        EnvironmentFailure: `out` exists or cannot be written.
+        BadInput: a part of the trace is damaged, or the weight of a key is below 0.
     """
     check_folder_free(out, force=force)
     chosen = chosen_weight(trace, options.weight)
     column = WEIGHT_COLUMNS.get(chosen)
-    batches = _told(trace, ["ts", "key"] + ([column] if column else []), progress)
+    batches = _with_progress(trace, ["ts", "key"] + ([column] if column else []), progress)
     run = replay_repartition(
         batches, options.length, options.schedule, options.recipe, weight=chosen, weight_column=column, clock=clock
     )
@@ -66,8 +66,8 @@ def replay_trace(
     return run
 
 
-def _told(trace: Trace, columns: list[str], progress: Progress) -> Iterator[pa.RecordBatch]:
-    """The batches of a trace, each told when it is done."""
+def _with_progress(trace: Trace, columns: list[str], progress: Progress) -> Iterator[pa.RecordBatch]:
+    """The batches of a trace, reporting progress after each."""
     done = 0
     progress("replaying", 0, trace.rows)
     for batch in trace.batches(columns):

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
+from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.cli.options.groups import EXPERT, option, setting, short_help
 from adapt.cli.options.placement import EngineOption, Placement, SchemeChoice
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
@@ -16,28 +17,30 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 
 
+@short_help(
+    *("channels", "out", "scheme", "construction", "previous", "engine"),
+    *("max_imbalance", "max_pins", "pin", "exact", "format", "force"),
+)
 def build(
     source: CountedPath,
-    channels: Annotated[int, option("Parallel channels to route to.", "N")],
-    out: Path | None = setting(None, "Where the plan goes.", "PLAN", "--out", "-o"),
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are placed."),
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How heavy keys are placed."),
-    previous: Path | None = setting(None, "The plan in force, which the new one follows.", "PLAN", "--from"),
+    channels: Annotated[int, option("Number of channels.", "N")],
+    out: Path | None = setting(None, "Write the plan here.", "PLAN", "--out", "-o"),
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels."),
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys."),
+    previous: Path | None = setting(None, "Current plan, from which state migrates.", "PLAN", "--from"),
     engine: EngineOption = Engine.SPARK,
     *,
     placement: Placement,
     counting: KeyCounting,
-    optimum: float | None = setting(
+    optimum: str | None = setting(
         None,
-        "Search so long for the exact optimum, to compare with; for 5,000 pairs of a key and a channel or fewer (see"
-        " --track).",
-        "SECONDS",
+        "Search this long for the exact optimum. At most 5,000 pairs of a pinned key and a channel (see --max-pins).",
+        "60s",
         panel=EXPERT,
-        min=0.0,
     ),
     output: Output,
 ) -> None:
-    """Build one plan from counted keys.
+    """Build a plan: pin the hot keys to channels, hash the others.
 
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
@@ -51,23 +54,27 @@ def build(
     from adapt.traces.store.plans import read_plan, write_plan
 
     check_channels(channels)
-    weighed, limits = placement.weighed(), placement.limits.judged([channels], placement.loads.track)
+    search_s = above_0_or_none("--optimum", optimum)
+    weighed, limits = placement.weighed(), placement.limits.judged([channels], placement.loads.max_pins)
     if out is not None:
         check_free(out, force=output.force)
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
-        keys = counting.counted(source, channels, weighed, placement.loads.track, progress)
+        keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
     narrate_counts(keys.frequencies, weighed, channels)
     recipe = placement.recipe(limits, keys.frequencies, scheme, construction)
     plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
-    found = answer_on(keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before)
+    limit = placement.loads.max_imbalance
+    found = answer_on(
+        keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before, max_imbalance=limit
+    )
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
-    if optimum is not None:
+    if search_s is not None:
         from adapt.core.partitioning.optimum.optimum import plan_against_optimum
 
-        against = [plan_against_optimum(plan, keys.frequencies, recipe, before, optimum)]
+        against = [plan_against_optimum(plan, keys.frequencies, recipe, before, search_s)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         made = Provenance(command_line(), dict(plan.parameters), inputs)

@@ -1,4 +1,4 @@
-"""`adapt partition compare`: every scheme over a chain of channel counts."""
+"""`adapt partition compare`: schemes over one or more channel counts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
-from adapt.cli.options.groups import option, setting
+from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
@@ -24,20 +24,30 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
 
 
+@short_help(
+    *("channels", "out", "schemes", "constructions", "engine", "max_imbalance"),
+    *("max_pins", "weight", "exact", "all", "format", "force"),
+)
 def compare(
     source: CountedPath,
-    channels: Annotated[str, option("Channel counts in turn; A:B counts from A to B, both included.", "N|A:B|N,N")],
-    out: Path | None = setting(None, "Keeps the table, and a plan a scheme for the last count.", "DIR", "--out", "-o"),
+    channels: Annotated[str, option("Channel counts, in order. A:B counts from A to B, both included.", "N|A:B|N,N")],
+    out: Path | None = setting(
+        None,
+        "Write the table and one plan per scheme here. Plans are for the last channel count.",
+        "DIR",
+        "--out",
+        "-o",
+    ),
     schemes: list[str] | None = setting(
         None,
-        "Only this scheme: one of those of build, or pkg, d-choices, w-choices, which split keys; repeatable."
-        " If left out, uniform, consistent, hybrid, and pkg and w-choices where whole keys cannot be even.",
+        "Compare only this scheme; repeatable. One of those of build, or pkg, d-choices or w-choices, which split"
+        " keys. Default: uniform, consistent and hybrid, with pkg and w-choices where pinning keys is not enough.",
         "SCHEME",
         "--scheme",
         completion=completion.schemes,
     ),
     constructions: list[Construction] | None = setting(
-        None, "Only this construction of the hybrid scheme; repeatable.", None, "--construction"
+        None, "Compare only this construction of hybrid; repeatable.", None, "--construction"
     ),
     engine: EngineOption = Engine.SPARK,
     *,
@@ -45,9 +55,10 @@ def compare(
     counting: KeyCounting,
     output: Output,
 ) -> None:
-    """Compare every scheme over a chain of channel counts.
+    """Compare partitioning schemes over one or more channel counts.
 
-    Each step is built from the one before it and charged for what it moves; every ratio stands beside its floor.
+    Each plan starts from the plan for the previous count, and the table shows the state moved. Next to each ratio is
+    its floor, the best possible value. Plans are written for the last channel count.
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
@@ -62,11 +73,11 @@ def compare(
 
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
-    limits = placement.limits.judged(counts, placement.loads.track)
+    limits, limit = placement.limits.judged(counts, placement.loads.max_pins), placement.loads.max_imbalance
     if out is not None:
         check_folder_free(out, force=output.force)
     with stages() as progress:
-        keys = counting.counted(source, most, weighed, placement.loads.track, progress)
+        keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
         recipe = placement.recipe(limits, keys.frequencies)
         progress("comparing", 0, 0)
@@ -78,6 +89,7 @@ def compare(
             constructions=tuple(dict.fromkeys(constructions)) if constructions else None,
             trace=keys.fingerprint,
             clock=perf_counter,
+            max_imbalance=limit,
         )
         recipes = [
             replace(
@@ -89,11 +101,11 @@ def compare(
             for plan in comparison.plans
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
-    table, best = comparison.table(), best_plan(comparison.plans, most, weighed.tolerance[2])
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best)
+    table, best = comparison.table(), best_plan(comparison.plans, most, limit)
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best, max_imbalance=limit)
     narrate_counts(keys.frequencies, weighed, most, always=True)
     if recipe.constraints.given and not schemes:
-        narrate(f"compared is what can honour {' and '.join(recipe.constraints.given)}")
+        narrate(f"comparing only the schemes that support {' and '.join(recipe.constraints.given)}")
     if out is not None:
         parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
         made = Provenance(command_line(), parameters, [keys.source])
@@ -110,26 +122,26 @@ def compare(
 
 
 def named_scheme(name: str) -> AnyScheme | Splitting:
-    """The scheme or the way of splitting keys of a name that was typed.
+    """The scheme of a typed name, of those that split keys too.
 
     Raises:
         UsageError: the name is unknown.
     """
     known: dict[str, AnyScheme | Splitting] = {**{each.value: each for each in Splitting}, **SCHEMES_BY_NAME}
     if name not in known:
-        raise UsageError(f"there is no scheme {name!r}{did_you_mean(name, known)}")
+        raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, known)}")
     return known[name]
 
 
 def _parameters(recipe: "Recipe") -> dict[str, Any]:
-    """What the manifest records of the options that all chains share."""
+    """The shared options, for the manifest."""
     return {
         **recipe.resources.as_data(),
         "sigma": recipe.resources.sigma,
         "utility": recipe.utility.value,
-        "track": recipe.track,
+        "max_pins": recipe.max_pins,
         "hash": recipe.hash.value,
         **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
-        **({} if recipe.track_keys is None else {"track_keys": len(recipe.track_keys)}),
+        **({} if recipe.pin_only is None else {"pin_only": len(recipe.pin_only)}),
         **recipe.constraints.parameters,
     }

@@ -77,7 +77,7 @@ class SurveyOptions:
                 self.epsilon,
                 self.channels,
                 loads.weighed(),
-                loads.track,
+                loads.max_pins,
                 self.support,
                 self._window(),
                 self.weight,
@@ -88,6 +88,7 @@ class SurveyOptions:
             pane=None if self.pane is None else Length.parse(self.pane, "pane"),
             measure=tuple(dict.fromkeys(name.strip() for each in self.measure or () for name in each.split(","))),
             engine=engine,
+            max_imbalance=loads.max_imbalance,
         )
 
     def _window(self) -> "SlidingWindow | None":

@@ -1,4 +1,4 @@
-"""`adapt partition diff`: the migration bill from one plan to another."""
+"""`adapt partition diff`: what migrates between two plans."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,18 +6,20 @@ from typing import Annotated
 
 import typer
 
-from adapt.cli.options.artefacts import CountedPath, PlanPath
+from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.counting import KeyCounting, narrate_counts
+from adapt.cli.options.groups import short_help
 from adapt.cli.options.loads import MeasureOption, ResourcesOption, ToleranceOption
 from adapt.cli.terminal.output import Format, FormatOption, for_people, is_for_programs, show
 from adapt.cli.terminal.stages import stages
 from adapt.traces.read_errors import readable
 
 
+@short_help("weight", "resources", "exact", "key_type", "format")
 def diff(
-    before: PlanPath,
-    after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
     source: CountedPath,
+    before: Annotated[Path, typer.Argument(metavar="PLAN", help="The current plan.")],
+    after: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan to move to.")],
     resources: ResourcesOption = "LLL",
     measure: MeasureOption = None,
     tolerance: ToleranceOption = "1.2",
@@ -25,11 +27,11 @@ def diff(
     counting: KeyCounting,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Present the migration bill from one plan to another.
+    """Show which keys move between two plans, and how much state.
 
-    Keys and state that move, from which channel to which, and the balance before and after.
+    Also shows the channels that they move between, and the imbalance before and after.
 
-    Example: adapt partition diff old.plan new.plan web.freq
+    Example: adapt partition diff web.freq old.plan new.plan
     """
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.difference import plan_difference
@@ -45,6 +47,6 @@ def diff(
         keys = counting.counted(source, max(first.channels, second.channels), weighed, None, progress)
     narrate_counts(keys.frequencies, weighed, second.channels)
     difference = plan_difference(first, second, keys.frequencies, weighed)
-    long = (for_people(table, format) for table in (difference.moves(), difference.heaviest))
+    long = (for_people(table, format) for table in (difference.moves(), difference.hot_keys))
     channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
     show([*channels, difference.table(), *long], format, difference.as_data())

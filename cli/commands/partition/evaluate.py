@@ -1,4 +1,4 @@
-"""`adapt partition evaluate`: plans on every key of a stream."""
+"""`adapt partition evaluate`: plans measured on every key."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import EXPERT, setting
+from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
@@ -15,43 +15,43 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
 
 
+@short_help("weight", "resources", "key_type", "master", "format")
 def evaluate(
-    plans: Annotated[list[Path], typer.Argument(metavar="PLAN", help="Plans, each in place of the one before it.")],
     source: Annotated[
         Path,
         typer.Argument(
             metavar="TRACE|FREQ|COUNTS", help="A trace, exactly counted keys, or a CSV or Parquet of key,count."
         ),
     ],
+    plans: Annotated[list[Path], typer.Argument(metavar="PLAN", help="Plans, in the order of their deployment.")],
     weight: WeightOption = None,
     resources: str | None = setting(
         None,
-        "How state, computation and network grow with a key's count, by C, L, Q; as in the first plan if left out.",
+        "How state, computation and network grow with a key's count. C constant, L linear, Q quadratic. Default: as in"
+        " the first plan.",
         "XYZ",
         panel=EXPERT,
     ),
     tolerance: str | None = setting(
         None,
-        "Tolerated load of the fullest channel over the emptiest; as in the first plan if left out.",
-        "A|A,A,A",
+        "Tolerated max/min load ratio, alpha: one, or one each for state, computation and network. Default: as in the"
+        " first plan.",
+        "RATIO|X,Y,Z",
         panel=EXPERT,
     ),
     measure: MeasureOption = None,
-    key_type: KeyType | None = setting(
-        None, "How keys of a CSV are read; as those of the plans if left out.", panel=EXPERT
-    ),
+    key_type: KeyType | None = setting(None, "Type of the keys in a CSV. Default: as in the plans.", panel=EXPERT),
     format: FormatOption = Format.TABLE,
     *,
     spark: Spark,
 ) -> None:
     """Measure plans on every key of a stream.
 
-    Keys are counted exactly and routed on Spark, in bounded memory however many there are. Every plan is charged for
-    what moves from the one before it, and its numbers stand beside what it foresaw.
+    Keys are counted exactly and routed on Spark, in bounded memory. Shows the state moved from each plan to the next,
+    and each plan's predictions next to what was measured.
 
-    Example: adapt partition evaluate web.plan web.trace
+    Example: adapt partition evaluate web.trace web.plan
     """
-
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import resources_of
     from adapt.traces.counting.evaluating import evaluate_plans
@@ -66,4 +66,4 @@ def evaluate(
         found = evaluate_plans(
             named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress
         )
-    show([found.table(), for_people(found.foresight(), format)], format, found.as_data())
+    show([found.table(), for_people(found.predictions(), format)], format, found.as_data())

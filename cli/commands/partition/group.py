@@ -1,4 +1,4 @@
-"""`adapt partition`: count keys, build plans, compare them, route by them, export them."""
+"""`adapt partition`: count keys, then build, compare, route and export plans."""
 
 import typer
 
@@ -13,7 +13,7 @@ from adapt.cli.commands.partition.tolerance import tolerance
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.help import Command, Group
 
-app = typer.Typer(cls=Group, help="Count keys, build plans, compare them, route by them.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Count keys, then build, compare, route and export plans.", no_args_is_help=True)
 
 for command in (count, build, compare, tolerance, route, diff, evaluate, export):
     app.command(cls=Command)(grouped(command))

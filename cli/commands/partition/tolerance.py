@@ -1,4 +1,4 @@
-"""`adapt partition tolerance`: a tolerance from what channels are for."""
+"""`adapt partition tolerance`: a tolerance from a utilization or a capacity."""
 
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
@@ -6,20 +6,20 @@ from adapt.cli.terminal.output import Format, FormatOption, show
 
 
 def tolerance(
-    channels: int = setting(10, "Parallel channels.", "N"),
-    utilisation: float | None = setting(
-        None, "No channel is to be utilised less than this, from 0 to 1, when one is full.", "U"
+    channels: int = setting(10, "Number of channels.", "N"),
+    utilization: float | None = setting(
+        None, "Least utilization of any channel when one is full, above 0 and up to 1.", "SHARE"
     ),
-    total: float | None = setting(None, "What all channels need together, e.g. 10 (GB).", "X"),
-    capacity: float | None = setting(None, "What one channel has, in the same unit.", "Y"),
+    total: float | None = setting(None, "Load of all channels together, in any unit.", "X"),
+    capacity: float | None = setting(None, "Capacity of one channel, in the same unit.", "Y"),
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Suggest a tolerance, from a utilisation to keep or from what a channel can hold.
+    """Suggest a --tolerance from a least utilization or from a channel's capacity.
 
     Example: adapt partition tolerance --channels 4 --total 10 --capacity 3
     """
     from adapt.core.partitioning.measures.tolerance import suggested_tolerances
 
     check_channels(channels)
-    suggested = suggested_tolerances(channels, utilisation=utilisation, total=total, capacity=capacity)
+    suggested = suggested_tolerances(channels, utilization=utilization, total=total, capacity=capacity)
     show(suggested, format, {"schema": "adapt.tolerance/1", "tolerances": suggested.records()})

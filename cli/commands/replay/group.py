@@ -11,7 +11,7 @@ from adapt.cli.commands.replay.flux import flux
 from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import grouped
+from adapt.cli.options.groups import grouped, short_help
 from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -25,13 +25,17 @@ app = typer.Typer(
 )
 
 
+@short_help(
+    *("channels", "schedule", "period", "out", "scheme", "construction"),
+    *("max_pins", "weight", "format", "force"),
+)
 def repartition(
     trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
 ) -> None:
     """Replay a trace period by period, with a new plan for each.
 
-    Each period is routed by the plan in force and measured; the next plan is built from its keys, and what moves is
-    charged. The first period runs on hashing alone.
+    Each period is routed by the current plan and measured; its keys then build the next plan, and the state moved is
+    counted. The first period uses hashing alone.
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """

@@ -1,11 +1,11 @@
-"""Options of `adapt replay repartition`: when plans are built anew, and how."""
+"""Options of `adapt replay repartition`: when plans are rebuilt, and how."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
-from adapt.cli.options.loads import ResourcesOption, SigmaOption, ToleranceOption, TrackOption
+from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
 from adapt.cli.options.placement import HashOption, SchemeChoice, UtilityOption
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PeriodOptions:
-    """Channels by time, and how often the plan is built anew."""
+    """Channel counts over time, and how often the plan is rebuilt."""
 
-    channels: int | None = setting(None, "Channels all the time.", "N")
-    schedule: str = setting("", "Channels by the time since the first row.", "0h:N,6h:N")
-    period: str = setting("1h", "How often keys are counted and the plan is built anew.", "7d|1000rows")
+    channels: int | None = setting(None, "Fixed number of channels.", "N")
+    schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
+    period: str = setting("1h", "How often keys are counted and the plan is rebuilt.", "7d|1000rows")
 
     def channel_schedule(self) -> "Schedule":
-        """The channels by the time since the first row.
+        """The number of channels by time since the first row.
 
         Raises:
-            UsageError: there are both a number and a schedule, or neither, or one is not so written.
+            UsageError: both a number and a schedule are given, or neither, or one is invalid.
         """
         from adapt.core.partitioning.repartition.channel_schedule import Schedule
 
@@ -44,13 +44,13 @@ class PeriodOptions:
 class RecipeOptions:
     """How plans are built."""
 
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are placed.")
-    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How heavy keys are placed.")
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.")
+    construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.")
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1
     utility: UtilityOption = UtilityName.APM
-    track: TrackOption = None
+    max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
 
     def recipe(self) -> "Recipe":
@@ -59,4 +59,4 @@ class RecipeOptions:
         from adapt.core.partitioning.measures.resources import Resources
 
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
-        return Recipe(self.scheme, self.construction, resources, self.utility, self.track, self.hash)
+        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash)

@@ -8,22 +8,25 @@ from adapt.core.compiled import inlined
 from adapt.core.keys.partitioner import Channels
 
 _TIE = 1e-12
-"""Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""
+"""Relative tolerance of ties; utilizations by unequal capacity are rounded."""
 
 _HALVINGS = 50
-"""Of the search for the level, down to the last digits of a load."""
+"""Halvings in the search for the level, down to the last digits of a load."""
 
 
 @inlined
 def fill_to_level(
     loads: Floats, residual: Floats, capacities: Floats, uproot: bool, first: int, last: int, channel_of: Channels
 ) -> None:
-    """Level the keys from `first` to `last`, on top of the untracked load and of the keys before them."""
+    """Level the keys from `first` to `last`.
+
+    On top of the hashed load and of the keys before them.
+    """
     full = residual.copy()
     for key in range(last):
         full[channel_of[key]] += loads[key]
     given, on = np.empty(len(loads), np.bool_), np.empty_like(full)
-    held = np.empty(len(full), np.int64)  # how many of the keys each channel keeps
+    held = np.empty(len(full), np.int64)  # number of the keys that each channel keeps
     alike = (capacities == 1).all()
     level = _level_of(loads, full, capacities, first, last, channel_of, given, on, held)
     _give(loads, full, capacities, first, last, channel_of, level, given, on, held)
@@ -38,14 +41,14 @@ def fill_to_level(
 
 @inlined
 def _lightest(on: Floats, capacities: Floats, alike: bool, load: float) -> int:
-    """The channel that is least utilised with a load; the lowest of several."""
+    """The channel of least utilization with a load; the lowest of several."""
     if alike:
         return int(np.argmin(on))
     least, lightest = np.inf, 0
     for channel in range(len(on)):
-        utilised = (on[channel] + load) / capacities[channel]
-        if utilised < least * (1 - _TIE):
-            least, lightest = utilised, channel
+        utilized = (on[channel] + load) / capacities[channel]
+        if utilized < least * (1 - _TIE):
+            least, lightest = utilized, channel
     return lightest
 
 
@@ -61,7 +64,7 @@ def _level_of(
     on: Floats,
     held: NDArray[np.int64],
 ) -> float:
-    """The utilisation to which what is given away just fills the channels below: the average, if none sticks out."""
+    """The utilization to which the given keys just fill the channels below: the mean, if no channel exceeds it."""
     total = full.sum()
     low: float = 0.0
     high: float = total / capacities.sum()
@@ -91,7 +94,7 @@ def _give(
     on: Floats,
     held: NDArray[np.int64],
 ) -> None:
-    """Write which keys are given away, heaviest first, and what is left on each channel, never less than the level."""
+    """Choose the keys to give away, hottest first, leaving each channel at or above the level."""
     on[:] = full
     held[:] = 0
     for key in range(first, last):
@@ -117,11 +120,11 @@ def _give_above(
     on: Floats,
     held: NDArray[np.int64],
 ) -> None:
-    """Let channels that are fuller than any need be give light keys that bring them nearer to the level, if below it.
+    """Let channels above the inevitable maximum also give small keys that bring them nearer to the level.
 
-    Below the ceiling that the heaviest key or the untracked load makes inevitable, they would migrate for nothing. So
-    would a key that a channel has alone, as it would stick out elsewhere too; but where channels differ in capacity it
-    might not, and with `uproot` each key that alone makes its channel fuller than any need be is given.
+    Below the ceiling that the hottest key or the hashed load makes inevitable, such moves gain nothing. Nor does moving
+    the only key of a channel, which would exceed the level elsewhere too; with unequal capacities it might not, so with
+    `uproot` each key that alone puts its channel above the ceiling is given.
     """
     most = loads.max()
     home = _lightest(residual, capacities, False, most)
@@ -142,9 +145,9 @@ def _give_above(
 def _repair(
     loads: Floats, capacities: Floats, alike: bool, first: int, last: int, channel_of: Channels, on: Floats
 ) -> None:
-    """Move the key that evens out most, not past the giver, to the least utilised channel; at most once a channel.
+    """Move the key of most gain to the least utilized channel, not past the giver; at most once per channel.
 
-    What it evens out is half the fall of the sum of squared loads over capacities.
+    The gain is half the fall of the sum of squared loads / capacities.
     """
     gap, width = np.empty(len(on)), np.empty(len(on))
     for _ in range(len(on)):

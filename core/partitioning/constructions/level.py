@@ -1,4 +1,4 @@
-"""The level construction: tracked keys fill what the untracked ones leave free, up to one level on all channels."""
+"""Level construction: pinned keys fill all channels up to one level."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,36 +13,35 @@ from adapt.core.partitioning.problem.balance_penalty import same_rows
 from adapt.core.partitioning.problem.problem import Problem
 
 _WORTH = 0.005
-"""The part by which b must fall for anything to move: levelling again what is level moves nothing."""
+"""Relative fall of b below which nothing moves."""
 
 _NEXT_TO_NOTHING = 0.001
-"""Of an average load: what an empty channel counts as, so that ratios stay finite and can be compared."""
+"""Load of an empty channel, relative to the mean, so that ratios stay finite and comparable."""
 
 
 def level(problem: Problem) -> Channels:
-    """Level the channels' whole loads, of tracked and untracked keys, with few migrations; int32, shape (keys,).
+    """Level the total channel loads with few migrations.
 
-    Channels above the level give keys away, heaviest first, but none that would bring them below it. The level is as
-    high as all channels can be filled that hold no key (or no untracked load) that sticks out. What was given goes,
-    heaviest first, to the least loaded channel, and a few moves of single keys to the least loaded channel follow.
-    Keys are in the order of the problem and ties go to the lowest channel, so equal problems have equal answers.
+    Channels above the level give keys away, hottest first, but none that would bring them below it. The level is the
+    one to which all channels can be filled, except those with a key (or hashed load) above it. Given keys go, hottest
+    first, to the least loaded channel; then a few single keys move to the least loaded channel. Keys are in the order
+    of the problem and ties go to the lowest channel, so equal problems have equal answers.
 
-    Where one resource is quadratic and another linear, the heaviest keys are levelled by the square of their counts,
-    and the lighter ones, whose squares hardly matter, fill up the linear load. How many count as heavy is tried: none,
-    the number of channels, twice as many, and so on; the first with the least b wins.
+    If one resource is quadratic and another linear, the hottest keys are leveled by the square of their counts, and the
+    others, whose squares hardly matter, fill up the linear load. How many count as hot is tried: none, the number of
+    channels, twice as many, and so on; the first with the least b wins.
 
-    Where resources were measured, keys that are heavy to one may be light to another. So the same is tried with any two
-    of the different loads and the mean of their shares: the heaviest keys in one are levelled by it, the others by the
-    other.
+    If resources were measured, a key may be hot in one and not in another. So the same is tried with any two of the
+    different loads and the mean of their shares: the hottest keys in one are leveled by it, the others by the other.
 
-    Pinned keys lie where they are pinned, as untracked ones lie where the ring puts them. Where migration is limited,
-    the keys are levelled as far as the limit allows (`within_budget`).
+    Keys of --pin stay, and hashed keys stay where the ring puts them. If migration is limited, the keys are leveled as
+    far as the limit allows (`within_budget`).
 
-    Unless b falls by half a percent nothing moves. Only balance is weighed: neither the problem's utility, nor its
-    limit of moves, which is for constructions that move a key again and again. Tolerances divide b by a constant and
-    constant resources are left to the untracked keys, as elsewhere.
+    Nothing moves unless b falls by half a percent. Only balance counts, not the problem's utility, nor its limit of
+    moves, which is for constructions that move a key repeatedly. Tolerances divide b by a constant, and constant
+    resources are left to the hashed keys, as elsewhere.
 
-    Source: ours, after the finding that the ring's even spread of untracked keys bounds what the constructions of
+    Source: ours, after the finding that the ring's even spread of hashed keys bounds what the constructions of
     partitioning functions, section 4.2, can reach. O(keys * channels).
     """
     budget = None if problem.budget is None else problem.budget()
@@ -65,10 +64,9 @@ def level(problem: Problem) -> Channels:
 
 
 def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
-    """The different loads of the keys, of the untracked ones on each channel, and how they count in the logarithm of b.
+    """The distinct loads of the keys, of the hashed ones on each channel, and their exponents in b.
 
-    A quadratic load stands before all others, a linear one after them. Shapes (loads, keys), (loads, channels),
-    (loads,).
+    A quadratic load comes first, a linear one last. Shapes (loads, keys), (loads, channels), (loads,).
     """
     order: dict[Load, int] = {ResourceFunction.QUADRATIC: 0, ResourceFunction.LINEAR: 2}
     functions = sorted(dict.fromkeys(problem.functions), key=lambda load: order.get(load, 1))
@@ -82,7 +80,7 @@ def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
 
 
 def _with_mean(loads: Floats, residual: Floats, exponents: Floats) -> tuple[Floats, Floats]:
-    """Loads of keys and of channels, and below them the mean of their shares, as they count in b."""
+    """Loads of keys and of channels, and below them the mean of their shares, weighted as in b."""
     wholes = loads.sum(axis=1) + residual.sum(axis=1)
     shares = np.divide(exponents, wholes, out=np.zeros(len(wholes)), where=wholes > 0)
     return np.vstack((loads, shares @ loads)), np.vstack((residual, shares @ residual))
@@ -97,9 +95,9 @@ def _level(
     pairs: NDArray[np.int64],
     channel_of: Channels,
 ) -> None:
-    """Level again and again, in `channel_of`, as long as that lowers b: the heaviest keys by one of two loads.
+    """Level repeatedly, in `channel_of`, while that lowers b: the hottest keys by one of two loads.
 
-    Loads beyond the exponents are only levelled by.
+    Loads beyond the exponents serve leveling only.
     """
     measured, keys = len(exponents), loads.shape[1]
     channels = residual.shape[1]
@@ -138,7 +136,7 @@ def _level(
 
 @inlined
 def _log_b(loads: Floats, residual: Floats, capacities: Floats, exponents: Floats, channel_of: Channels) -> float:
-    """The logarithm of b (Eq. 11), but for tolerances and constant resources."""
+    """The logarithm of b (Eq. 11), without tolerances and constant resources."""
     log_b = 0.0
     for k in range(len(loads)):
         on = residual[k].copy()

@@ -1,4 +1,4 @@
-"""Levelling channels as far as a budget of migrated state goes."""
+"""Leveling within a budget of migrated state."""
 
 from dataclasses import dataclass
 
@@ -9,27 +9,27 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 
 _ROUNDING = 1e-12
-"""Falls of the sum of squares within this part of it, and budgets exceeded by no more, are rounding."""
+"""Relative change of the sum of squares, and of the budget, that counts as rounding."""
 
 _NEXT_TO_NOTHING = 0.001
-"""Of an average load: what an empty channel counts as, so that ratios stay finite and can be compared."""
+"""Load of an empty channel, relative to the mean, so that ratios stay finite and comparable."""
 
 _MOVES = 10
-"""Of a key, on the average, at most."""
+"""Most moves per key, on average."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetedStep:
-    """Keys to be placed with little migration, on channels that have a load already.
+    """Keys to assign with little migration, on channels with a fixed load.
 
     Attributes:
-        loads: Of each key, by what is to be balanced; shape (loads, keys).
-        residual: What lies on each channel whatever is done, shape (loads, channels).
-        capacities: Of each channel, over that of the average one; shape (channels,).
-        exponents: How much the balance of each load counts, shape (loads,).
-        state: What migrates with each key, shape (keys,).
-        home: Where its state is; a number from `channels` up, nowhere that is left, so that it may go anywhere for
-            nothing. Shape (keys,).
+        loads: Of each key, by balanced resource; shape (loads, keys).
+        residual: Fixed load of each channel, shape (loads, channels).
+        capacities: Of each channel / mean capacity; shape (channels,).
+        exponents: Weight of each load in b, shape (loads,).
+        state: State of each key, shape (keys,).
+        home: Current channel of each key; `channels` or above if it is removed, so that the key may go anywhere at no
+            cost. Shape (keys,).
     """
 
     loads: Floats
@@ -40,12 +40,12 @@ class BudgetedStep:
     home: Channels
 
     def moved(self, channel_of: Channels) -> float:
-        """The state that migrates by choice: of keys that leave a home that is left."""
+        """State that migrates by choice: of keys leaving a remaining channel."""
         leaves = (channel_of != self.home) & (self.home < len(self.capacities))
         return float(self.state[leaves].sum())
 
     def log_b(self, channel_of: Channels) -> float:
-        """The logarithm of b (Eq. 11), but for tolerances and constant resources."""
+        """The logarithm of b (Eq. 11), without tolerances and constant resources."""
         logarithm = 0.0
         for load, residual, exponent in zip(self.loads, self.residual, self.exponents, strict=True):
             on = residual + np.bincount(channel_of, load, len(residual))
@@ -57,17 +57,17 @@ class BudgetedStep:
 
 
 def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget: float) -> Channels:
-    """A placement that moves no more state than the budget, as level as three ways of spending it make it.
+    """The best balanced assignment within a migration budget, of three heuristics.
 
-    The target is taken if it keeps to the budget. Otherwise two ways begin where the keys are, and move one key after
-    the other from the fullest channel, or to the emptiest one: the key that buys the most balance for its state, or the
-    one that buys the most at all. The third begins with the target, sends keys home that buy the least for their state
-    until the budget is kept, and spends what is left over as the first does. What is bought is a fall of the sum of
-    squared loads over capacities. The placement of the least b is taken, and no other than `start` unless b falls.
+    The target is taken if it keeps to the budget. Otherwise two heuristics begin with the current channels and move one
+    key at a time from the busiest channel, or to the least loaded one: the key of most gain for its state, or of most
+    gain. The third begins with the target, sends keys of least gain for their state back until the budget is kept, and
+    spends the rest as the first does. Gain is the fall of the sum of squared loads / capacities. The assignment of the
+    least b wins, and `start` unless b falls.
 
     Args:
-        start: Where the keys are, or are put for nothing; shape (keys,).
-        target: Where they would be put without a budget, shape (keys,).
+        start: Current channels of the keys, or others at no cost; shape (keys,).
+        target: Their channels without a budget, shape (keys,).
         budget: State that may migrate by choice, from 0.
 
     Returns:
@@ -112,7 +112,7 @@ def _spend(
     by_state: bool,
     channel_of: Channels,
 ) -> None:
-    """Send keys home until nothing is overspent, if that is asked for; then spend what is left. In `channel_of`."""
+    """Send keys back until the budget is kept, if `returning`; then spend the rest. Changes `channel_of`."""
     rows, keys = loads.shape
     channels = residual.shape[1]
     per = 1 / capacities
@@ -130,13 +130,13 @@ def _spend(
                     least, chosen = loss, key
         left += state[chosen]
         _move(loads, on, used, per, chosen, home[chosen], channel_of)
-    steepest = np.zeros(rows)  # the most load of a key for its state
+    steepest = np.zeros(rows)  # the largest load of a key per state
     for key in range(keys):
         for k in range(rows):
             if state[key] > 0:
                 steepest[k] = max(steepest[k], loads[k, key] / state[key])
     fullest, emptiest = np.empty(channels, np.bool_), np.empty(rows, np.int64)
-    bound = np.empty(channels)  # no key of the channel has more, unless it moves for nothing
+    bound = np.empty(channels)  # upper bound of the gain of a key of the channel, unless it moves at no cost
     for _ in range(_MOVES * keys):
         fullest[:] = False
         bound[:] = 0.0
@@ -155,7 +155,7 @@ def _spend(
             at_home = source == home[key] and state[key] > 0
             if at_home and (for_nothing or bound[source] <= most):
                 continue
-            stays, leaves = 0.0, 0.0  # of what migrates: the key's state, if it goes home and if it goes elsewhere
+            stays, leaves = 0.0, 0.0  # change of migrated state if the key goes home, and if it goes elsewhere
             if home[key] < channels:
                 stays, leaves = (0.0, state[key]) if source == home[key] else (-state[key], 0.0)
             for turn in range(channels if fullest[source] else rows):
@@ -178,7 +178,7 @@ def _spend(
 
 @inlined
 def _gain(loads: Floats, used: Floats, per: Floats, weights: Floats, key: int, source: int, channel: int) -> float:
-    """By how much the weighted sum of squared loads over capacities falls when a key moves."""
+    """The fall of the weighted sum of squared loads / capacities when a key moves."""
     gain = 0.0
     for k in range(len(loads)):
         load = loads[k, key]

@@ -1,4 +1,4 @@
-"""Tracked keys placed so far, and the penalties of the next one."""
+"""Partial assignment of the keys, and the penalties of the next one."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,13 +13,13 @@ from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.problem.utility import UTILITIES, weighed
 
 _TIE = 1e-12
-"""Scores within this relative distance of the least tie; far above rounding."""
+"""Relative tolerance of ties; far above rounding."""
 
 Records: TypeAlias = NDArray[Any]
 """An array of records."""
 
 _RESOURCES = 3
-"""At most; unused ones have load 0."""
+"""Most resources; unused ones have load 0."""
 
 KEY = np.dtype(
     [
@@ -28,17 +28,17 @@ KEY = np.dtype(
         ("loads", np.float64, _RESOURCES),
         ("home", np.int32),  # p(t)
         ("pinned", np.int32),  # -1, free
-        ("channel", np.int32),  # H_p(t+1); -1, not placed yet
+        ("channel", np.int32),  # H_p(t+1); -1, not assigned yet
     ],
     align=True,
 )
 
 CHANNEL = np.dtype([("loads", np.float64, _RESOURCES)], align=True)
-"""What the keys placed so far load onto a channel."""
+"""The load of the assigned keys on a channel."""
 
 STEP = np.dtype(
     [
-        ("migrated", np.float64),  # m, with the keys placed so far
+        ("migrated", np.float64),  # m, of the assigned keys
         ("ideal", np.float64),  # m with a bar over it
         ("resources", np.int64),  # distinct loads
         ("powers", np.int64, _RESOURCES),  # as in `Balance`
@@ -53,13 +53,13 @@ STEP = np.dtype(
     ],
     align=True,
 )
-"""What all keys and channels have in common."""
+"""Values that all keys and channels share."""
 
 
 class Placement(NamedTuple):
-    """The keys placed so far. Every step gives one key its channel, for good.
+    """The keys assigned so far; every step assigns one key for good.
 
-    Records, since a part of a kernel that is given many arrays counts references to each at every call.
+    Records, since a kernel function with many array arguments counts references to each at every call.
 
     Attributes:
         step: One record of `STEP`.
@@ -73,7 +73,7 @@ class Placement(NamedTuple):
 
     @classmethod
     def from_problem(cls, problem: Problem) -> "Placement":
-        """No key placed."""
+        """An empty assignment."""
         balance, utility = Balance.from_problem(problem), UTILITIES[problem.utility]
         resources = len(balance.loads)
         step, keys = np.zeros(1, STEP), np.zeros(len(problem.weights), KEY)
@@ -94,7 +94,7 @@ class Placement(NamedTuple):
 
 @inlined
 def place(step: Any, key: Any, channels: Records, channel: int) -> None:
-    """H_p plus (key -> channel), and m plus the state that migrates by it."""
+    """Assign a key to a channel, adding its migration to m."""
     key.channel = channel
     for k in range(step.resources):
         channels[channel].loads[k] += key.loads[k]
@@ -105,7 +105,7 @@ def place(step: Any, key: Any, channels: Records, channel: int) -> None:
 
 @inlined
 def place_pinned(step: Any, keys: Records, channels: Records) -> int:
-    """Place the pinned keys, so that all others are placed in view of them; returns how many there are."""
+    """Assign the keys of --pin before all others; returns their number."""
     pinned = 0
     for at in range(len(keys)):
         if keys[at].pinned >= 0:
@@ -116,7 +116,7 @@ def place_pinned(step: Any, keys: Records, channels: Records) -> int:
 
 @inlined
 def measure(step: Any, channels: Records) -> None:
-    """Write the extremes as they are now."""
+    """Update the extremes of the channel loads."""
     for k in range(step.resources):
         most, least, second_least = -np.inf, np.inf, np.inf
         for channel in range(len(channels)):
@@ -131,7 +131,10 @@ def measure(step: Any, channels: Records) -> None:
 
 @inlined
 def balance_penalty(step: Any, key: Any, channel: Any) -> float:
-    """Rho (Eqs. 19, 20) after placing a key on a channel, in constant time; 0 where there is no load."""
+    """Rho (Eqs. 19, 20) after assigning a key to a channel.
+
+    In constant time; 0 without load.
+    """
     if step.root == 0:
         return 0.0
     product = 1.0
@@ -149,7 +152,10 @@ def balance_penalty(step: Any, key: Any, channel: Any) -> float:
 
 @inlined
 def migration_weights(step: Any, key: Any) -> tuple[float, float]:
-    """w(gamma) (Eq. 18, section 4.3) after placing a key at home, and anywhere else; 0 where there is no state."""
+    """w(gamma) (Eq. 18, section 4.3) if a key stays or moves.
+
+    Both 0 without state.
+    """
     if step.ideal <= 0:
         return 0.0, 0.0
     stays, leaves = step.migrated / step.ideal, (step.migrated + key.state) / step.ideal
@@ -158,7 +164,7 @@ def migration_weights(step: Any, key: Any) -> tuple[float, float]:
 
 @inlined
 def first_lowest(scores: Floats, least: float) -> int:
-    """The first of some scores that ties with the least of all."""
+    """The first score that ties with the least."""
     at = 0
     while scores[at] > least + _TIE * least:
         at += 1

@@ -1,4 +1,4 @@
-"""The readj construction: move and swap keys while that improves the balance."""
+"""Readj construction: move and swap keys while that improves the balance."""
 
 from typing import NamedTuple
 
@@ -30,16 +30,16 @@ from adapt.core.partitioning.problem.problem import Problem
 
 
 def readj(problem: Problem) -> Channels:
-    """Apply the move or swap of most gain, of those that lower rho, until none does; int32, shape (keys,).
+    """Apply the best move or swap until none lowers rho.
 
-    The gain is the fall of the utility, from the mapping as it stands, over the difference of the two counts, or, where
-    a resource was measured, over the largest share of a load that changes channels. It may be negative, since any
-    readjustment that lowers rho is taken. Keys start where they are, or where the ring sends them if that channel is
-    gone, and what that moves is owed for good. Gains within a relative 1e-12 of the most tie: of (channel, other
-    channel, key, other key) the first wins, and a move goes before the swaps of its key.
+    The gain is the fall of the utility of the current mapping / the difference of the two counts or, with measured
+    resources, / the largest share of a load that changes channels. It may be negative, since any readjustment that
+    lowers rho is taken. Keys start on their current channel, or where the ring sends them if that is removed, and that
+    migration is fixed. Gains within a relative 1e-12 of the most tie: of (channel, other channel, key, other key) the
+    first wins, and a move goes before the swaps of its key.
 
-    The pseudo-code stops looking at the first readjustment that does not lower rho, where its comment goes on to the
-    next, and takes the fall from the utility of the last candidate that it kept; for the latter see `readj_printed`.
+    The pseudo-code stops at the first readjustment that does not lower rho, where its comment continues with the next,
+    and takes the fall from the utility of the last kept candidate; for the latter see `readj_printed`.
 
     Source: partitioning functions, section 4.2.4, Algorithm 4, Eqs. 21, 22. Only readjustments between a channel that
     alone is fullest or emptiest and another can lower rho, and only those are looked at.
@@ -51,8 +51,8 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
     """Algorithm 4; int32, shape (keys,).
 
     Args:
-        as_printed: Take the gain from `u` as it is printed: 0 at first, then the utility of each candidate kept.
-        channel_of: The mapping to begin with, shape (keys,), each channel below N; `problem.start` if not given.
+        as_printed: Take the gain from `u` as printed: 0 at first, then the utility of each kept candidate.
+        channel_of: The mapping to start from, shape (keys,), each channel below N. Default: `problem.start`.
     """
     balance = Balance.from_problem(problem)
     channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
@@ -66,7 +66,10 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
 
 
 class Best(NamedTuple):
-    """v, the best readjustment so far: swap `first` with `second`, or move it where that is -1; none if both are."""
+    """v, the best readjustment so far.
+
+    Swap `first` with `second`, or move `first` if `second` is -1.
+    """
 
     gain: float  # g
     utility: float  # u
@@ -83,7 +86,7 @@ def _readjust(step: Step, mapping: Mapping, migrated: float, channels: int, chan
         list_members(step, channel_of, mapping)
         rank_channels(mapping)
         rho = balance_penalty(step, mapping)
-        if rho >= last_rho:  # rounding of fractional costs; without this, the search could go on forever
+        if rho >= last_rho:  # rounding of fractional costs; without this, the search might not end
             channel_of[:] = last
             break
         if rho == 0:
@@ -104,7 +107,7 @@ def _readjust(step: Step, mapping: Mapping, migrated: float, channels: int, chan
 
 @inlined
 def _reassign(step: Step, mapping: Mapping, channel_of: Channels, key: int, source: int, target: int) -> float:
-    """One half of A (Eq. 21): put a key on another channel; the state that migrates by it."""
+    """One half of A (Eq. 21): move a key to another channel; returns the state that migrates by it."""
     channel_of[key] = target
     mapping.moves[key] += 1
     return migrates(step, key, source, target)
@@ -158,13 +161,13 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
 
 @inlined
 def _flow(loads: Floats, k: int, a: int, b: int, swaps: bool) -> float:
-    """What leaves the channel of a member by its move, or its swap with another."""
+    """The load that leaves a member's channel by its move, or its swap with another."""
     return float(loads[k, a] - loads[k, b] if swaps else loads[k, a])
 
 
 @inlined
 def _magnitude(step: Step, better: float, worse: float, best: Best, size: float) -> float:
-    """What the rounding of a gain is relative to, times `size`."""
+    """The scale of the rounding of a gain, times `size`."""
     if step.as_printed:
         return max(abs(better - worse), abs(best.gain * size))
     return better + abs(worse)

@@ -1,4 +1,4 @@
-"""What a readjustment changes: balance, migration (Eq. 22) and utility."""
+"""Gain of a readjustment: balance, migration (Eq. 22) and utility."""
 
 from typing import TypeAlias
 
@@ -9,16 +9,16 @@ from adapt.core.partitioning.constructions.readj_mapping import Mapping, Step
 from adapt.core.partitioning.problem.utility import Weighing
 
 TIE = 1e-12
-"""Scores within this relative distance of the best tie; far above rounding."""
+"""Relative tolerance of ties; far above rounding."""
 
 _LOGARITHM = int(Weighing.LOGARITHM)
 
 
 Pair: TypeAlias = tuple[float, float, float, float, float]
-"""Of one resource: the loads of channels i and j, the most and the least load of the others, and max - min."""
+"""For one resource: the loads of channels i and j, the largest and least load of the others, and max - min."""
 
 Falls: TypeAlias = tuple[float, float, float]
-"""Of each resource the part by which max - min falls; 0 of one that there is not."""
+"""Relative fall of max - min for each resource; 0 for an unused one."""
 
 
 @inlined
@@ -34,14 +34,20 @@ def balance_penalty(step: Step, mapping: Mapping) -> float:
 
 @inlined
 def migrates(step: Step, key: int, source: int, target: int) -> float:
-    """The state that migrates by moving a key, one half of M (Eq. 22): negative if it goes home."""
+    """State that migrates by moving a key, negative if it returns.
+
+    One half of M (Eq. 22).
+    """
     home = step.home[key]
     return float(step.state[key] * ((home == source) * 1.0 - (home == target) * 1.0))
 
 
 @inlined
 def changed_weight(gamma: float, change: float, weighing: int) -> tuple[float, float]:
-    """w(gamma) (section 4.3) after gamma changed, and by how much it changed; without cancellation."""
+    """w(gamma) (section 4.3) after a change of gamma, without cancellation.
+
+    Returns it with its change.
+    """
     if weighing == 0:
         return 0.0, 0.0
     if weighing == _LOGARITHM:
@@ -64,7 +70,10 @@ def pair_loads(mapping: Mapping, k: int, i: int, j: int) -> Pair:
 
 @inlined
 def spread_fall(pair: Pair, flow: float) -> float:
-    """The part of max - min by which it falls when a load flows from i to j, in constant time; negative if it grows."""
+    """Relative fall of max - min for a flow of load.
+
+    From i to j, in constant time; negative if it grows.
+    """
     on_i, on_j, rest_high, rest_low, spread = pair
     one, other = on_i - flow, on_j + flow
     return (spread - (max(one, other, rest_high) - min(one, other, rest_low))) / spread
@@ -72,7 +81,10 @@ def spread_fall(pair: Pair, flow: float) -> float:
 
 @inlined
 def rho_fall_at_most(step: Step, falls: Falls) -> float:
-    """No less than the part by which rho falls, and cheaper; 0 if it does not."""
+    """Cheap upper bound of the relative fall of rho.
+
+    0 if it does not fall.
+    """
     left = (1 - falls[0]) * (1 - falls[1]) * (1 - falls[2])
     if step.powers[0] == 2:
         left *= 1 - falls[0]
@@ -86,7 +98,7 @@ def rho_fall_at_most(step: Step, falls: Falls) -> float:
 
 @inlined
 def rho_fall(step: Step, falls: Falls) -> float:
-    """The part by which rho falls."""
+    """Relative fall of rho."""
     logarithm = step.powers[0] * np.log1p(-falls[0]) + step.powers[1] * np.log1p(-falls[1])
     logarithm += step.powers[2] * np.log1p(-falls[2])
     return float(-np.expm1(logarithm / step.root))
@@ -94,10 +106,10 @@ def rho_fall(step: Step, falls: Falls) -> float:
 
 @inlined
 def utility_change(step: Step, rho: float, fall: float, weight: float, more: float, kept: float) -> tuple[float, float]:
-    """Two terms whose difference is what the utility falls by, where rho falls by a part of it.
+    """Fall of the utility, as a difference of two terms.
 
-    Without cancellation if the fall is from the mapping as it stands: the terms then come from the differences of rho
-    and of w(gamma). As printed, they are the utility kept and the new one.
+    Without cancellation for the current mapping: the terms are then the differences of rho and of w(gamma). As printed,
+    they are the kept utility and the new one.
     """
     if step.as_printed:
         left = rho * (1 - fall)

@@ -1,4 +1,4 @@
-"""The mapping that readj changes: members, loads and extremes of channels."""
+"""Mapping of keys to channels that readj changes."""
 
 from typing import NamedTuple
 
@@ -14,13 +14,16 @@ from adapt.core.partitioning.problem.utility import UTILITIES
 
 
 class Step(NamedTuple):
-    """What stays as it is: of one to three distinct loads; the powers of those that there are not are 0."""
+    """Constants of a step, with one to three distinct loads.
+
+    Unused ones have power 0.
+    """
 
     weights: Floats
     loads: Floats
-    units: Floats  # what a unit of each load weighs, if that is how readjustments are weighed
+    units: Floats  # the weight of a unit of each load, if readjustments are weighed by these
     by_units: bool
-    falling: bool  # whether keys are in order of falling load, by every resource
+    falling: bool  # whether keys are by falling load, in every resource
     state: Floats
     home: Channels
     powers: tuple[int, int, int]  # of two or three resources at most one has 2, the others 1
@@ -34,7 +37,7 @@ class Step(NamedTuple):
 
     @classmethod
     def from_problem(cls, problem: Problem, balance: Balance, as_printed: bool) -> "Step":
-        """What a problem sets."""
+        """The constants of a problem."""
         utility, powers = UTILITIES[problem.utility], [*balance.powers.tolist(), 0, 0]
         return cls(
             weights=problem.weights,
@@ -56,7 +59,7 @@ class Step(NamedTuple):
 
 
 class Mapping(NamedTuple):
-    """A mapping in progress, as channels see it."""
+    """Current mapping, by channel."""
 
     members: NDArray[np.int64]  # keys channel by channel, each in order
     ends: NDArray[np.int64]  # the keys of channel i are members[ends[i] : ends[i + 1]]
@@ -65,14 +68,14 @@ class Mapping(NamedTuple):
     lowest: NDArray[np.int64]  # the three emptiest
     alone: NDArray[np.bool_]  # whether a channel alone is fullest or emptiest, by resource
     at_end: NDArray[np.bool_]  # whether it is in any resource
-    moves: NDArray[np.int64]  # how often each key was moved; a pinned key, as often as it may be
+    moves: NDArray[np.int64]  # number of moves of each key; the limit for a key of --pin
     weights: Floats  # of the members, shape (1, keys)
     loads: Floats  # of the members
-    returns: Floats  # state that migrates when a member is swapped between the two channels looked at
+    returns: Floats  # state that migrates when a member is swapped between the two current channels
 
     @classmethod
     def from_step(cls, step: Step, channels: int, moves: NDArray[np.int64]) -> "Mapping":
-        """Room for a mapping, to be filled by `list_members` and `rank_channels`."""
+        """An empty mapping, for `list_members` and `rank_channels` to fill."""
         rows, keys = step.loads.shape
         return cls(
             members=np.empty(keys, np.int64),
@@ -91,7 +94,7 @@ class Mapping(NamedTuple):
 
 @inlined
 def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
-    """List the keys channel by channel, and sum their loads anew, so that these depend on the mapping alone."""
+    """List the keys and sum the loads of each channel."""
     members, ends = mapping.members, mapping.ends
     ends[:] = 0
     mapping.on[:] = 0
@@ -112,7 +115,10 @@ def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
 
 @inlined
 def rank_channels(mapping: Mapping) -> None:
-    """Find the three fullest and the three emptiest channels of each resource, -1 where there are fewer."""
+    """Find the three most and three least loaded channels.
+
+    For each resource; -1 if there are fewer.
+    """
     mapping.alone[:] = False
     for k in range(len(mapping.on)):
         on, highest, lowest = mapping.on[k], mapping.highest[k], mapping.lowest[k]
@@ -128,7 +134,7 @@ def rank_channels(mapping: Mapping) -> None:
 
 @inlined
 def _insert(ranked: NDArray[np.int64], on: Floats, channel: int, sign: float) -> None:
-    """Put a channel where it belongs among the three of most `sign` * load."""
+    """Insert a channel into the ranking of the three largest `sign` * load."""
     place = 3
     while place > 0 and (ranked[place - 1] < 0 or sign * on[channel] > sign * on[ranked[place - 1]]):
         place -= 1
@@ -140,10 +146,12 @@ def _insert(ranked: NDArray[np.int64], on: Floats, channel: int, sign: float) ->
 
 @inlined
 def swap_partners(step: Step, mapping: Mapping, d1: int, i: int, j: int) -> tuple[int, int]:
-    """Where in `members` the keys of channel j are that may lower rho when swapped with d1 of channel i.
+    """The swap partners of key d1 in channel j.
 
-    For that, some resource must flow from the fuller of the two to the other, by less than they lie apart, and one of
-    them must be alone at an end. Such keys lie side by side if keys stand by falling load; if not, all are given.
+    A range in `members` of the keys that may lower rho when swapped with d1 of channel i.
+
+    For that, some resource must flow from the fuller of the two to the other, by less than their difference, and one of
+    them must be alone at an end. Such keys are adjacent if keys are by falling load; if not, all are returned.
     """
     begin, end = mapping.ends[j], mapping.ends[j + 1]
     if not step.falling:
@@ -160,7 +168,7 @@ def swap_partners(step: Step, mapping: Mapping, d1: int, i: int, j: int) -> tupl
 
 @inlined
 def _first_at_most(loads: Floats, k: int, begin: int, end: int, bound: float, itself: bool) -> int:
-    """The first place from `begin` to `end` with a load below the bound, or at it if `itself`; `end` if none."""
+    """The first place from `begin` on with a load below the bound, or at it if `itself`; else `end`."""
     while begin < end:
         middle = (begin + end) // 2
         if loads[k, middle] < bound or (itself and loads[k, middle] == bound):

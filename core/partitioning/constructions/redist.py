@@ -1,4 +1,4 @@
-"""The redist construction: place the key with the best utility, again and again."""
+"""Redist construction: repeatedly assign the key with the best utility."""
 
 from typing import Any
 
@@ -23,17 +23,17 @@ from adapt.core.partitioning.problem.utility import utility
 
 
 def redist(problem: Problem) -> Channels:
-    """Place the key and channel of least utility over the key's weight, of all that are left; int32, shape (keys,).
+    """Repeatedly assign the key and channel of least utility / weight.
 
-    The weight of a key is its count, or, where a resource was measured, its largest share of a load. Dividing by it has
-    heavy keys placed early, but lets a light key that fits well go before them. Scores within a relative 1e-12 of the
-    least tie: the heavier key wins, then the earlier key, then the lower channel.
+    The weight of a key is its count or, with measured resources, its largest share of a load. Dividing by it assigns
+    hot keys early, but a small key that fits well may go before them. Scores within a relative 1e-12 of the least tie:
+    the hotter key wins, then the earlier key, then the lower channel.
 
-    Keys that are placed leave the candidates, and the utility is divided by the weight of the candidate itself, which
-    the pseudo-code leaves out. Keys that weigh nothing come last, for their utility undivided.
+    Assigned keys are no longer candidates, and the utility is divided by the weight of the candidate itself, which the
+    pseudo-code omits. Keys without weight come last, by their undivided utility.
 
     Source: partitioning functions, section 4.2.3, Algorithm 3. O(keys^2 * tried), where the channels tried for a key
-    are its home and those that no other channel beats in every resource: two in all where the resources that are not
+    are its current one and those that no other channel beats in every resource: two if the resources that are not
     constant have one load.
     """
     placement = Placement.from_problem(problem)
@@ -74,7 +74,7 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
 
 @inlined
 def _utility(step: Any, key: Any, channels: Records, j: int, weights: tuple[float, float]) -> float:
-    """U of a key on a channel over the key's weight; `weights` is w(gamma) at home and elsewhere."""
+    """U of a key on a channel / the key's weight; `weights` is w(gamma) if it stays and if it moves."""
     rho = balance_penalty(step, key, channels[j])
     undivided = utility(rho, weights[0] if j == key.home else weights[1], step.times)
     return float(undivided / key.weight if key.weight > 0 else undivided)
@@ -82,7 +82,7 @@ def _utility(step: Any, key: Any, channels: Records, j: int, weights: tuple[floa
 
 @inlined
 def _with_weight(keys: Records, left: NDArray[np.int64]) -> int:
-    """How many of the keys that are left weigh something; all of them if none does. Weights fall."""
+    """Number of remaining keys with weight, by falling weight; all of them if none has."""
     size = len(left)
     if keys[left[0]].weight > 0:
         while keys[left[size - 1]].weight == 0:

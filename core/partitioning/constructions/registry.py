@@ -1,4 +1,4 @@
-"""The constructions of the hybrid scheme, by name."""
+"""Constructions of the hybrid scheme by name."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from adapt.core.partitioning.problem.tracking import SERVED
 from adapt.core.partitioning.schemes.names import Construction
 
 Construct: TypeAlias = Callable[[Problem], Channels]
-"""Gives each tracked key a channel, in the order of `problem.keys`: int32, shape (keys,).
+"""Assigns each key of a problem a channel, in the order of `problem.keys`: int32, shape (keys,).
 
 Source: partitioning functions, section 4.2.
 """
@@ -33,5 +33,5 @@ CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
 )
 
 LEAST_TRACKED: Mapping[Construction, int] = MappingProxyType({Construction.LEVEL: SERVED})
-"""How many keys a construction tracks at least, as many as there are, if nothing is said; the others, those alone that
-reach delta. The level construction costs little for a key, and comes nearer to even with each."""
+"""Least number of keys that a construction pins by default; the others pin those that reach delta. The level
+construction is cheap per key, and each pinned key improves the balance."""

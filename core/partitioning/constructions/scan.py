@@ -1,4 +1,4 @@
-"""The scan construction: place tracked keys one by one, heaviest first."""
+"""Scan construction: assign keys in turn, hottest first."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from adapt.core.partitioning.problem.utility import utility
 
 
 def scan(problem: Problem) -> Channels:
-    """Give each tracked key its least-utility channel, heavy keys first; int32, shape (keys,).
+    """Assign each key to its least-utility channel, hottest first; int32, shape (keys,).
 
-    Heavy keys go first because they are the hardest to compensate for later: those of the largest count, or, where a
-    resource was measured, of the largest share of a load. Equal ones go by key, and utilities within a relative 1e-12
-    of the least to the lowest channel, so the same problem always has the same answer.
+    Hot keys go first because they are the hardest to compensate for later: those of the largest count or, with measured
+    resources, of the largest share of a load. Equal ones go by key, and of utilities within a relative 1e-12 of the
+    least the lowest channel wins, so the same problem always has the same answer.
 
     Source: partitioning functions, section 4.2.2, Algorithm 2. O(keys * channels).
     """
@@ -34,7 +34,7 @@ def scan(problem: Problem) -> Channels:
 
 @compiled
 def _scan(steps: Records, keys: Records, channels: Records) -> None:
-    """Algorithm 2; the keys of a problem are in decreasing order of weight already."""
+    """Algorithm 2; the keys of a problem are sorted by falling weight."""
     step, utilities = steps[0], np.empty(len(channels))
     place_pinned(step, keys, channels)
     for d in range(len(keys)):

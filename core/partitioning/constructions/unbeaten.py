@@ -1,4 +1,4 @@
-"""Channels that no other channel undercuts in every resource."""
+"""Pareto front of channels: not undercut in every resource."""
 
 from typing import Any
 
@@ -11,10 +11,12 @@ from adapt.core.partitioning.constructions.placement import Records
 
 @inlined
 def unbeaten(step: Any, channels: Records) -> NDArray[np.int64]:
-    """Channels that no other undercuts in every resource; one channel where there are fewer than two resources.
+    """Channels that no other undercuts in every resource.
 
-    The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise. So a key has its
-    least utility at home or on one of these.
+    One channel with fewer than two resources.
+
+    The rho of a key on a channel (Eqs. 19, 20) never falls as the loads of the channel rise, so a key has its least
+    utility on its current channel or on one of these.
     """
     first = np.empty(len(channels))
     for channel in range(len(channels)):
@@ -31,7 +33,7 @@ def unbeaten(step: Any, channels: Records) -> NDArray[np.int64]:
 
 @inlined
 def _undercut(channels: Records, channel: int, emptier: NDArray[np.int64]) -> bool:
-    """Whether one of the channels that are emptier in the first resource is no fuller in the others."""
+    """Whether a channel that is emptier in the first resource is no fuller in the others."""
     loads, at = channels[channel].loads, len(emptier) - 1
     while at >= 0 and (channels[emptier[at]].loads[1] > loads[1] or channels[emptier[at]].loads[2] > loads[2]):
         at -= 1

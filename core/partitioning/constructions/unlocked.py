@@ -1,4 +1,4 @@
-"""The unlocked construction: readj, helped on where channels that tie keep it from going on."""
+"""Unlocked construction: readj without getting stuck at ties."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,22 +10,22 @@ from adapt.core.partitioning.problem.balance_penalty import Balance
 from adapt.core.partitioning.problem.problem import Problem
 
 _TIE = 1e-12
-"""Loads within this part of the distance from the emptiest to the fullest channel tie; far above rounding."""
+"""Tolerance of ties, relative to max - min; far above rounding."""
 
 
 def unlocked(problem: Problem) -> Channels:
-    """Readj without its trap: where it stops at a tie, one key is handed on, and it resumes; int32, shape (keys,).
+    """Readj that moves one key whenever it gets stuck at a tie.
 
-    A readjustment of readj must lower rho. Where two channels tie for the least load, or for the most, no move or swap
-    can: it changes one of them and leaves the other. So readj stops, however much fuller the fullest channel is. Here
-    the first channel that ties for the least is then given the largest key, up to half of what they lie apart, of the
-    fullest channel that can spare one; failing that, the first that ties for the most gives the largest such key to the
-    emptiest channel that can take one. Neither raises rho, and fewer channels tie after it, so this comes to an end.
+    A readjustment of readj must lower rho. If two channels tie for the least load, or for the most, no move or swap
+    can: it changes only one of them. So readj stops, however busy the busiest channel is. Here the first channel that
+    ties for the least then receives the largest key, up to half of their difference, of the busiest channel that can
+    spare one; failing that, the first that ties for the most gives the largest such key to the least loaded channel
+    that can take one. Neither raises rho, and fewer channels tie afterwards, so the search ends.
 
-    Where readj ends without a tie, this is readj. Channels that tie are taken from the lowest, equal keys from the
-    first. A limit of moves counts anew whenever readj resumes.
+    Where readj ends without a tie, this is readj. Ties go to the lowest channel and the first key. A limit of moves is
+    reset whenever readj resumes.
 
-    Source: ours; a cure for what partitioning functions, section 5.6, sees of readj where sigma is low.
+    Source: ours; fixes what partitioning functions, section 5.6, observes of readj at low sigma.
     """
     balance = Balance.from_problem(problem)
     channel_of = readjust(problem, as_printed=False)
@@ -35,7 +35,7 @@ def unlocked(problem: Problem) -> Channels:
 
 
 def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[np.bool_]) -> Channels | None:
-    """The mapping with one free key moved so that fewer channels tie and rho is no more; None if no key does that."""
+    """The mapping with one free key moved so that fewer channels tie and rho does not rise; None if impossible."""
     on = _channel_loads(balance, channel_of, channels)
     rho, ties = _rho(balance, on), _ties(on)
     for loads, load in zip(balance.loads, on, strict=True):
@@ -57,7 +57,7 @@ def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[
 
 
 def _channel_loads(balance: Balance, channel_of: Channels, channels: int) -> Floats:
-    """The tracked load of each channel, shape (functions, channels)."""
+    """The pinned load of each channel, shape (functions, channels)."""
     on = [np.bincount(channel_of, loads, channels) for loads in balance.loads]
     return np.array(on, np.float64).reshape(len(on), channels)
 
@@ -68,10 +68,10 @@ def _emptiest(load: Floats) -> NDArray[np.bool_]:
 
 
 def _ties(on: Floats) -> int:
-    """How many channels are emptiest or fullest, over all functions."""
+    """Number of channels with the least or the most load, over all functions."""
     return sum(int(_emptiest(load).sum() + _emptiest(-load).sum()) for load in on)
 
 
 def _rho(balance: Balance, on: Floats) -> float:
-    """Rho (Eqs. 19, 20) up to a factor, to the power of how many resources there are."""
+    """Rho (Eqs. 19, 20) up to a factor, to the power of the number of resources."""
     return float(np.prod(np.ptp(on, axis=1) ** balance.powers))

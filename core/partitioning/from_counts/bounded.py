@@ -1,4 +1,4 @@
-"""The bounded scheme: consistent hashing in which no channel is filled above a multiple of the average."""
+"""Consistent hashing with bounded loads."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,13 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 USUAL = 1.25
-"""c, as the usual trade of balance for keys away from home."""
+"""Default c, which trades balance for pinned keys."""
 
 TIGHT = 1.05
 """c of the tight variant: better balance, more entries and more migration."""
 
 _ROUNDING = 1e-12
-"""A load within this part of the cap keeps to it, and utilisations within it tie; sums differ by less."""
+"""Relative tolerance of the cap and of ties; sums differ by less."""
 
 
 def bounded(
@@ -31,18 +31,16 @@ def bounded(
     capacity: float = USUAL,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Let every listed key walk the ring from its place to the first channel on which it fits.
+    """Assign each key to the first ring channel with room.
 
-    A key fits if the channel's load with it is at most `capacity` times the average channel's. Keys go by falling load,
-    then in the order of the list. The paper bounds the number of equal keys, so where keys have loads of their own we
-    decide: a key that fits nowhere takes the emptiest channel, of several the first that it meets; only keys heavier
-    than (c - 1) times the average can. So no channel is above the cap, if no key is so heavy. Only keys away from home
-    get an entry in the explicit map. Keys that a lossy counter did not list stay where the ring puts them; each channel
-    is taken to hold an even part of their load.
+    A key fits if the channel's load with it is at most `capacity` times the mean. Keys go by falling load, then in the
+    order of the list. The paper bounds the number of equal keys; for keys with loads we decide: a key that fits nowhere
+    takes the least loaded channel, of several the first that it meets; only keys above (c - 1) times the mean can. So
+    no channel is above the cap, unless a key is that hot. Only keys that leave their hashed channel are pinned. Keys
+    that a lossy counter did not list stay hashed; each channel is taken to have an even part of their load.
 
-    Where channels differ in capacity, each has a cap in proportion, and a key that fits nowhere takes the channel that
-    is least utilised with it. Pinned keys lie on their channels before any other is placed, however full that makes
-    these, and always have an entry.
+    With unequal capacities, each channel has a proportional cap, and a key that fits nowhere takes the channel that is
+    least utilized with it. Keys of --pin are assigned before all others, whatever the load, and always pinned.
 
     Args:
         ring: The consistent hash to walk; its channels are those of the result.
@@ -52,10 +50,10 @@ def bounded(
         UsageError: `capacity` is not above 1.
 
     Source: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with Bounded Loads (SODA 2018); keys by falling
-    frequency, partitioning functions, section 4.3. O(N) steps a key on average.
+    frequency, partitioning functions, section 4.3. O(N) steps per key on average.
     """
     if not capacity > 1:
-        raise UsageError(f"capacity {capacity:g} leaves no room: give the cap as a multiple of the average, above 1")
+        raise UsageError(f"the cap of a channel must be above the mean load, so above 1 (got {capacity:g})")
     population, limits = Population.from_counts(counted), constraints or Constraints()
     keys, loads = population.frequencies.keys, population.loads(weigh)
     listed = np.array(loads[: population.listed])
@@ -91,7 +89,7 @@ def _walk(
                 emptiest = channel
         at = homes[key]
         channel = owners[at]
-        # Where the key fits nowhere, the walk ends at a channel that is as empty as any.
+        # If the key fits nowhere, the walk ends at a least loaded channel.
         while (
             filled[channel] > caps[channel] - load if fits else _is_emptier(filled, capacities, load, emptiest, channel)
         ):
@@ -103,8 +101,8 @@ def _walk(
 
 @inlined
 def _is_emptier(filled: Floats, capacities: Floats, load: float, one: int, other: int) -> bool:
-    """Whether a channel is less utilised than another when a load is put on it."""
+    """Whether a channel would be less utilized than another with a load added."""
     if capacities[one] == capacities[other]:
         return bool(filled[one] < filled[other])
-    used, beside = (filled[one] + load) / capacities[one], (filled[other] + load) / capacities[other]
-    return bool(used < beside * (1 - _ROUNDING))
+    used, others = (filled[one] + load) / capacities[one], (filled[other] + load) / capacities[other]
+    return bool(used < others * (1 - _ROUNDING))

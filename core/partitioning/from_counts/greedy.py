@@ -1,4 +1,4 @@
-"""The greedy scheme: every listed key on the channel that is least loaded when its turn comes, the heaviest first."""
+"""Greedy scheme: hottest key first, each on the least loaded channel."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 _TIE = 1e-12
-"""Utilisations within this part of each other tie; those of channels of unequal capacity are rounded."""
+"""Relative tolerance of ties; utilizations by unequal capacity are rounded."""
 
 
 def greedy(
@@ -23,18 +23,20 @@ def greedy(
     weigh: Load = ResourceFunction.LINEAR,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Give every listed key an explicit channel; the fullest is then at most 4/3 - 1/(3N) of the least possible.
+    """Pin every listed key, hottest first, to the least loaded channel.
 
-    The map is as large as the list, and nearly every key moves when the counts or the channels change: this is what
-    balance alone can reach, not what one would run. Keys go by falling load, then in the order of the list, and of
-    equally loaded channels the lowest is taken. Keys that a lossy counter did not list are left to the ring.
+    The busiest channel has at most 4/3 - 1/(3N) of the best possible load.
 
-    Where channels differ in capacity, a key goes to the one that is least utilised with it, and each is taken to hold
-    an even part of the load of unlisted keys; the most utilised is then at most 2 - 2/(N + 1) of the least possible, if
-    all keys are listed and none is pinned. Pinned keys lie on their channels before any other is placed.
+    The map is as large as the list, and nearly every key moves when the counts or the channels change: this shows what
+    balance alone can reach, and is not for production. Keys go by falling load, then in the order of the list, and of
+    equally loaded channels the lowest is taken. Keys that a lossy counter did not list stay hashed.
+
+    With unequal capacities, a key goes to the channel that is least utilized with it, and each is taken to have an even
+    part of the load of unlisted keys; the highest utilization is then at most 2 - 2/(N + 1) of the best possible, if
+    all keys are listed and the user pins none. Keys of --pin are assigned before all others.
 
     Args:
-        ring: Places keys that are not listed; its channels are those of the result.
+        ring: Assigns keys that are not listed; its channels are those of the result.
 
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
     Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
@@ -57,7 +59,7 @@ def greedy(
 
 @compiled
 def _place(loads: Floats, order: NDArray[np.int64], filled: Floats, heap: NDArray[np.int64], out: Channels) -> None:
-    """Place keys in order; `heap` holds the channels, the least loaded (then lowest) before its two successors."""
+    """Assign keys in order; `heap` has the channels, the least loaded (then lowest) before its two successors."""
     n = len(heap)
     for key in order:
         channel = heap[0]
@@ -82,12 +84,12 @@ def _place(loads: Floats, order: NDArray[np.int64], filled: Floats, heap: NDArra
 def _place_by_capacity(
     loads: Floats, order: NDArray[np.int64], filled: Floats, capacities: Floats, out: Channels
 ) -> None:
-    """Place keys in order, each where the utilisation with it is least; of several the lowest."""
+    """Assign keys in order to the channel of least utilization with the key; of several the lowest."""
     for key in order:
         least, channel = np.inf, 0
         for each in range(len(filled)):
-            utilised = (filled[each] + loads[key]) / capacities[each]
-            if utilised < least * (1 - _TIE):
-                least, channel = utilised, each
+            utilized = (filled[each] + loads[key]) / capacities[each]
+            if utilized < least * (1 - _TIE):
+                least, channel = utilized, each
         out[key] = channel
         filled[channel] += loads[key]

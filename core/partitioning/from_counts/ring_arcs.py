@@ -1,4 +1,4 @@
-"""The arcs of a ring whose replicas may become more or fewer: what each channel would carry, without routing anew."""
+"""Arcs of a ring: channel loads for any replicas without rerouting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from adapt.core.partitioning.measures.resources import Load
 from adapt.core.partitioning.schemes.consistent import replica_names
 
 Counts = NDArray[np.int64]
-"""Replicas of each channel, shape (channels,); 0 for one that is not on the ring."""
+"""Replicas of each channel, shape (channels,); 0 if it is not on the ring."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """What lies between one replica and the next, when every channel has the most replicas that it may have.
+    """Arcs between replicas, with the maximum number of replicas per channel.
 
-    On a ring of fewer replicas, a replica that is there takes its own arc and those of the missing ones before it.
-    Keys are hashed and looked up once; each ring costs one pass over the replicas.
+    On a ring of fewer replicas, a replica takes its own arc and those of the missing ones before it. Keys are hashed
+    and looked up once; each ring costs one pass over the replicas.
 
     Attributes:
-        owners: The channel of each replica in the order of the ring, shape (replicas,).
-        numbers: Which replica of its channel it is, from 0; shape (replicas,).
-        loads: What the keys that meet it first load onto a channel, by load; each of shape (replicas,).
-        most: How many replicas of each channel there are, shape (channels,).
+        owners: The channel of each replica in ring order, shape (replicas,).
+        numbers: The number of each replica within its channel, from 0; shape (replicas,).
+        loads: The loads of the keys on its arc, by kind of load; each of shape (replicas,).
+        most: The number of replicas of each channel, shape (channels,).
     """
 
     owners: Channels
@@ -41,7 +41,7 @@ class Arcs:
 
     @classmethod
     def from_keys(cls, keys: pa.Array, loads: Mapping[Load, Floats], most: Counts, hash: HashName) -> "Arcs":
-        """Lay keys with their loads, each of shape (keys,), on the ring with the most replicas of each channel."""
+        """The arcs of keys with these loads, each of shape (keys,)."""
         high, low = HASHES[hash].positions(replica_names(most))
         order = np.lexsort((low, high))
         first = SortedPositions.from_sorted(high[order], low[order]).first_at_or_after(*HASHES[hash].positions(keys))
@@ -54,18 +54,23 @@ class Arcs:
         )
 
     def loads_on(self, counts: Counts, load: Load) -> Floats:
-        """What each channel carries on the ring that has the first so many replicas of each; shape (channels,).
+        """The load of each channel on a ring with fewer replicas.
+
+        Shape (channels,).
 
         Args:
-            counts: How many of each channel, at most those that there are, and some at all; the channels after the last
-                are not on the ring.
+            counts: Number of replicas of each channel, at most `most` and not all 0; channels after the last are not on
+                the ring.
         """
         carried = np.zeros(len(self.most))
         _carry(self.owners, self.numbers, self.loads[load], self._of_all(counts), carried)
         return carried[: len(counts)]
 
     def moved(self, before: Counts, after: Counts, load: Load) -> float:
-        """What goes from one channel to another, both on both rings, when one ring follows another (`loads_on`)."""
+        """The load that moves when one ring follows another.
+
+        Between channels of both rings; see `loads_on`.
+        """
         counts = self._of_all(before), self._of_all(after)
         return float(_moved(self.owners, self.numbers, self.loads[load], *counts))
 
@@ -79,7 +84,7 @@ def _sums(places: Counts, loads: Floats, minlength: int) -> Floats:
 
 @compiled
 def _carry(owners: Channels, numbers: Counts, loads: Floats, counts: Counts, carried: Floats) -> None:
-    """Pass the ring against its order, since an arc belongs to the first replica at or after it that is there."""
+    """Walk the ring backwards, since an arc belongs to the first present replica at or after it."""
     meets = _first(owners, numbers, counts)
     for at in range(len(owners) - 1, -1, -1):
         if numbers[at] < counts[owners[at]]:
@@ -103,7 +108,7 @@ def _moved(owners: Channels, numbers: Counts, loads: Floats, before: Counts, aft
 
 @inlined
 def _first(owners: Channels, numbers: Counts, counts: Counts) -> int:
-    """Whose the first replica of a ring is."""
+    """The channel of the first replica of a ring."""
     for at in range(len(owners)):
         if numbers[at] < counts[owners[at]]:
             return int(owners[at])

@@ -1,4 +1,4 @@
-"""The weighted scheme: tracked keys have explicit channels, and the ring fills up what they leave free."""
+"""Weighted scheme: pinned keys, and a ring weighted by remaining room."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,38 +22,38 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 _FINE = 1 / 8
-"""The part of the tolerated distance from the level that is left, as long as that costs little migration."""
+"""First distance from the level, relative to the tolerated one; kept if migration is small."""
 
 _WIDER = 1.5
-"""By how much the distance grows each time it costs too much."""
+"""Factor by which the distance grows when migration is too large."""
 
 _LEAST_TOLERATED = 0.001
-"""The distance that is tolerated where the tolerance is 1: no number of replicas meets a load exactly."""
+"""Tolerated distance at a tolerance of 1: no number of replicas meets a load exactly."""
 
 _LIMIT = 0.5
-"""What may migrate between channels that stay, as a part of an average channel's load, for each channel that comes or
-goes (at least one), before the distance is let grow."""
+"""Migration between remaining channels, in units of an average channel's load, per added or removed channel (at least
+one), above which the distance grows."""
 
 _AIM = 0.7
-"""The part of the distance that is aimed at, since replicas are whole and keys have weight."""
+"""Share of the distance to aim at, since replicas are whole and keys have weight."""
 
 _GROWTH = 2
-"""No channel is given more replicas in a step than so many times the most that one has."""
+"""Most growth of replicas in a step, relative to the largest number of replicas of a channel."""
 
 _MOST = 8
-"""Nor more than so many times the number that channels begin with, so that numbers do not drift from step to step."""
+"""Most replicas of a channel, relative to the initial number, so that numbers do not drift."""
 
 _ROUNDS = 40
-"""Of estimating the numbers of replicas and measuring what they carry; mostly fewer than ten are needed."""
+"""Most rounds of estimating numbers of replicas and measuring their loads; usually fewer than ten are needed."""
 
 _UNDAMPED = 4
-"""Rounds that believe the estimate; later ones go half the way, so that they settle."""
+"""Rounds that use the full estimate; later ones go half the way, so that they converge."""
 
 _LEAST_CARRIED = 0.1
-"""Of the average replica's load: what a channel's replicas carry at least, by estimate, so that an empty one ends."""
+"""Least estimated load of a replica, relative to the mean, so that an empty channel converges."""
 
 _HALVINGS = 60
-"""Of the search for the scale of the numbers of replicas."""
+"""Halvings in the search for the scale of the numbers of replicas."""
 
 
 def weighted(
@@ -64,29 +64,29 @@ def weighted(
     current: Partitioner | None = None,
     constraints: Constraints | None = None,
 ) -> HybridPartitioner:
-    """Place tracked keys by `level`, then give each channel as many replicas as the room beside them calls for.
+    """Pin keys by `level`, then fill the remaining room by replicas.
 
-    Numbers of replicas begin with those of the ring in force, a new channel's with their mean. Tracked keys are
-    levelled over that ring, so that they stay where it does not hurt. Then few replicas come or go until every channel
-    is near the level, as measured: within an eighth of the distance that the tolerance leaves. If for that more than
-    half an average channel's load had to migrate between the channels that stay, for each channel that comes or goes
-    (at least one), a wider distance will do, at most the tolerated one, and later steps come nearer. Where no such ring
-    is in force, nothing is kept and the distance is small at once. Where channels differ in capacity, their loads are
-    utilisations, and what they begin with is in proportion.
+    Replicas start from those of the current ring, for a new channel from their mean. Pinned keys are leveled over that
+    ring, so they stay if that is no worse. Then few replicas are added or removed until every channel is near the
+    level, as measured: within an eighth of the tolerated distance. If that migrates more than half an average
+    channel's load between the remaining channels, per added or removed channel (at least one), a larger distance is
+    accepted, at most the tolerated one, and later steps come nearer. Without such a current ring, nothing is kept and
+    the distance is small at once. With unequal capacities, loads are utilizations, and initial replicas are
+    proportional.
 
-    A ring of uneven numbers carries uneven numbers of keys, so no resource may be constant. Of several loads the ring
-    evens out the one that most resources have; a quadratic one last, since that is nearly all on tracked keys.
+    A ring with unequal replicas carries unequal numbers of keys, so no resource may be constant. Of several loads the
+    ring evens out the one that most resources have; a quadratic one last, since nearly all of it is on pinned keys.
 
     Args:
-        tracked: Keys to map explicitly, by falling count, then key bytes.
-        ring: Of equal channels, those of the result: what to begin with where no ring like it is in force.
-        current: The partitioner in force. Its ring is kept if it has the hash of `ring`, and its channels have
-            different numbers of replicas or as many as those of `ring`.
+        tracked: Keys to pin, by falling count, then key bytes.
+        ring: A ring with the channels of the result, all equal: the initial one if there is no current ring like it.
+        current: The current partitioner. Its ring is kept if it has the hash of `ring`, and its channels have different
+            numbers of replicas or as many as those of `ring`.
 
     Raises:
         UsageError: a resource is constant.
 
-    Source: ours, after partitioning functions, section 4.2, whose ring is blind to the tracked keys.
+    Source: ours, after partitioning functions, section 4.2, whose ring ignores the pinned keys.
     """
     load, limits = _evened_out(resources), constraints or Constraints()
     if ring.channels == 1:
@@ -111,13 +111,13 @@ def weighted(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What tracked keys leave free.
+    """Room that the pinned keys leave on each channel.
 
     Attributes:
-        held: What they load onto each channel, shape (channels,).
+        held: The load of the pinned keys on each channel, shape (channels,).
         untracked: The load of all other keys.
-        capacities: Of each channel, over that of the average one; shape (channels,).
-        level: The utilisation up to which these keys fill the channels that do not stick out by what they hold.
+        capacities: Of each channel / mean capacity; shape (channels,).
+        level: The utilization up to which the other keys fill the channels that are not above it already.
     """
 
     held: Floats
@@ -129,7 +129,7 @@ class _Room:
     def beside(
         cls, placed: ExplicitMap, population: Population, load: Load, residual: Floats, capacities: Floats
     ) -> "_Room":
-        """The room beside tracked keys, for what the others load onto the channels of some ring, shape (channels,)."""
+        """The room next to pinned keys, for a residual load of the others on each channel, shape (channels,)."""
         frequencies = population.frequencies
         loads = loads_at(frequencies, frequencies.rows_of(placed.column), load)
         held = np.bincount(placed.channels, loads, len(residual)).astype(np.float64)
@@ -138,13 +138,13 @@ class _Room:
 
     @property
     def average(self) -> float:
-        """The whole load of an average channel."""
+        """The mean load of a channel."""
         return (float(self.held.sum()) + self.untracked) / len(self.held)
 
     def within(self, distance: float) -> tuple[Floats, Floats]:
-        """The least and the most load of untracked keys that leave each channel so near the level, as a part of it.
+        """The least and the most hashed load that keep each channel within a relative distance of the level.
 
-        A channel that sticks out by itself may do so by that part more. Shapes (channels,).
+        A channel above the level by itself may exceed its load by that distance. Shapes (channels,).
         """
         due = self.level * self.capacities
         return np.maximum(due * (1 - distance) - self.held, 0.0), np.maximum(due, self.held) * (
@@ -153,7 +153,7 @@ class _Room:
 
 
 def _filled(arcs: Arcs, room: _Room, before: Counts, kept: Counts, limit: float, resources: Resources) -> Counts:
-    """The replicas of each channel with which the ring fills the room, finely if that keeps to the limit."""
+    """The replicas of each channel that fill the room, as finely as the migration limit allows."""
     load, counts = _evened_out(resources), kept
     if room.untracked > 0:
         for distance in _distances(resources):
@@ -164,7 +164,7 @@ def _filled(arcs: Arcs, room: _Room, before: Counts, kept: Counts, limit: float,
 
 
 def _distances(resources: Resources) -> Iterator[float]:
-    """How far from the level a channel may be, as a part of it: little at first, at last as far as is tolerated.
+    """Relative distances from the level to try, growing to the tolerated one.
 
     Channels within (alpha - 1) / (alpha + 1) of one level have loads whose ratio is at most alpha.
     """
@@ -180,7 +180,7 @@ def _distances(resources: Resources) -> Iterator[float]:
 
 
 def _near(arcs: Arcs, room: _Room, kept: Counts, distance: float, load: Load) -> Counts:
-    """Replicas, few of them changed, with which every channel is so near the level, or as near as was found."""
+    """Replicas, few of them changed, that bring every channel this near to the level, or as near as possible."""
     least, most = room.within(distance)
     aimed = room.within(_AIM * distance)
     counts, nearest, best = kept, np.inf, kept
@@ -199,9 +199,9 @@ def _near(arcs: Arcs, room: _Room, kept: Counts, distance: float, load: Load) ->
 
 
 def _cut(loads: Floats, least: Floats, most: Floats, total: float) -> Floats:
-    """The loads cut so that, divided by one number, each is from its least to its most and all sum to the total.
+    """Clip loads so that, divided by one number, each is within its least and most, and all sum to the total.
 
-    Only proportions of replicas count, so that number is free: with the right one few loads need cutting. Sums of
+    Only proportions of replicas count, so that number is free: with the right one few loads are clipped. Sums of
     `least` and `most` enclose the total; loads and `most` are positive. Shapes (channels,).
     """
     floors = np.divide(loads, least, where=least > 0, out=np.zeros_like(loads))
@@ -216,24 +216,24 @@ def _cut(loads: Floats, least: Floats, most: Floats, total: float) -> Floats:
 
 
 def _evened_out(resources: Resources) -> Load:
-    """The load that the ring is to even out: that of most resources, of as many the network's before the state's.
+    """The load that the ring evens out: that of most resources, on a tie the network's before the state's.
 
-    A quadratic one only where there is no other.
+    A quadratic one only if there is no other.
 
     Raises:
         UsageError: a resource is constant.
     """
     if ResourceFunction.CONSTANT in resources.loads:
         raise UsageError(
-            f"the weighted ring spreads keys unevenly to even out their load, and resources {resources.letters} have"
-            " one that is constant in each key: choose the hybrid scheme with construction level"
+            f"scheme weighted does not support constant resources (got --resources {resources.letters}); use scheme"
+            " hybrid with construction level"
         )
     loads = resources.loads[::-1]
     return max(loads, key=lambda load: (load is not ResourceFunction.QUADRATIC, loads.count(load)))
 
 
 def _replicas_in_force(current: Partitioner | None, ring: ConsistentHash) -> Counts | None:
-    """The replicas of each channel now, shape (channels now,); None if there is no ring that is to be followed."""
+    """The current replicas of each channel, shape (current channels,); None without a ring to follow."""
     now = current.ring if isinstance(current, HybridPartitioner) else current
     if not isinstance(now, ConsistentHash) or now.hash is not ring.hash:
         return None
@@ -241,7 +241,7 @@ def _replicas_in_force(current: Partitioner | None, ring: ConsistentHash) -> Cou
 
 
 def _kept(in_force: Counts | None, ring: ConsistentHash, capacities: Floats) -> Counts:
-    """The replicas to begin with: those in force, and of new channels the mean, in proportion to capacity."""
+    """The initial replicas: the current ones, and for new channels their mean, in proportion to capacity."""
     there = np.zeros(0, np.int64) if in_force is None else in_force[: ring.channels]
     mean = (ring.replica_counts if in_force is None else in_force).mean()
     new = np.maximum(np.rint(mean * capacities[len(there) :]), 1)
@@ -255,7 +255,7 @@ def _with_replicas(ring: ConsistentHash, counts: Counts) -> ConsistentHash:
 def _arcs(
     population: Population, tracked: pa.Array, resources: Resources, ring: ConsistentHash, before: Counts
 ) -> Arcs:
-    """The arcs of the untracked keys, with room for more replicas; a channel that goes keeps those that it has."""
+    """The arcs of the hashed keys, with room for more replicas; a removed channel keeps those that it has."""
     most = max(int(before.max()), min(_GROWTH * int(before.max()), _MOST * int(ring.replica_counts.max())))
     replicas = np.concatenate((np.full(ring.channels, most), before[ring.channels :]))
     rows = population.frequencies.rows_of(tracked)

@@ -1,1 +1,1 @@
-"""Loads, imbalance, migration, and the bounds on them."""
+"""Loads, imbalance, migration, and their floors."""

@@ -1,4 +1,4 @@
-"""What the keys of a stream load onto each channel."""
+"""Loads of channels."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ def channel_loads(
 ) -> Floats:
     """L_k(i) of every channel (Eqs. 1, 3, 5); shape (3, channels).
 
-    Counts are weighed as they are: whole numbers stay exact as floats, and every ratio is free of their scale.
-    Eq. 3 is read without its extra factor f, as Figure 1 and Eq. 17 compute it.
+    Counts are not normalized: whole numbers stay exact as floats, and no ratio depends on scale. Eq. 3 is read without
+    its extra factor f, as Figure 1 and Eq. 17 compute it.
 
     Args:
-        placed: The channel of each key of the population, shape (keys,): of each listed key if the counts are exact.
-        kept: Which of these keys load anything, shape (keys,); all if not given.
+        placed: The channel of each key of the population, shape (keys,).
+        kept: Which of these keys count, shape (keys,). Default: all.
 
     Raises:
         UsageError: a load was not measured.

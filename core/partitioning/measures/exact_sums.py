@@ -1,4 +1,4 @@
-"""Sums of floats by group without any rounding on the way: the same whatever the order, and however it is cut up."""
+"""Exact sums of floats by group, independent of order and partitioning."""
 
 from dataclasses import dataclass, replace
 
@@ -18,10 +18,12 @@ _FIRST_BIT = 1088
 
 @dataclass(frozen=True, slots=True)
 class ExactSums:
-    """The exact sums of some numbers from 0 up, a group each; sums of other numbers over the same groups may be added.
+    """Exact sums of numbers from 0 up, by group.
 
-    Numbers are added in limbs of 32 bits, as many as lie between the last bit of the smallest and the first of the
-    largest. `totals` and `whole` round once, to the nearest float.
+    Sums over the same groups can be added.
+
+    Numbers are added in 32-bit limbs, from the last bit of the smallest to the first of the largest. `totals` and
+    `whole` round once, to the nearest float.
 
     Attributes:
         limbs: The limbs of each sum, the lowest first, each in [0, 2^32); shape (groups, limbs).
@@ -35,7 +37,7 @@ class ExactSums:
 
     @classmethod
     def from_groups(cls, groups: NDArray[np.int32], values: Floats, number: int) -> "ExactSums":
-        """The sums of some numbers.
+        """The sums of numbers by group.
 
         Args:
             groups: The group of each number, shape (numbers,), each in [0, `number`).
@@ -64,7 +66,7 @@ class ExactSums:
         return replace(self, limbs=limbs, lowest=lowest)._carried()
 
     def totals(self) -> Floats:
-        """Each sum, rounded once; infinite where it is too much for a float. Shape (groups,)."""
+        """Each sum, rounded once; infinite on overflow. Shape (groups,)."""
         shift = _LIMB_BITS * self.lowest - _FIRST_BIT
         return np.array([_rounded(limbs, shift) for limbs in self.limbs.astype("<u4")], np.float64)
 
@@ -82,7 +84,7 @@ class ExactSums:
 
 
 def _rounded(limbs: NDArray[np.uint32], shift: int) -> float:
-    """The float nearest to a whole number times 2^shift; Python divides whole numbers so."""
+    """The float nearest to a whole number times 2^shift, as Python divides whole numbers."""
     whole = int.from_bytes(limbs.tobytes(), "little")
     try:
         return float(whole << shift) if shift >= 0 else whole / (1 << -shift)

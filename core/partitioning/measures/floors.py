@@ -1,7 +1,6 @@
-"""The least imbalance that is possible at all: bounds that no placement of whole keys can pass.
+"""Floors: the best possible imbalance without splitting keys.
 
-Every floor is a true lower bound, so a measured ratio near its floor cannot be improved by moving keys about;
-only splitting keys can.
+Every floor is a true lower bound, so moving keys cannot improve a ratio near its floor; only splitting keys can.
 """
 
 import math
@@ -13,12 +12,12 @@ from adapt.core.arrays import Floats
 
 
 def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: Floats | None = None) -> float | None:
-    """The least max/mean load: the heaviest key sits somewhere, whole. max(1, N f1); None without any load.
+    """The best possible max/mean load: max(1, N f1); None without any load.
 
     Args:
-        heavy: Loads of the heaviest keys, falling; the heaviest one suffices where all channels are alike.
-        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations, the mean that of
-            all capacity together.
+        heavy: Loads of the hottest keys, falling; the hottest one suffices for equal capacities.
+        capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations, the mean that of all
+            capacity together.
     """
     if total <= 0:
         return None
@@ -27,16 +26,17 @@ def imbalance_floor(heavy: ArrayLike, total: float, channels: int, capacities: F
 
 
 def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | None = None) -> float | None:
-    """The least max/min load over all placements of whole keys; None where a channel must stay empty.
+    """The best possible max/min load without splitting keys.
 
-    The k heaviest keys fill at most k channels, so some other channel has at most an even part of what is left:
-    max/min >= f1 (N - k) / (1 - f1 - ... - fk) for every k, and the largest of these is the bound. Where channels
-    differ in capacity, these k are that of the heaviest key, which takes the one for which the bound is least, and the
-    largest others.
+    None if a channel must stay empty.
+
+    The k hottest keys fill at most k channels, so some other channel has at most an even part of the rest: max/min >=
+    f1 (N - k) / (1 - f1 - ... - fk) for every k, and the largest of these is the bound. With unequal capacities, these
+    k channels are that of the hottest key, which takes the one for which the bound is least, and the largest others.
 
     Args:
-        heavy: Loads of the heaviest keys, falling; the N - 1 heaviest suffice.
-        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations.
+        heavy: Loads of the hottest keys, falling; the N - 1 hottest suffice.
+        capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations.
     """
     if not len(heavy):
         return None
@@ -48,25 +48,25 @@ def r_floor(heavy: Floats, total: float, channels: int, capacities: Floats | Non
     for home in np.unique(each):
         others = np.cumsum(np.sort(_without(each, home)))  # of the smallest
         room = np.concatenate(([each.sum()], others[::-1]))[: len(left)]
-        # Subtracting can leave a crumb where nothing is left; a channel lighter than that is empty.
+        # Subtraction can leave a rounding error instead of 0; a channel lighter than that is empty.
         bounds.append(_over(max(float(heavy[0] / home), peak), float((left / room).min()), total))
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = None) -> float | None:
-    """The least max/min load when only the tracked keys may be placed and the rest lies where the ring puts it.
+    """The best possible max/min load with the same pinned keys.
 
-    With the heaviest key on a given channel, k keys that stick out fill at most the k channels that lack most, and
-    the other tracked load, spread like water over the rest, cannot lift all of it above its level. The heaviest
-    key takes the channel for which this is best.
+    With the hottest key on a given channel, the k largest others fill at most the k channels that lack most, and the
+    rest of the pinned load, spread like water over the remaining channels, cannot lift them all above its level. The
+    hottest key takes the channel for which this is best.
 
     Args:
-        tracked: Loads of the tracked keys, falling.
-        residual: Load of the untracked keys of each channel, shape (channels,).
-        capacities: Of each channel, where they differ, shape (channels,): loads are then utilisations.
+        tracked: Loads of the pinned keys, falling.
+        residual: Load of the hashed keys of each channel, shape (channels,).
+        capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations.
 
     Returns:
-        The bound; None where a channel must stay empty.
+        The bound; None if a channel must stay empty.
     """
     total = float(tracked.sum() + residual.sum())
     each = np.ones(len(residual)) if capacities is None else capacities
@@ -74,13 +74,13 @@ def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = 
     if not len(tracked):
         return _over(fullest, float((residual / each).min()), total)
     everywhere = water_level(residual, each, float(tracked.sum()))
-    channels = np.unique(np.stack((residual, each)), axis=1)  # of channels that are alike, one
+    channels = np.unique(np.stack((residual, each)), axis=1)  # one of identical channels
     peaks = np.maximum((tracked[0] + channels[0]) / channels[1], max(fullest, _least_peak(tracked, each)))
     best: float | None = None
     for at in np.argsort(peaks, kind="stable"):
         highest = float(peaks[at])
         if best is not None and highest >= best * everywhere:
-            break  # no home left is better, since no level is higher
+            break  # no other channel is better, since no level is higher
         home = int(np.flatnonzero((residual == channels[0, at]) & (each == channels[1, at]))[0])
         beside = _level_beside(tracked, np.delete(residual, home), np.delete(each, home))
         bound = _over(highest, min(everywhere, beside), total)
@@ -89,11 +89,11 @@ def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = 
 
 
 def _least_peak(heavy: Floats, capacities: Floats) -> float:
-    """What the most utilised channel has at least, by the keys that stick out.
+    """Lower bound of the highest utilization, by the hottest keys.
 
-    If one of the j heaviest keys is on none of the k largest channels, its channel has at least fj over the capacity of
-    the next one; if none is, those k have at least the sum of the j over theirs. The best j is sought for each k; k = 0
-    is the heaviest key on the largest channel.
+    If one of the j hottest keys is outside the k largest channels, its channel has at least fj / the capacity of the
+    next one; otherwise those k have at least the sum of the j / theirs. Takes the best j for each k; k = 0 is the
+    hottest key on the largest channel.
     """
     if not len(heavy):
         return 0.0
@@ -107,7 +107,7 @@ def _least_peak(heavy: Floats, capacities: Floats) -> float:
 
 
 def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
-    """The highest level that the tracked keys can give to every one of `others`, if the first key is elsewhere.
+    """The highest level that the pinned keys but the first can give to all of `others`.
 
     Each number of sticking keys gives a bound; the search ends at the first that does not lower it.
     """
@@ -123,15 +123,15 @@ def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
 
 
 def highest_level(residual: Floats, capacities: Floats, water: float, sticking: int) -> float:
-    """The highest level that `water` can give to all channels but `sticking` ones, whichever these are.
+    """The highest level of `water` without any `sticking` channels.
 
     Args:
-        residual: What lies on each channel before, shape (channels,).
-        capacities: How wide each is, shape (channels,).
-        water: What is poured over them.
-        sticking: How many are left out, fewer than there are.
+        residual: Load of each channel before, shape (channels,).
+        capacities: Width of each channel, shape (channels,).
+        water: Load to distribute.
+        sticking: Number of excluded channels, fewer than all.
 
-    Where they are those that lack most up to a level, and the water gives that level to the rest, it is the highest.
+    The level is highest if the excluded channels lack most up to it and the water gives it to the rest.
     """
     level = water_level(*_but_for(-residual / capacities, residual, capacities, sticking), water)
     while sticking:
@@ -150,21 +150,24 @@ def _but_for(score: Floats, residual: Floats, capacities: Floats, sticking: int)
 
 
 def water_level(residual: Floats, capacities: Floats, water: float) -> float:
-    """The level that `water` reaches over channels as wide as their capacities, on a floor of what they have."""
+    """The level that `water` reaches above the loads of channels.
+
+    Channels are as wide as their capacities.
+    """
     rising = np.argsort(residual / capacities, kind="stable")
     levels = (water + np.cumsum(residual[rising])) / np.cumsum(capacities[rising])
     return float(levels.min())
 
 
 def _without(values: Floats, value: float) -> Floats:
-    """All values but one that equals `value`."""
+    """All values without one that equals `value`."""
     return np.delete(values, int(np.flatnonzero(values == value)[0]))
 
 
 def _over(highest: float, lowest: float, total: float) -> float | None:
-    """At least 1; None if `lowest` is nothing but what is left of `total` by rounding."""
+    """The ratio, at least 1; None if `lowest` is only a rounding error of `total`."""
     return max(1.0, highest / lowest) if lowest > 1e-14 * total else None
 
 
 _ROUNDING = 1e-12
-"""A level within this part of another is the same."""
+"""Relative difference below which two levels are equal."""

@@ -1,6 +1,6 @@
-"""How unevenly channels are loaded.
+"""Imbalance of channel loads.
 
-A ratio over an empty channel is infinite; it is given as None, beside the number of empty channels.
+A ratio over an empty channel is infinite and returned as None, next to the number of empty channels.
 """
 
 import math
@@ -12,15 +12,18 @@ from adapt.core.arrays import Floats
 
 
 def max_over_min(load: Floats) -> float | None:
-    """r_k, the fullest channel over the emptiest (Eqs. 2, 4, 6); None when a channel is empty."""
+    """r_k, the max/min channel load (Eqs. 2, 4, 6).
+
+    None if a channel is empty.
+    """
     lightest = float(load.min())
     return float(load.max()) / lightest if lightest > 0 else None
 
 
 def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | None:
-    """`imbalance`: the fullest channel over the average one, so 1.3 means 30 % too much; None without any load.
+    """`imbalance`: load of the busiest channel / mean load.
 
-    Where channels differ in capacity, it is the most utilised channel over the utilisation of all capacity together.
+    With unequal capacities, it is the highest utilization / the utilization of all capacity together.
     """
     total = float(load.sum())
     if total <= 0:
@@ -31,11 +34,14 @@ def max_over_mean(load: Floats, capacities: Floats | None = None) -> float | Non
 
 
 def relative_imbalance(ratios: Sequence[float | None], tolerance: Sequence[float]) -> float | None:
-    """b, the geometric mean of b_k = r_k / alpha_k (Eq. 11); 1 is the tolerated limit. None if any r_k is."""
+    """b, the geometric mean of r_k / alpha_k (Eq. 11).
+
+    1 is the tolerated limit; None if any r_k is None.
+    """
     known = [ratio / alpha for ratio, alpha in zip(ratios, tolerance, strict=True) if ratio is not None]
     return math.prod(known) ** (1 / len(known)) if len(known) == len(ratios) else None
 
 
 def empty_channels(load: Floats) -> int:
-    """How many channels carry nothing."""
+    """Number of channels without load."""
     return int(np.count_nonzero(load == 0))

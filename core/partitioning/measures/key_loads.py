@@ -1,4 +1,4 @@
-"""What listed keys load onto a resource, by a function of their counts or as it was measured."""
+"""Loads of listed keys, by their counts or as measured."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
 
 
 def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> Floats:
-    """The load of the key in each of some rows, shape (rows,); in row -1 that of a key that is not listed.
+    """The load of the key in each row.
 
-    Such a key has a count of 0, and nothing was measured of it.
+    Shape (rows,); row -1 is a key that is not listed, of count 0.
 
     Raises:
         UsageError: it was not measured.
@@ -31,13 +31,15 @@ def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> F
 
 
 def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray[np.int32] | None = None) -> Floats:
-    """The largest share of a load that keys have, over the resources; shape (keys,), or (rows,) if they are given.
+    """The largest share of each key in any load.
 
-    It is what a key weighs where loads were measured, since a key that is light in count may be heavy in bytes.
-    Constant resources are passed over: all keys are alike to them.
+    Shape (keys,) or (rows,).
+
+    This is a key's weight where loads were measured, since a rare key may be large in bytes. Constant resources are
+    skipped: they do not tell keys apart.
 
     Args:
-        rows: The rows of some keys, -1 for one that is not listed; all listed keys if not given.
+        rows: The rows of keys, -1 for one that is not listed. Default: all listed keys.
 
     Raises:
         UsageError: a load was not measured.
@@ -52,9 +54,9 @@ def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray
 
 
 def share_of_unit(frequencies: Frequencies, load: Load) -> float:
-    """The part of a whole load that one unit of it is; 0 where there is no load.
+    """The share of one unit in a whole load; 0 without load.
 
-    Of a quadratic load, which makes little of light keys, the whole is that of the listed ones.
+    For a quadratic load, where rare keys hardly count, the whole is that of the listed keys.
     """
     if isinstance(load, Measured):
         whole = frequencies.column(load.source).total

@@ -1,4 +1,4 @@
-"""The numbers by which partitioners are judged, under the names by which they are published."""
+"""Metrics of partitioners: imbalance, floors, migration."""
 
 from dataclasses import asdict, dataclass
 
@@ -20,33 +20,33 @@ from adapt.core.table import Column, Kind
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Balance, its floors, and migration of one partitioner over one stream; None where a number is not defined.
+    """Imbalance, floors and migration of a partitioner; None if undefined.
 
-    Ratios over an empty channel and floors of placements that must leave one empty are infinite, so None; without a
-    partitioner before it, a partitioner has no migration.
+    Ratios over an empty channel are infinite, so None, and so are floors of assignments that must leave one empty.
+    Without a partitioner before it, a partitioner has no migration.
 
-    With lossy counts, the keys that were not listed are stood in for by as many made-up keys of equal weight, which are
-    routed as real keys are and are part of every number here (`Population`).
+    With lossy counts, stand-ins of equal weight replace the keys that were not listed; they are routed as keys and
+    count in every number (`Population`).
 
-    Where channels differ in capacity, a channel's load is its utilisation everywhere: load over relative capacity; and
-    the average one is the utilisation of all capacity together.
+    With unequal capacities, the load of a channel is its utilization, load / relative capacity, and the mean is the
+    utilization of all capacity together.
 
     Attributes:
-        imbalance: Network load of the fullest channel over the average one.
-        imbalance_floor: The least `imbalance` that any placement of whole keys can reach.
-        r_s: State, fullest channel over emptiest (Eq. 2).
-        r_c: Computation, likewise (Eq. 4).
-        r_n: Network, likewise (Eq. 6).
-        r_floor: The least `r_n` that any placement of whole keys can reach.
-        r_floor_pair: The least `r_n` with the explicit keys placed anywhere and the rest where the ring puts them;
-            None in a scheme without explicit keys.
+        imbalance: Network load of the busiest channel / mean load.
+        imbalance_floor: The best possible `imbalance` of any assignment of whole keys.
+        r_s: State, max/min over channels (Eq. 2).
+        r_c: Computation, max/min (Eq. 4).
+        r_n: Network, max/min (Eq. 6).
+        r_floor: The best possible `r_n` of any assignment of whole keys.
+        r_floor_pair: The best possible `r_n` with the same pinned keys and the rest hashed; None in a scheme without
+            pinned keys.
         b: Relative load imbalance (Eq. 11); 1 is the tolerated limit.
-        b_floor: No placement has a lower `b`, be it of whole keys or, where keys are explicit, of these over the ring:
-            from the floors of the resources that weigh keys as the network does, or by their square, and 1 of others.
-        m: Relative migration cost (Eq. 12); 1 is the state of an average channel.
+        b_floor: A lower bound of `b`, for whole keys or, if keys are pinned, for these keys over the ring: from the
+            floors of the resources that weigh keys as the network does, or by their square, and 1 for others.
+        m: Migration factor (Eq. 12): state moved / an average channel's state.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
         migrated_keys: Keys whose channel changed.
-        migrated_state: Their state, in units of the state function of a count (Eq. 9), or as it was measured.
+        migrated_state: Their state, in units of the state function of a count (Eq. 9), or as measured.
     """
 
     imbalance: float | None
@@ -71,27 +71,27 @@ class Metrics:
 
 
 METRIC_COLUMNS = (
-    Column("imbalance", Kind.RATIO, about="network load of the fullest channel over the average"),
-    Column("imbalance_floor", Kind.RATIO, about="the least that any placement of whole keys can reach"),
-    Column("r_s", Kind.RATIO, about="state, fullest channel over emptiest"),
-    Column("r_c", Kind.RATIO, about="computation, fullest channel over emptiest"),
-    Column("r_n", Kind.RATIO, about="network, fullest channel over emptiest"),
-    Column("r_floor", Kind.RATIO, about="the least r_n that any placement of whole keys can reach"),
-    Column("r_floor_pair", Kind.RATIO, about="the least r_n with these keys tracked and the rest hashed"),
-    Column("b", Kind.RATIO, about="geometric mean of the ratios over their tolerances; 1 is tolerated"),
-    Column("b_floor", Kind.RATIO, about="the least b with these keys tracked and the rest hashed, or else at all"),
-    Column("m", Kind.RATIO, about="migrated state over that of an average channel"),
-    Column("b(1+m)", Kind.RATIO, about="balance and migration together; lower is better"),
-    Column("migrated_keys", Kind.COUNT, about="keys whose channel changed"),
-    Column("migrated_state", Kind.NUMBER, about="their state: that function of a count, or what was measured"),
+    Column("imbalance", Kind.RATIO, about="network load of the busiest channel / mean load"),
+    Column("imbalance_floor", Kind.RATIO, about="best possible imbalance without splitting keys"),
+    Column("r_s", Kind.RATIO, about="state, max/min over channels"),
+    Column("r_c", Kind.RATIO, about="computation, max/min over channels"),
+    Column("r_n", Kind.RATIO, about="network, max/min over channels"),
+    Column("r_floor", Kind.RATIO, about="best possible r_n without splitting keys"),
+    Column("r_floor_pair", Kind.RATIO, about="best possible r_n with the same pinned keys"),
+    Column("b", Kind.RATIO, about="geometric mean of r_s, r_c and r_n over their tolerances; 1 is tolerated"),
+    Column("b_floor", Kind.RATIO, about="best possible b, with the same pinned keys if any"),
+    Column("m", Kind.RATIO, about="migration factor: state moved / an average channel's state"),
+    Column("b(1+m)", Kind.RATIO, about="imbalance and migration combined; lower is better"),
+    Column("migrated_keys", Kind.COUNT, about="keys moved to another channel"),
+    Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed or measured"),
     Column("empty_channels", Kind.COUNT, about="channels without any load"),
-    Column("explicit_keys", Kind.COUNT, about="keys mapped one by one"),
+    Column("explicit_keys", Kind.COUNT, about="pinned keys"),
 )
 """How each metric is shown, in the order of `Metrics`."""
 
 
 def published_name(field: str) -> str:
-    """The name of a field of `Metrics` in every table and document: b(1+m) is no Python name."""
+    """The published name of a field of `Metrics`."""
     return "b(1+m)" if field == "b_times_1_plus_m" else field
 
 
@@ -105,10 +105,10 @@ def evaluate(
     """Measure a partitioner on a counted stream.
 
     Args:
-        partitioner: What is judged; its explicit keys, if it has any, are the tracked ones of `r_floor_pair`.
-        counted: The stream; keys that a lossy counter did not list are stood in for.
-        previous: The partitioner before it; none, no migration.
-        capacities: Of each channel, shape (channels,), where they differ: balance is then of utilisations.
+        partitioner: The partitioner; its pinned keys, if any, are those of `r_floor_pair`.
+        counted: The stream; keys that a lossy counter did not list have stand-ins.
+        previous: The partitioner before it. Default: no migration.
+        capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations.
     """
     population = Population.from_counts(counted)
     placed = partitioner.channels_of(population.keys)
@@ -126,7 +126,7 @@ def measure(
     before: Channels | None = None,
     capacities: Floats | None = None,
 ) -> Metrics:
-    """As `evaluate`, where the keys are routed and the channels weighed already.
+    """As `evaluate`, with keys routed and channel loads summed already.
 
     Args:
         placed: The channel of each key of the population, shape (keys,).
@@ -164,13 +164,13 @@ def metrics_of(
     moved: Migration | None,
     capacities: Floats | None = None,
 ) -> Metrics:
-    """The metrics of channels that are weighed already, by whatever way.
+    """The metrics of known channel loads.
 
     Args:
         loads: The loads of the channels, shape (3, channels).
         total: The network load of all keys.
-        heavy: The network loads of the heaviest keys, falling; all of them or one a channel.
-        capacities: Of each channel, shape (channels,), where they differ: one and the same for all three resources.
+        heavy: The network loads of the hottest keys, falling; all of them or one per channel.
+        capacities: Of each channel, shape (channels,), if unequal: the same for all three resources.
     """
     channels, network = loads.shape[1], loads[2]
     ratios = [max_over_min(load if capacities is None else load / capacities) for load in loads]
@@ -200,7 +200,7 @@ def metrics_of(
 def _floors(
     loads: Floats, resources: Resources, heavy: Floats, network: float | None, capacities: Floats | None
 ) -> list[float | None]:
-    """A floor of r for each resource, that of the network being known."""
+    """A floor of r for each resource, given that of the network."""
     floors: list[float | None] = []
     for load, weighed in zip(loads, resources.loads, strict=True):
         if weighed == resources.network:
@@ -220,7 +220,7 @@ def _pair_floor(
     network: Floats,
     capacities: Floats | None,
 ) -> float | None:
-    """`r_floor_pair`, with what the ring puts on each channel measured: all but the listed keys that are explicit."""
+    """`r_floor_pair`, from the load that the ring puts on each channel: all but the listed pinned keys."""
     listed = population.frequencies
     tracked = explicit.rows_of(listed.keys) >= 0
     weights = listed_loads(listed, resources.network)[tracked]

@@ -1,4 +1,4 @@
-"""What changing from one partitioner to the next moves."""
+"""Migration from one partitioner to the next."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from adapt.core.keys.partitioner import Channels
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The bill of one change of partitioner.
+    """Keys and state moved by one change of partitioner.
 
     Attributes:
         keys: Keys whose channel changed.
@@ -24,23 +24,26 @@ class Migration:
 
     @property
     def relative(self) -> float | None:
-        """m (Eq. 12): 1 is what consistent hashing moves to a new channel without skew; None without any state."""
+        """m (Eq. 12), the migration factor; None without state.
+
+        Consistent hashing without skew moves 1 to a new channel.
+        """
         return self.state / self.ideal if self.ideal > 0 else None
 
 
 def migration(
     before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
 ) -> Migration:
-    """M (Eq. 9): price the change of channel of each key by its state in the new period.
+    """M (Eq. 9): the state of the keys whose channel changed.
 
-    A key of a channel that is gone has moved, since its old channel differs from any new one. A key that is not
-    in the new period has no known state and is not charged.
+    A key of a removed channel has moved, since its old channel differs from any new one. A key that is not in the new
+    period has no known state and does not count.
 
     Args:
         before: The channel of each key under the old partitioner, shape (keys,).
         state: beta_s of each key's new count, shape (keys,).
         channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
-        represented: How many keys each key is, shape (keys,), as a stand-in may be several; if not given, 1.
+        represented: Number of keys that each key represents, shape (keys,), as a stand-in may be several. Default: 1.
 
     Source: partitioning functions, sections 3.3 and 3.4.
     """

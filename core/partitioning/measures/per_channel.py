@@ -1,4 +1,4 @@
-"""What each channel carries before and after, worst first."""
+"""Load of each channel before and after, busiest first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from adapt.core.table import Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class BeforeAfter:
-    """The load of each channel over the average, before and after.
+    """The load of each channel / mean load, before and after.
 
-    A channel that is there only before or only after has nothing in the other list.
+    A channel that exists only before or only after is None on the other side.
 
     Attributes:
-        placed_before, placed_after: What places the keys.
-        rows: Channel, before, after: those that were fullest before come first.
+        placed_before, placed_after: The partitioner before and after.
+        rows: Channel, before, after; busiest before first.
     """
 
     placed_before: str
@@ -25,24 +25,24 @@ class BeforeAfter:
 
     @classmethod
     def from_loads(cls, placed_before: str, before: Floats, placed_after: str, after: Floats) -> "BeforeAfter":
-        """Two placements, each with its channels' loads over the average (`relative`); shapes (channels,)."""
+        """Two partitioners with the relative loads of their channels (`relative`); shapes (channels,)."""
         number = max(len(before), len(after))
         was, is_now = ([*loads.tolist(), *[None] * (number - len(loads))] for loads in (before, after))
         order = sorted(range(number), key=lambda channel: (-(was[channel] or is_now[channel] or 0.0), channel))
         return cls(placed_before, placed_after, tuple((at, was[at], is_now[at]) for at in order))
 
     def table(self) -> Table:
-        """One row a channel, worst before first."""
+        """One row per channel, busiest before first."""
         columns = (
             Column("channel", Kind.COUNT),
-            Column("before", Kind.RATIO, about=f"load over the average, placed by {self.placed_before}", bar=True),
-            Column("after", Kind.RATIO, about=f"load over the average, placed by {self.placed_after}", bar=True),
+            Column("before", Kind.RATIO, about=f"load / mean load with {self.placed_before}", bar=True),
+            Column("after", Kind.RATIO, about=f"load / mean load with {self.placed_after}", bar=True),
         )
-        note = f"Load over the average: before, placed by {self.placed_before}; after, by {self.placed_after}."
+        note = f"Load / mean load: before with {self.placed_before}, after with {self.placed_after}."
         return Table.from_rows("Channels before and after", columns, self.rows, note)
 
     def as_data(self, most: int) -> dict[str, Any]:
-        """The same as JSON data; of more than `most` channels the first."""
+        """The first `most` rows as JSON data."""
         return {
             "placed_before": self.placed_before,
             "placed_after": self.placed_after,
@@ -51,10 +51,10 @@ class BeforeAfter:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "BeforeAfter":
-        """What `as_data` told.
+        """Read the data of `as_data`.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the data is invalid.
         """
         rows = tuple((int(channel), before, after) for channel, before, after in data["rows"])
         return cls(data["placed_before"], data["placed_after"], rows)

@@ -1,4 +1,4 @@
-"""The keys that a partitioner is judged by: those that were listed, and stand-ins for those that were not."""
+"""Population of keys: the listed ones, and stand-ins for the others."""
 
 import math
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.stream import Weight
 
 MOST_STAND_INS = 1 << 20
-"""Stand-ins at most; of more unlisted keys each stands for several. A million of them, on ten channels, leave the load
-of one uncertain by a third of a percent of its unlisted part."""
+"""Most stand-ins; of more unlisted keys each represents several. With a million of them on ten channels, the load of
+one is uncertain by a third of a percent of its unlisted part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The keys of a stream for a partitioner to route: the listed ones, then stand-ins for the unlisted ones.
+    """The keys to route: listed ones, then stand-ins for others.
 
-    A lossy counter lists the heavier keys and leaves the weight of the others in one sum. Stand-ins are as many made-up
-    keys, of equal weight, that carry this sum. A partitioner routes them as it would the real ones, so that loads and
-    migration have the noise that hashing many light keys has: of the same size, though not the same to the digit. For
-    exact counts there are none.
+    A lossy counter lists the hot keys and leaves the weight of the others in one sum. Stand-ins are as many made-up
+    keys, of equal weight, that carry this sum. A partitioner routes them as it would the real ones, so loads and
+    migration show the noise of hashing many rare keys: of the same size, though not the same to the digit. Exact counts
+    need no stand-ins.
 
     Equal weights are a decision of ours: the unlisted keys of a Zipf stream really fall by a power of their rank, but
-    stand-ins that do so, being other keys than the real ones, add more noise of their own than they mend. What a lossy
-    counter missed of its listed keys is in the sum too, and so is spread with it. Of a measured column, the stand-ins
-    share evenly what is on unlisted keys.
+    stand-ins that do so, being other keys than the real ones, would add more noise than they remove. What a lossy
+    counter missed of its listed keys is in the sum too, and is spread with it. Of a measured column, the stand-ins
+    share evenly the part on unlisted keys.
 
     Attributes:
-        keys: The listed keys, then the stand-ins; those of `frequencies` themselves if it is exact. Shape (keys,).
-        unlisted: The keys that were not listed, at least one where weight is left for them.
-        unlisted_weight: What each of them weighs.
+        keys: The listed keys, then the stand-ins; shape (keys,).
+        unlisted: Number of keys that were not listed; at least one if they have weight.
+        unlisted_weight: The weight of each of them.
     """
 
     frequencies: Frequencies
@@ -46,7 +46,7 @@ class Population:
 
     @classmethod
     def from_counts(cls, counted: "Counted") -> "Population":
-        """The population of counted keys; a population is its own."""
+        """The population of counted keys; a population is returned as is."""
         if isinstance(counted, Population):
             return counted
         unlisted, weight = _unlisted(counted)
@@ -57,16 +57,21 @@ class Population:
 
     @property
     def listed(self) -> int:
-        """How many keys, from the first, are listed."""
+        """Number of listed keys; they come first."""
         return len(self.frequencies.keys)
 
     @property
     def represented(self) -> Floats | None:
-        """How many keys each key is, shape (keys,): a stand-in may be several, whole or not; None if each is 1."""
+        """Number of keys that each key represents; None if all 1.
+
+        Shape (keys,), whole or not.
+        """
         return self._with_stand_ins(np.ones(self.listed), self._each) if self._each > 1 else None
 
     def loads(self, load: Load) -> Floats:
-        """The load of each key, a stand-in's times the keys that it is; shape (keys,).
+        """The load of each key, or of all that it represents.
+
+        Shape (keys,).
 
         Raises:
             UsageError: it was not measured.
@@ -74,7 +79,7 @@ class Population:
         return self._with_stand_ins(listed_loads(self.frequencies, load), self._each * self._unlisted_load(load))
 
     def heaviest(self, load: Load, most: int) -> Floats:
-        """The load of the heaviest keys, falling, each by itself; all of them or `most`.
+        """The loads of the hottest keys, falling; all of them or `most`.
 
         Raises:
             UsageError: it was not measured.
@@ -90,7 +95,7 @@ class Population:
 
     @property
     def _each(self) -> float:
-        """How many keys a stand-in is."""
+        """Number of keys that a stand-in represents."""
         stand_ins = len(self.keys) - self.listed
         return self.unlisted / stand_ins if stand_ins else 1.0
 
@@ -108,21 +113,21 @@ class Population:
 
 
 Counted: TypeAlias = Frequencies | Population
-"""Counted keys, with or without the stand-ins that go with them; who judges several partitioners makes these once."""
+"""Counted keys, with or without their stand-ins; measuring several partitioners makes stand-ins once."""
 
 
 def _unlisted(frequencies: Frequencies) -> tuple[int, float]:
-    """How many keys are not listed, and what they weigh together.
+    """Number of keys that are not listed, and their total weight.
 
-    Their number is the estimate of the distinct keys less the listed ones, within what is certain: no unlisted key
-    weighs more than `complete_above`, and where rows are counted none weighs less than 1. Where the weight that is left
-    is all that was missed of listed keys, it still goes to a stand-in, as the counts do not say whose it is. Where a
-    column adds up to more than on the listed keys, there is at least one that is not listed.
+    The number is the estimate of distinct keys less the listed ones, within what is certain: no unlisted key weighs
+    more than `complete_above`, and if rows are counted, none less than 1. Weight missed of listed keys also goes to a
+    stand-in, as the counts do not say whose it is. If a column adds up to more than on the listed keys, at least one
+    key is not listed.
     """
     if frequencies.epsilon == 0:
         return 0, 0.0
     weight = frequencies.total - float(frequencies.count_low.sum())
-    # Costs that are added in another order give another last digit; such a crumb is nobody's weight.
+    # Costs added in another order differ in the last digit; such a rounding error is not weight.
     weight = weight if weight > 1e-9 * frequencies.total else 0.0
     measured = any(column.unlisted > 0 for column in frequencies.measured)
     if frequencies.complete_above == 0 and weight == 0 and not measured:
@@ -134,7 +139,7 @@ def _unlisted(frequencies: Frequencies) -> tuple[int, float]:
 
 
 def _fewest(weight: float, most_each: float) -> int:
-    """The fewest keys that weigh this together if none weighs more than `most_each` (0 if that is not known)."""
+    """The fewest keys with this total weight if none weighs more than `most_each` (0 if unknown)."""
     if weight == 0:
         return 0
     return math.ceil(weight / most_each) if most_each else 1

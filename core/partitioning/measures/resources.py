@@ -1,4 +1,4 @@
-"""What keys load onto the three resources: functions C, L, Q of their counts, or columns that were measured."""
+"""Resources: state, computation and network load of keys."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from adapt.core.errors import UsageError, did_you_mean
 
 
 class ResourceFunction(StrEnum):
-    """Beta: what a key of a given count costs a channel, up to a factor that cancels in every ratio.
+    """Beta: the load of a key by its count.
 
     Source: partitioning functions, sections 3.1 and 4.4.
     """
@@ -26,8 +26,8 @@ class ResourceFunction(StrEnum):
     def costs(self, counts: ArrayLike) -> Floats:
         """The cost of each count, same shape.
 
-        A constant function costs 1 even for a count of 0: a window of the last so many tuples is still held for a
-        key that has stopped coming.
+        A constant function costs 1 even for a count of 0: the window over a key's last tuples stays in state when the
+        key no longer occurs.
         """
         values = np.asarray(counts, dtype=np.float64)
         if self is ResourceFunction.CONSTANT:
@@ -37,13 +37,13 @@ class ResourceFunction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A load that is no function of a count, but was measured: the sum of a column over the rows of each key."""
+    """A measured load: the sum of a column per key."""
 
     source: str
 
 
 Load: TypeAlias = ResourceFunction | Measured
-"""What a key loads onto its channel."""
+"""The load of a key on its channel."""
 
 RESOURCES = ("state", "computation", "network")
 """The three resources, in the order of their letters."""
@@ -51,13 +51,13 @@ RESOURCES = ("state", "computation", "network")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What keys load onto state, computation and network, and how unevenly that may lie.
+    """Loads and tolerances of state, computation and network.
 
     Attributes:
         functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count.
-        tolerance: alpha of each, the tolerated load of the fullest channel over the emptiest; finite, >= 1.
-        sigma: Part of the tolerated imbalance left to the untracked keys, in (0, 1] (section 4.1.4).
-        measured: The column that each was measured by, in place of its function; None where it was not.
+        tolerance: alpha of each, the tolerated max/min channel load; finite, >= 1.
+        sigma: Share of the tolerated imbalance left to the hashed keys, in (0, 1] (section 4.1.4).
+        measured: The column that measures each, in place of its function; None without one.
     """
 
     functions: tuple[ResourceFunction, ResourceFunction, ResourceFunction] = (ResourceFunction.LINEAR,) * 3
@@ -68,15 +68,9 @@ class Resources:
     def __post_init__(self) -> None:
         for alpha in self.tolerance:
             if not (math.isfinite(alpha) and alpha >= 1):
-                raise UsageError(
-                    f"tolerance {alpha:g} is not a number from 1 up: the load of the fullest channel over the"
-                    " emptiest; e.g. 1.2"
-                )
+                raise UsageError(f"--tolerance is a max/min load ratio of at least 1, such as 1.2 (got {alpha:g})")
         if not 0 < self.sigma <= 1:
-            raise UsageError(
-                f"sigma {self.sigma:g} is not in (0, 1]: the part of the tolerated imbalance left to untracked"
-                " keys; e.g. 0.1"
-            )
+            raise UsageError(f"--sigma must be above 0 and at most 1, such as 0.1 (got {self.sigma:g})")
 
     @classmethod
     def parse(
@@ -86,11 +80,11 @@ class Resources:
         sigma: float = 0.1,
         measure: Sequence[str] = (),
     ) -> "Resources":
-        """Resources as a user writes them: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
+        """Resources as typed: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
 
         Raises:
             UsageError: not three letters of C, L, Q; not one or three tolerances from 1 up; sigma not in (0, 1]; or
-                what is measured is not RESOURCE=COLUMN.
+                `measure` is not RESOURCE=COLUMN.
         """
         return cls(_functions(letters), _tolerances(tolerance), sigma, _measured(measure))
 
@@ -101,7 +95,7 @@ class Resources:
 
     @property
     def loads(self) -> tuple[Load, Load, Load]:
-        """What a key loads onto state, computation and network: what was measured, else a function of its count."""
+        """State, computation and network load: measured, else by count."""
         state, computation, network = (
             function if source is None else Measured(source)
             for function, source in zip(self.functions, self.measured, strict=True)
@@ -110,29 +104,29 @@ class Resources:
 
     @property
     def state(self) -> Load:
-        """The load on state, which also prices migration."""
+        """The state load, by which migration is measured."""
         return self.loads[0]
 
     @property
     def network(self) -> Load:
-        """The load on the network, by which `imbalance` and the floors are measured."""
+        """The network load, by which `imbalance` and the floors are measured."""
         return self.loads[2]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The columns that resources were measured by, each once; none where all are functions of counts."""
+        """The columns that measure resources, each once."""
         return tuple(dict.fromkeys(source for source in self.measured if source is not None))
 
     @property
     def by_count(self) -> "Resources":
-        """The same with nothing measured: every load as its letter has it from the count."""
+        """The same without measured columns: loads by count."""
         return replace(self, measured=(None, None, None))
 
     def as_data(self) -> dict[str, Any]:
-        """Letters, tolerances and what was measured, as JSON data."""
-        told: dict[str, Any] = {"resources": self.letters, "tolerance": list(self.tolerance)}
+        """Letters, tolerances and measured columns, as JSON data."""
+        data: dict[str, Any] = {"resources": self.letters, "tolerance": list(self.tolerance)}
         measured = {name: source for name, source in zip(RESOURCES, self.measured, strict=True) if source is not None}
-        return told | ({"measured": measured} if measured else {})
+        return data | ({"measured": measured} if measured else {})
 
 
 def _functions(letters: str) -> tuple[ResourceFunction, ResourceFunction, ResourceFunction]:
@@ -140,7 +134,8 @@ def _functions(letters: str) -> tuple[ResourceFunction, ResourceFunction, Resour
     found = [known[letter] for letter in letters.upper() if letter in known]
     if len(found) != 3 or len(letters) != 3:
         raise UsageError(
-            f"resources {letters!r} are not three letters of C, L, Q: state, computation, network; e.g. LLL"
+            "--resources takes three letters of C, L, Q for state, computation and network, such as LLL (got"
+            f" {letters!r})"
         )
     return found[0], found[1], found[2]
 
@@ -151,12 +146,12 @@ def _measured(given: Sequence[str]) -> tuple[str | None, str | None, str | None]
     for part in (part.strip() for text in given for part in text.split(",")):
         resource, equals, source = (side.strip() for side in part.partition("="))
         if not (resource and equals and source):
-            raise UsageError(f"measure {part!r} is not RESOURCE=COLUMN, e.g. state=bytes")
+            raise UsageError(f"--measure takes RESOURCE=COLUMN, such as state=bytes (got {part!r})")
         if resource not in RESOURCES:
-            raise UsageError(f"measure {part!r}: {resource!r} is no resource{did_you_mean(resource, RESOURCES)}")
+            raise UsageError(f"--measure {part}: unknown resource {resource!r}{did_you_mean(resource, RESOURCES)}")
         if found.setdefault(resource, source) != source:
             raise UsageError(
-                f"measure {part!r}: {resource} is measured by {found[resource]!r} already; give one column"
+                f"--measure {part}: {resource} is measured by {found[resource]!r} already; give one column per resource"
             )
     state, computation, network = (found.get(name) for name in RESOURCES)
     return state, computation, network
@@ -172,7 +167,8 @@ def _tolerances(given: float | Sequence[float] | str) -> tuple[float, float, flo
         values = []
     if len(values) not in (1, 3):
         raise UsageError(
-            f"tolerance {given!r} is not one number or three (state, computation, network); e.g. 1.2 or 1.2,1.5,1.2"
+            "--tolerance takes one number, or three for state, computation and network, such as 1.2 or 1.2,1.5,1.2 (got"
+            f" {given!r})"
         )
     first, second, third = values * 3 if len(values) == 1 else values
     return first, second, third

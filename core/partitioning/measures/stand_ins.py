@@ -1,4 +1,4 @@
-"""Made-up keys, for partitioners to route in place of keys that nobody wrote down."""
+"""Made-up keys that stand in for keys that were not listed."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from adapt.core.random_bits import mix
 from adapt.core.stream import KeyType
 
 _PREFIX = "\x1astand-in\x1a"
-"""Before the 16 hex digits of a text: control characters that hardly any text has."""
+"""Prefix of the 16 hex digits of a text; its control characters are rare in real keys."""
 
 _OFFSET = np.uint64(0x243F6A8885A308D3)
 """Pi, so that no other mixed numbers from 0 up are the same."""
@@ -18,16 +18,18 @@ _OFFSET = np.uint64(0x243F6A8885A308D3)
 
 @lru_cache(maxsize=2)
 def stand_in_keys(kind: pa.DataType, number: int) -> pa.Array:
-    """Distinct keys of an Arrow type, always the same ones; more of them begin with those of fewer.
+    """Distinct keys of an Arrow type, always the same.
 
-    That one of them is a key of a real stream is as unlikely as that a number drawn from 2^64 is.
+    A longer list begins with a shorter one.
+
+    That one of them is a real key is as unlikely as a hit of a random 64-bit number.
 
     Args:
         kind: string, int64 or binary, with offsets of 32 or 64 bits.
-        number: How many, shape (number,); kept, since a chain of plans is judged by the same keys.
+        number: How many; shape (number,). Cached, since a chain of plans is measured on the same keys.
 
     Raises:
-        ValueError: `kind` is the type of no key.
+        ValueError: `kind` is not a type of keys.
     """
     words = mix(np.arange(number, dtype=np.uint64) + _OFFSET)
     if key_type_of(kind) is KeyType.INT64:

@@ -1,4 +1,4 @@
-"""What some of a stream's keys load onto the channels of a partitioner: a part of the whole, which parts add up to."""
+"""Tallies: loads of a part of a stream's keys, which add up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What some keys load onto each channel. Tallies of the same partitioner merge where no key is in two of them.
+    """Loads of some keys on each channel; disjoint tallies merge.
 
-    It takes memory by the channels and the explicit keys, not by the keys that were tallied. Sums are exact, so that
-    the whole is the same however its keys were shared out.
+    Memory grows with the channels and the pinned keys, not with the tallied keys. Sums are exact, so the total does not
+    depend on how keys were split into tallies.
 
     Attributes:
-        keys: How many keys there are.
-        loads: What they load onto each channel, by how that is known.
-        heaviest: The network loads of the heaviest of them, falling; all or one a channel. Shape (up to channels,).
-        tracked: Those that are mapped one by one: the row of each in the explicit map, rising. Shape (tracked,).
+        keys: Number of keys.
+        loads: Their loads on each channel, by kind of load.
+        heaviest: The network loads of the hottest keys, falling; all or one per channel. Shape (up to channels,).
+        tracked: The pinned ones: the row of each in the explicit map, rising. Shape (tracked,).
         tracked_loads: Their network loads, shape (tracked,).
-        moved_keys: How many have another channel than under the partitioner before; None without one.
-        moved: The state of these, as the one group of the sums.
+        moved_keys: Number of keys with another channel than under the partitioner before; None without one.
+        moved: Their state, as the one group of the sums.
     """
 
     keys: int
@@ -65,14 +65,14 @@ class Tally:
         )
 
     def channel_loads(self, resources: Resources) -> Floats:
-        """What the tallied keys load onto every channel, shape (3, channels); by the resources that were tallied."""
+        """The loads of every channel, shape (3, channels), by the tallied resources."""
         of = {load: sums.totals() for load, sums in self.loads.items()}
         return np.stack([of[load] for load in resources.loads])
 
     def metrics(self, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None) -> Metrics:
-        """The metrics of the partitioner on the tallied keys, as `evaluate` tells them of keys that are all held.
+        """The partitioner's metrics on the tallied keys, as by `evaluate`.
 
-        The resources have the same loads as those that were tallied.
+        The resources have the same loads as the tallied ones.
         """
         loads = self.channel_loads(resources)
         moved = None
@@ -104,16 +104,16 @@ def tallies(
     resources: Resources,
     columns: Mapping[str, Counts] = MappingProxyType({}),
 ) -> list[Tally]:
-    """Tally some keys under each of some partitioners, each but the first in place of the one before it.
+    """Tally keys under successive partitioners, with the migration between them.
 
     Args:
         keys: Distinct keys, shape (keys,).
-        counts: What they weigh, exactly; same shape.
-        columns: What was measured of them, by source; same shape.
+        counts: Their exact weights; same shape.
+        columns: Their measured columns, by source; same shape.
 
     Raises:
-        BadInput: a count or another amount is negative, infinite or not a number, or its square is.
-        UsageError: an explicit map has keys of another type.
+        BadInput: a count or another load is negative, infinite or not a number, or its square is.
+        UsageError: pinned keys have another type.
     """
     check_counts(KeyCounts(keys, counts, len(keys)))
     weighed = {load: _weighed(keys, load, counts, columns) for load in dict.fromkeys(resources.loads)}
@@ -126,14 +126,14 @@ def tallies(
 
 
 def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, Counts]) -> Floats:
-    """The load of each key, which is a finite number from 0 up."""
+    """The load of each key, checked to be finite and at least 0."""
     with np.errstate(over="ignore"):
         loads = np.asarray(columns[load.source], np.float64) if isinstance(load, Measured) else load.costs(counts)
     wrong = np.flatnonzero(~(np.isfinite(loads) & (loads >= 0)))
     if len(wrong):
         what = load.source if isinstance(load, Measured) else f"{load.name.lower()} load"
         key, amount = keys[int(wrong[0])].as_py(), loads[wrong[0]]
-        raise BadInput(f"key {key!r} has a {what} of {amount:g}, but a load is a finite number from 0 up")
+        raise BadInput(f"key {key!r} has a {what} of {amount:g}; loads must be finite and at least 0")
     return loads
 
 
@@ -161,6 +161,6 @@ def _tally(
 
 
 def _falling(loads: Floats, most: int) -> Floats:
-    """The largest of some loads, falling; all of them or `most`."""
+    """The largest loads, falling; all of them or `most`."""
     top = loads if len(loads) <= most else np.partition(loads, len(loads) - most)[len(loads) - most :]
     return np.sort(top)[::-1]

@@ -1,4 +1,4 @@
-"""Which imbalance can be tolerated: alpha from a utilisation to keep, or from what a channel can hold."""
+"""Tolerance (alpha) from a least utilization or a channel's capacity."""
 
 import math
 
@@ -6,68 +6,72 @@ from adapt.core.errors import UsageError
 from adapt.core.table import Cell, Column, Kind, Table
 
 
-def tolerance_for_utilisation(utilisation: float) -> float:
-    """alpha such that no channel is utilised less than this part of the fullest one.
+def tolerance_for_utilization(utilization: float) -> float:
+    """The alpha that keeps a least utilization on every channel.
+
+    Relative to the busiest one.
 
     Raises:
-        UsageError: it is not in (0, 1].
+        UsageError: the utilization is not in (0, 1].
 
     Source: partitioning functions, section 3.1, discussion.
     """
-    if not 0 < utilisation <= 1:
-        raise UsageError(f"--utilisation {utilisation:g} is not a part in (0, 1]; e.g. 0.9")
-    return 1 / utilisation
+    if not 0 < utilization <= 1:
+        raise UsageError(f"--utilization must be above 0 and at most 1, such as 0.9 (got {utilization:g})")
+    return 1 / utilization
 
 
 def tolerance_for_capacity(total: float, capacity: float, channels: int) -> float:
-    """alpha at which the fullest channel is just full, if all others have the same; infinite if one can hold it all.
+    """The alpha at which the busiest channel is just full.
+
+    Infinite if one channel can hold everything.
 
     Args:
-        total: x, what all channels need together.
-        capacity: y, what one channel has.
+        total: x, the load of all channels together.
+        capacity: y, the capacity of one channel.
 
     Raises:
-        UsageError: the channels together cannot hold it, or a number is not above 0.
+        UsageError: the channels together cannot hold the load, or a number is not above 0.
 
     Source: partitioning functions, section 3.1, discussion: (N - 1) y / (x - y).
     """
     if not (0 < total < math.inf and 0 < capacity < math.inf):
-        raise UsageError(f"--total {total:g} and --capacity {capacity:g} are to be numbers above 0, in one unit")
+        raise UsageError(f"--total and --capacity must be above 0, in the same unit (got {total:g} and {capacity:g})")
     if channels * capacity < total:
         raise UsageError(
-            f"{channels} channels of {capacity:g} cannot hold {total:g}: give {math.ceil(total / capacity)} channels or"
-            f" more, or {total / channels:.3g} each"
+            f"{channels} channels of capacity {capacity:g} cannot hold a load of {total:g}; use at least"
+            f" {math.ceil(total / capacity)} channels, or a capacity of {total / channels:.3g}"
         )
     return (channels - 1) * capacity / (total - capacity) if capacity < total else math.inf
 
 
 def suggested_tolerances(
-    channels: int, *, utilisation: float | None = None, total: float | None = None, capacity: float | None = None
+    channels: int, *, utilization: float | None = None, total: float | None = None, capacity: float | None = None
 ) -> Table:
-    """The tolerances that follow from what is known, and for each the utilisation that it keeps.
+    """Suggested tolerances, each with the utilization that it keeps.
 
     Raises:
-        UsageError: nothing is known, or as in the functions above.
+        UsageError: nothing is given, or as in the functions above.
     """
     rows: list[list[Cell]] = []
-    if utilisation is not None:
-        alpha = tolerance_for_utilisation(utilisation)
-        rows.append([f"no channel is utilised less than {utilisation:.0%} when one is full", alpha, utilisation])
+    if utilization is not None:
+        alpha = tolerance_for_utilization(utilization)
+        rows.append([f"every channel is utilized at least {utilization:.0%} when one is full", alpha, utilization])
     if (total is None) != (capacity is None):
-        raise UsageError("--total and --capacity go together: what all channels need, and what one has")
+        raise UsageError("--total and --capacity go together: the load of all channels, and the capacity of one")
     if total is not None and capacity is not None:
         alpha = tolerance_for_capacity(total, capacity, channels)
-        held = f"the fullest of {channels} channels holds {capacity:g} of {total:g} at most"
-        rows.append([held, None if alpha == math.inf else alpha, 0.0 if alpha == math.inf else 1 / alpha])
+        condition = f"the busiest of {channels} channels has at most {capacity:g} of {total:g}"
+        rows.append([condition, None if alpha == math.inf else alpha, 0.0 if alpha == math.inf else 1 / alpha])
     if not rows:
-        raise UsageError("give --utilisation, or --total and --capacity; e.g. --utilisation 0.9")
+        raise UsageError("give --utilization, or --total and --capacity; e.g. --utilization 0.9")
     return Table.from_rows("Suggested tolerance", _COLUMNS, rows, note=_NOTE)
 
 
 _COLUMNS = (
-    Column("so_that"),
-    Column("tolerance", Kind.RATIO, about="for --tolerance; none where any will do"),
-    Column("utilisation", Kind.SHARE, about="of the emptiest channel when the fullest is full"),
+    Column("condition"),
+    Column("tolerance", Kind.RATIO, about="max/min load ratio; empty if any will do"),
+    Column("utilization", Kind.SHARE, about="of the least loaded channel when the busiest is full"),
 )
 
-_NOTE = "Give it to --tolerance, one for all resources or three (state, computation, network)."
+_NOTE = "Pass it as --tolerance: one for all resources, or three (state, computation, network)."

@@ -1,1 +1,1 @@
-"""The best that any assignment of the tracked keys reaches."""
+"""Exact optimum of small assignment problems."""

@@ -1,4 +1,4 @@
-"""Spreading keys evenly over channels, whoever has them now: a good placement to begin a search with."""
+"""Even spread of keys over channels, to start a search from."""
 
 import numpy as np
 
@@ -6,22 +6,21 @@ from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels
 
 _GAIN = 1e-12
-"""Exchanges that change the sum of squares by no more than this part of it are rounding."""
+"""Relative change of the sum of squares that counts as rounding."""
 
 
 def evenly(loads: Floats, residual: Floats) -> Channels:
-    """Heaviest key first onto the channel that has least, then exchanges with the emptiest and the fullest channel.
+    """Assign hottest keys first, then exchange keys to even out.
 
-    Every exchange lowers the sum of the squared channel loads, which, unlike max - min, also falls where several
-    channels tie for the most or the least. There are ten exchanges a key at most. Ties go to the lower channel, and to
-    the earlier key.
+    Every exchange lowers the sum of squared channel loads, which, unlike max - min, also falls if several channels tie
+    for the most or the least. There are at most ten exchanges per key. Ties go to the lower channel, and to the earlier
+    key.
 
-    A channel is left without load only if there are more such channels than keys with load, so only if every placement
-    leaves one.
+    A channel stays empty only if every assignment leaves one empty.
 
     Args:
         loads: Of each key, shape (keys,).
-        residual: What lies on each channel before, shape (channels,).
+        residual: Load of each channel before, shape (channels,).
 
     Returns:
         The channel of each key, int32, shape (keys,).
@@ -38,12 +37,12 @@ def evenly(loads: Floats, residual: Floats) -> Channels:
 
 
 def _exchange(placement: Channels, on: Floats, loads: Floats, channel: int) -> bool:
-    """Exchange what lowers the squares most: a key of this channel or none, for a key of another or none.
+    """Make the exchange between this channel and another that lowers the sum of squares most.
 
-    Where the channel gains d, and another one that has g more loses it, the sum of squares changes by 2 d (d - g).
-    Returns False, with nothing exchanged, if it would not fall.
+    If the channel gains d, and another one with g more loses it, the sum of squares changes by 2 d (d - g). Returns
+    False, with nothing exchanged, if it would not fall.
     """
-    # Each channel has a key of no load too, which never moves: what is given for it is a move.
+    # Each channel also has a dummy key without load, so that a move is an exchange too.
     at, weighs = np.append(placement, np.arange(len(on))), np.append(loads, np.zeros(len(on)))
     theirs, own = np.flatnonzero(at != channel), np.flatnonzero(at == channel)
     gained = weighs[theirs, None] - weighs[own]

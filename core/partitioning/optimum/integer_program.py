@@ -1,4 +1,4 @@
-"""The integer program behind `optimum.py`: whole keys over channels, by the loads of the fullest and the emptiest."""
+"""Integer program of the optimum, by max and min load."""
 
 import math
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from adapt.core.partitioning.measures.floors import highest_level
 from adapt.core.partitioning.optimum.symmetry import Alike
 
 TOLERANCE = 1e-8
-"""Loads are told apart by this part of an average channel's, and no finer."""
+"""Resolution of loads, relative to an average channel's."""
 
 _FEASIBLE = 1e-9
-"""How far the solver may leave a row, where the average channel has a load of 32 to 64."""
+"""Feasibility tolerance of the solver, at an average channel load of 32 to 64."""
 
 
 class EndedBy(StrEnum):
     """What ended a search."""
 
     PROOF = "proof"
-    """Nothing better is left."""
+    """Proven optimal."""
     NODES = "nodes"
-    """As many nodes as were allowed; the same on every machine."""
+    """Node limit; the same on every machine."""
     TIME = "time"
-    """The time allowed; how far it got depends on the machine."""
+    """Time limit; the result depends on the machine."""
     ROUNDING = "rounding"
     """Loads or states too far apart for the solver's arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to search.
+    """Limits of a search.
 
     Attributes:
         seconds: A backstop, since a single node may take long.
@@ -44,18 +44,18 @@ class Effort:
     seconds: float
 
     def less(self, nodes: int, seconds: float) -> "Effort":
-        """What is left of it."""
+        """The effort that remains."""
         return Effort(max(self.nodes - nodes, 0), max(self.seconds - seconds, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one search came to.
+    """Result of one search.
 
     Attributes:
-        placement: The best one, the first one included; int32, shape (keys,).
-        bound: No allowed placement has less, in units of load.
-        ended_by: What ended it; a proof where the placement reaches the bound up to twice the tolerance.
+        placement: The best assignment, including the first one; int32, shape (keys,).
+        bound: Lower bound of all allowed assignments, in units of load.
+        ended_by: What ended it; a proof if the assignment reaches the bound up to twice the tolerance.
         left: Effort that was not needed.
     """
 
@@ -67,31 +67,30 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All placements of some keys over channels that move no more state than is allowed.
+    """All assignments of keys to channels within a migration limit.
 
     With y[g, c] the number of keys of group g on channel c, n_g keys in the group, each of load l_g and state s_g, and
     residual R_c and capacity C_c:
 
         sum over c of y[g, c] = n_g                          for every group
         L C_c <= R_c + sum over g of l_g y[g, c] <= U C_c    for every channel
-        sum over g of s_g y[g, home of g] >= what must stay  if moving is limited
+        sum over g of s_g y[g, home of g] >= what must stay  if migration is limited
 
-    U and L are the utilisations of the most and the least utilised channel: loads, where all capacities are 1. Keys
-    that are equal are one group, and channels of equal residual and capacity are alike (`Alike`); where moving is
-    limited, equal keys have one home too, and a home is like no other channel. U and L are bounded beforehand by
-    what whole keys allow (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not
-    see.
+    U and L are the highest and the lowest utilization of a channel: loads, if all capacities are 1. Equal keys are one
+    group, and channels of equal residual and capacity are interchangeable (`Alike`); if migration is limited, equal
+    keys have one home too, and a home is unique. U and L are bounded beforehand by what whole keys allow
+    (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not see.
 
     Attributes:
         loads: Of each key, shape (keys,).
-        residual: What lies on each channel whatever is done, shape (channels,).
+        residual: Fixed load of each channel, shape (channels,).
         state: Of each key, shape (keys,).
-        home: Where its state is; a number from `channels` up, nowhere that is left. Shape (keys,).
-        most_moved: State that may leave a home that is left; None, any.
-        capacities: Of each channel, over that of the average one; shape (channels,).
+        home: Current channel of each key; `channels` or above if it is removed. Shape (keys,).
+        most_moved: State that may leave a remaining home. Default: unlimited.
+        capacities: Of each channel / mean capacity; shape (channels,).
 
-    Source: none, the formulation is ours. It is solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised
-    simplex method, Mathematical Programming Computation 10, 2018), by one thread and with a fixed seed.
+    Source: ours. Solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised simplex method, Mathematical
+    Programming Computation 10, 2018), by one thread and with a fixed seed.
     """
 
     loads: Floats
@@ -113,15 +112,15 @@ class Program:
 
     @property
     def average(self) -> float:
-        """Load of the average channel: what all are utilised together."""
+        """Mean load of a channel: the utilization of all capacity."""
         return self.total / float(self.capacities.sum())
 
     @property
     def least_highest(self) -> float:
-        """What the fullest channel has at least.
+        """Lower bound of the load of the busiest channel.
 
-        The average; its residual; the heaviest key; and, as kN + 1 keys put k + 1 of them on some channel, the k + 1
-        lightest of the kN + 1 heaviest. Where capacities differ, these may be on the largest.
+        The mean; its residual; the hottest key; and, as kN + 1 keys put k + 1 of them on some channel, the k + 1
+        smallest of the kN + 1 hottest. With unequal capacities, these may be on the largest.
         """
         falling, n = np.sort(self.loads)[::-1], self.channels
         together = [float(falling[k * n - k : k * n + 1].sum()) for k in range(math.ceil(len(falling) / n))]
@@ -130,10 +129,10 @@ class Program:
 
     @property
     def most_lowest(self) -> float:
-        """What the emptiest channel has at most.
+        """Upper bound of the load of the least loaded channel.
 
-        The k heaviest keys fill at most k channels, and the others, were they water, could not lift all of the other
-        channels above its level: highest where the k are the channels that lack most.
+        The k hottest keys fill at most k channels, and the others, as water, cannot lift all of the other channels
+        above its level: highest if the k are the channels that lack most.
         """
         falling = np.sort(self.loads)[::-1]
         return min(
@@ -141,23 +140,23 @@ class Program:
         )
 
     def on_channels(self, placement: Channels) -> Floats:
-        """The load of each channel over its capacity, shape (channels,)."""
+        """The utilization of each channel, shape (channels,)."""
         return (self.residual + np.bincount(placement, self.loads, minlength=self.channels)) / self.capacities
 
     def allows(self, placement: Channels) -> bool:
-        """Whether a placement moves no more state than it may."""
+        """Whether an assignment keeps to the migration limit."""
         if self.most_moved is None:
             return True
         leaves = (placement != self.home) & (self.home < self.channels)
         return float(self.state[leaves].sum()) <= self.most_moved * (1 + TOLERANCE)
 
     def minimise(self, on_highest: float, on_lowest: float, first: Channels, effort: Effort) -> Found:
-        """Search for the placement with the least on_highest * U - on_lowest * L.
+        """Minimize on_highest * U - on_lowest * L.
 
         Args:
-            on_highest: Weight of the fullest channel's load, >= 0.
-            on_lowest: Weight of the emptiest channel's load, >= 0.
-            first: A placement that is allowed, to begin with.
+            on_highest: Weight of the busiest channel's load, >= 0.
+            on_lowest: Weight of the least loaded channel's load, >= 0.
+            first: An allowed assignment to start from.
         """
         alike = self._alike()
         # A power of two, so that whole loads stay exact, while tolerances mean the same for every unit of load.
@@ -187,7 +186,7 @@ class Program:
         return on_highest * float(loads.max()) - on_lowest * float(loads.min())
 
     def _bound(self, on_highest: float, on_lowest: float, searched: float, slack: float) -> float:
-        """The best of what the search and whole keys tell; a whole number where only such can be reached."""
+        """The best bound of the search and of whole keys; a whole number if only such can be reached."""
         bound = on_highest * self.least_highest - on_lowest * self.most_lowest
         bound = max(bound, searched) if math.isfinite(searched) else bound
         loads = np.concatenate((self.loads, self.residual, [on_highest, on_lowest]))
@@ -202,7 +201,7 @@ class Program:
         return Alike.from_descriptions([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
 
     def _model(self, alike: Alike, on_highest: float, on_lowest: float, scale: float) -> highspy.HighsLp:
-        """The program as its solver takes it: columns y[g, c] by group, U, L; rows as above, those of U before L's."""
+        """The program for the solver: columns y[g, c] by group, U, L; rows as above, those of U before L's."""
         (groups, channels), cells = alike.most.shape, alike.most.size
         heads, sizes = alike.heads, alike.sizes.astype(np.float64)
         residual, carried = self.residual * scale, np.repeat(self.loads[heads] * scale, channels)
@@ -257,7 +256,7 @@ def _solver(effort: Effort) -> highspy.Highs:
         "mip_feasibility_tolerance": _FEASIBLE,
         "primal_feasibility_tolerance": _FEASIBLE,
         "dual_feasibility_tolerance": _FEASIBLE,
-        "small_matrix_value": 1e-12,  # lighter keys would be taken for nothing otherwise
+        "small_matrix_value": 1e-12,  # the solver would round rare keys to 0 otherwise
         "mip_max_nodes": effort.nodes,
         "time_limit": effort.seconds,
     }

@@ -1,4 +1,4 @@
-"""The best that any placement of the tracked keys can do: the yardstick of every construction."""
+"""Exact optimum: the best possible assignment of the pinned keys."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,39 +20,39 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table
 
 MOST_PAIRS = 5000
-"""Pairs of a tracked key and a channel at most; a search among more would end with its first bound."""
+"""Most pairs of a pinned key and a channel; a larger search would end at its first bound."""
 
 NODES = 1000
-"""Nodes of the search tree, if nothing is said: seconds for a few dozen keys, up to half a minute for the most."""
+"""Default node limit of the search tree: seconds for a few dozen keys, up to half a minute at most."""
 
 SECONDS = 120.0
-"""A backstop, if nothing is said."""
+"""Default time limit."""
 
 _MOST_RATIO = 1000.0
-"""Of two channels with a higher ratio the emptier is nearly within the solver's tolerance, so nothing is proved."""
+"""Max/min ratio above which the emptier channel is within the solver's tolerance, so nothing is proved."""
 
 
 class Objective(StrEnum):
-    """What is to be as low as possible, of the network resource."""
+    """What to minimize, of the network resource."""
 
     IMBALANCE = "imbalance"
-    """Load of the fullest channel over the average one."""
+    """Load of the busiest channel / mean load."""
     R_N = "r_n"
-    """Load of the fullest channel over the emptiest one."""
+    """Max/min channel load."""
     SPREAD = "spread"
-    """Fullest less emptiest channel over the average one, of the tracked keys alone: rho of Eq. 19, times theta."""
+    """(max - min) / mean channel load of the pinned keys alone: rho of Eq. 19, times theta."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best placement that was found, and how much better another one can be.
+    """The best assignment found, and a bound on any other.
 
     Attributes:
-        placement: The channel of each tracked key, int32, shape (keys,). Channels that are alike have any order, so it
-            may move more state than it must.
-        value: Its objective; None where that is not defined, over a channel or a stream without load. (For a proof, a
-            channel with less than 2e-8 of the average has none.)
-        bound: No allowed placement has a lower objective; None where it is not defined for any.
+        placement: The channel of each pinned key, int32, shape (keys,). Interchangeable channels have any order, so it
+            may move more state than needed.
+        value: Its objective; None if undefined, over a channel or a stream without load. (For a proof, a channel with
+            less than 2e-8 of the mean has none.)
+        bound: Lower bound of the objective of allowed assignments; None if undefined for all.
     """
 
     objective: Objective
@@ -63,15 +63,12 @@ class Optimum:
 
     @property
     def proved(self) -> bool:
-        """Whether no allowed placement has a lower objective."""
+        """Whether the assignment is proven optimal."""
         return self.ended_by is EndedBy.PROOF
 
     @property
     def gap(self) -> float | None:
-        """How much lower the objective may still be, in its own units: 0.01 is a hundredth of an average channel.
-
-        None where no placement was found for which it is defined.
-        """
+        """Largest possible improvement of the objective; None if undefined."""
         if self.proved:
             return 0.0
         return None if self.value is None or self.bound is None else self.value - self.bound
@@ -86,28 +83,27 @@ def optimum(
     nodes: int = NODES,
     seconds: float = SECONDS,
 ) -> Optimum:
-    """Search for the placement of the tracked keys with the least objective.
+    """Search for the assignment of the pinned keys with the least objective.
 
-    The untracked keys lie where the next ring puts them, and pinned ones where they are pinned. Where channels differ
-    in capacity, loads are utilisations. The same problem has the same answer every time, unless it was ended by time.
+    All other keys are hashed to the next ring, and keys of --pin stay. With unequal capacities, loads are utilizations.
+    The same problem has the same answer every time, unless time ended the search.
 
-    The fullest channel, and the difference of the fullest and the emptiest, are linear in the program that `Program`
-    describes. Their ratio is lowered as Dinkelbach does: for a ratio a that is reached, the least max - a min is
-    below 0 just where some placement has a lower ratio, and its placement is such a one. Where B <= 0 bounds this
-    difference from below and M bounds max, no ratio is under a M / (M - B): max - a min >= B and min = max / r give
-    r >= a / (1 - B / max).
+    The max load, and max - min, are linear in the program that `Program` describes. Their ratio is minimized as by
+    Dinkelbach: for a reached ratio a, the least max - a min is below 0 exactly if some assignment has a lower ratio,
+    and its assignment is one. If B <= 0 bounds this difference from below and M bounds max, no ratio is under a M / (M
+    - B): max - a min >= B and min = max / r give r >= a / (1 - B / max).
 
     Args:
-        start: A placement to begin with, shape (keys,); one that moves more than is allowed is not used.
-        most_moved: State that may migrate, with that which must: what is owed, and keys that cannot stay where they
-            are. None, any, as far as the budget of the problem goes.
-        nodes: Nodes of the search tree at most, of all searches for a ratio together.
+        start: An assignment to start from, shape (keys,); ignored if it moves more than allowed.
+        most_moved: State that may migrate, including what must: what is owed, and keys that cannot stay. Default: the
+            budget of the problem.
+        nodes: Node limit of the search tree, over all searches for a ratio.
 
     Raises:
         UsageError: there are more than `MOST_PAIRS` pairs of a key and a channel, more state must migrate than may, or
             `start` is not a channel for each key.
 
-    Source: none for the program. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967.
+    Source: ours for the program. Dinkelbach, On nonlinear fractional programming, Management Science 13, 1967.
     """
     _refuse_the_large(problem)
     program, free = _program(problem, objective, most_moved), problem.pinned < 0
@@ -122,7 +118,7 @@ def optimum(
 
 
 def _least(program: Program, objective: Objective, best: Channels, effort: Effort) -> Optimum:
-    """The optimum of a program, and the placement of its keys; `best` is one that is allowed, to begin with."""
+    """The optimum of a program, starting from an allowed assignment."""
     if not len(program.loads) or program.channels == 1 or program.total == 0:
         value = _value(objective, program, best)
         return Optimum(objective, best, value, value, EndedBy.PROOF)
@@ -143,12 +139,14 @@ def optimum_table(
     nodes: int = NODES,
     seconds: float = SECONDS,
 ) -> Table:
-    """A placement beside the optimum and the floor, one row an objective.
+    """An assignment next to the optimum and the floor.
 
-    Where all three resources have one load there is a row for b too, which is then r_n over the mean tolerance.
+    One row per objective.
+
+    If all three resources have one load there is a row for b too, which is then r_n / the mean tolerance.
 
     Args:
-        placement: What is judged: the channel of each tracked key, shape (keys,).
+        placement: The channel of each pinned key, shape (keys,).
 
     Raises:
         UsageError: as in `optimum`.
@@ -164,19 +162,19 @@ def optimum_table(
             tolerance = math.prod(problem.resources.tolerance) ** (1 / 3)
             over = [None if ratio is None else ratio / tolerance for ratio in ratios]
             rows.append(["b", *over, best.proved, best.ended_by.value])
-    return Table.from_rows("Against the optimum", _COLUMNS, rows, note=_NOTE)
+    return Table.from_rows("Plan and optimum", _COLUMNS, rows, note=_NOTE)
 
 
 def plan_against_optimum(
     plan: Plan, frequencies: Frequencies, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
 ) -> Table:
-    """A plan of the hybrid scheme beside the optimum and the floor (`optimum_table`).
+    """A hybrid plan next to the optimum and the floor (`optimum_table`).
 
     Raises:
-        UsageError: the plan is of another scheme, or as in `optimum`.
+        UsageError: the plan has another scheme, or as in `optimum`.
     """
     if plan.scheme is not Scheme.HYBRID:
-        raise UsageError(f"the optimum is searched for keys that are placed one by one; scheme {plan.scheme} has none")
+        raise UsageError(f"--optimum needs pinned keys, which scheme {plan.scheme} does not choose; use scheme hybrid")
     current = None if previous is None else previous.partitioner()
     problem = problem_of(frequencies, recipe, plan.channels, current)
     return optimum_table(problem, plan.partitioner().channels_of(problem.keys), seconds=seconds)
@@ -184,18 +182,18 @@ def plan_against_optimum(
 
 _COLUMNS = (
     Column("objective"),
-    Column("placed", Kind.RATIO, about="of the placement that is judged"),
-    Column("optimum", Kind.RATIO, about="the least that was found"),
-    Column("bound", Kind.RATIO, about="no placement of the tracked keys has less"),
-    Column("gap", Kind.RATIO, about="optimum less bound"),
-    Column("floor", Kind.RATIO, about="a bound that needs no search"),
-    Column("proved", about="whether optimum and bound are one"),
-    Column("ended_by", about="what ended the search"),
+    Column("placed", Kind.RATIO, about="value of the plan"),
+    Column("optimum", Kind.RATIO, about="lowest value found"),
+    Column("bound", Kind.RATIO, about="lower bound for the same pinned keys"),
+    Column("gap", Kind.RATIO, about="optimum - bound"),
+    Column("floor", Kind.RATIO, about="lower bound without a search"),
+    Column("proved", about="whether the optimum is proven"),
+    Column("ended_by", about="proof, node limit, time limit or rounding"),
 )
 
 _NOTE = (
-    "Of the network resource, with the untracked keys where the ring puts them; spread is max - min over the mean of"
-    " the tracked keys alone, which is what the constructions of the paper see."
+    "Network load, with all other keys hashed. spread is (max - min) / mean load of the pinned keys alone, which the"
+    " paper's constructions minimize."
 )
 
 
@@ -203,20 +201,18 @@ def _refuse_the_large(problem: Problem) -> None:
     pairs = len(problem.keys) * problem.channels
     if pairs > MOST_PAIRS:
         raise UsageError(
-            f"{len(problem.keys):,} tracked keys on {problem.channels:,} channels are {pairs:,} pairs, too many to"
-            f" search for the optimum ({MOST_PAIRS:,} at most): track {MOST_PAIRS // problem.channels:,} keys or fewer"
+            f"--optimum searches at most {MOST_PAIRS:,} pairs of a pinned key and a channel (got {pairs:,}); use"
+            f" --max-pins {MOST_PAIRS // problem.channels:,} or less"
         )
 
 
 def _program(problem: Problem, objective: Objective, most_moved: float | None) -> Program:
-    """The program of the free keys; pinned ones are as good as untracked load on their channels."""
+    """The program of the free keys; keys of --pin count as fixed load on their channels."""
     free = problem.pinned < 0
     gone = problem.home >= problem.channels
     must = problem.owed + float(problem.state[gone | (~free & (problem.pinned != problem.home))].sum())
     if most_moved is not None and most_moved < must:
-        raise UsageError(
-            f"a state of {most_moved:g} may migrate, but {must:g} must, whatever is chosen: allow that or more"
-        )
+        raise UsageError(f"{most_moved:g} of state may migrate, but {must:g} must; allow at least that much")
     budgets = [] if most_moved is None else [most_moved - must]
     budgets += [] if problem.budget is None else [problem.budget()]
     held = np.bincount(problem.pinned[~free], problem.network[~free], problem.channels)
@@ -235,7 +231,9 @@ def _checked(start: Channels, problem: Problem) -> Channels:
     placement = np.asarray(start)
     keys, channels = len(problem.keys), problem.channels
     if placement.shape != (keys,) or bool(((placement < 0) | (placement >= channels)).any()):
-        raise UsageError(f"a placement to start with is one channel from 0 to {channels - 1} for each of {keys:,} keys")
+        raise UsageError(
+            f"the first assignment must have one channel from 0 to {channels - 1} for each of {keys:,} keys"
+        )
     return placement.astype(np.int32)
 
 
@@ -256,7 +254,7 @@ def _order(objective: Objective, program: Program, placement: Channels) -> float
 
 
 def _least_ratio(program: Program, best: Channels, effort: Effort) -> Optimum:
-    """Dinkelbach's steps, after a search for the fullest emptiest channel where some channel has next to nothing."""
+    """Dinkelbach's steps; first raises the least load if some channel is almost empty."""
     ratio, bound, highest = _ratio(program, best), 1.0, program.least_highest
     if ratio > _MOST_RATIO:
         filled = program.minimise(0, 1, best, effort)
@@ -288,7 +286,7 @@ def _ratio(program: Program, placement: Channels) -> float:
 
 
 def _floor(objective: Objective, program: Program) -> float | None:
-    """What no placement can pass, without a search; None if no such floor is known."""
+    """A lower bound without a search; None if no such floor is known."""
     falling = np.sort(program.loads)[::-1]
     match objective:
         case Objective.IMBALANCE:

@@ -1,4 +1,4 @@
-"""Keys and channels that a search need not tell apart, since exchanging them changes nothing."""
+"""Symmetry of the search: interchangeable keys and channels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from adapt.core.keys.partitioner import Channels
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Keys in groups of equal ones, heaviest first, and how many of each group a channel need hold at most.
+    """Groups of equal keys, and how many each channel needs.
 
-    Channels that are alike may be renumbered in any placement, so that they stand in the order of the first key on
-    each. Then the j-th of them, counted from 0, holds none of the first j keys; no other placement need be searched.
+    Interchangeable channels may be renumbered in any assignment by the first key on each. Then the j-th of them,
+    counted from 0, has none of the first j keys; no other assignment needs to be searched.
 
     Attributes:
         keys: The keys in the order of their groups, shape (keys,).
-        sizes: Keys of each group, shape (groups,).
-        channels: The channels that are alike, by rising number; those that are like no other may be left out.
-        most: How many keys of each group each channel may hold, shape (groups, channels).
+        sizes: Number of keys of each group, shape (groups,).
+        channels: The groups of interchangeable channels, by rising number; unique channels may be missing.
+        most: How many keys of each group each channel may have, shape (groups, channels).
     """
 
     keys: NDArray[np.intp]
@@ -31,12 +31,12 @@ class Alike:
 
     @classmethod
     def from_descriptions(cls, described: Sequence[Floats], channels: Floats, unlike: Channels) -> "Alike":
-        """Group keys of the same description, and channels.
+        """Group keys and channels of equal properties.
 
         Args:
-            described: What tells keys apart, loads first; each of shape (keys,).
-            channels: What tells channels apart, shape (channels,).
-            unlike: Channels that are like no other, whatever is said of them; numbers out of range mean nothing.
+            described: Properties of keys, loads first; each of shape (keys,).
+            channels: A property of channels, shape (channels,).
+            unlike: Channels that are unique whatever their property; numbers out of range are ignored.
         """
         columns = np.stack([-described[0], *described[1:]])
         _, of_key, sizes = np.unique(columns, axis=1, return_inverse=True, return_counts=True)
@@ -54,7 +54,10 @@ class Alike:
         return np.asarray(self.keys[np.cumsum(self.sizes) - self.sizes])
 
     def counted(self, placement: Channels) -> NDArray[np.int64]:
-        """How many keys of each group a placement has on each channel, after renumbering; shape (groups, channels)."""
+        """Number of keys of each group per channel, after renumbering.
+
+        Shape (groups, channels).
+        """
         channels = self.most.shape[1]
         placed = placement[self.keys]
         first = np.full(channels, len(placed))
@@ -68,7 +71,10 @@ class Alike:
         return counted
 
     def placement(self, counted: NDArray[np.int64]) -> Channels:
-        """The channel of each key where so many of each group are on each channel; earlier keys on lower channels."""
+        """The channel of each key, from numbers per group.
+
+        Earlier keys are on lower channels.
+        """
         placed = np.empty(len(self.keys), np.int32)
         groups, channels = counted.shape
         placed[self.keys] = np.repeat(np.tile(np.arange(channels), groups), counted.reshape(-1))

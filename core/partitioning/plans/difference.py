@@ -1,4 +1,4 @@
-"""What changes from one plan to another: the keys and the state that move, and between which channels."""
+"""Difference of two plans: the keys and the state that move."""
 
 from dataclasses import dataclass
 
@@ -27,19 +27,18 @@ SCHEMA = "adapt.difference/1"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The migration bill between two plans over some counted keys.
+    """What moves between two plans over counted keys.
 
-    All numbers are of the whole population: where a lossy counter did not list every key, with the stand-ins for the
-    others (`Population`). Only listed keys are ever named.
+    All numbers cover the whole population, with stand-ins for keys that a lossy counter did not list (`Population`).
 
     Attributes:
-        before, after: How each plan carries these keys; `after` with its migration.
+        before, after: The metrics of each plan; `after` with its migration.
         migration: Keys and state that move.
-        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Where a stand-in is
-            several keys, each cell is rounded to whole keys.
-        heaviest: The heaviest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
-        loads_before, loads_after: The network load of each channel over the average, shapes (N,); where capacities
-            differ, its utilisation.
+        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). With stand-ins, keys
+            are rounded.
+        hot_keys: The hottest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
+        loads_before, loads_after: The network load of each channel / mean load, shapes (N,); with unequal capacities,
+            its relative utilization.
     """
 
     before: Metrics
@@ -47,21 +46,21 @@ class Difference:
     migration: Migration
     keys_moved: NDArray[np.int64]
     state_moved: Floats
-    heaviest: Table
+    hot_keys: Table
     loads_before: Floats
     loads_after: Floats
 
     def table(self) -> Table:
-        """Both plans side by side, one row a metric."""
+        """Both plans side by side, one row per metric."""
         before, after = self.before.as_data(), self.after.as_data()
         columns = (Column("metric"), Column("before", Kind.NUMBER), Column("after", Kind.NUMBER))
         return Table.from_rows("Before and after", columns, [(name, before[name], after[name]) for name in after])
 
     def moves(self) -> Table:
-        """Keys and state by old and new channel, most state first; only pairs that something moves between."""
+        """Keys and state moved by old and new channel, most state first."""
         columns = (
-            Column("from", Kind.COUNT, about="channel before"),
-            Column("to", Kind.COUNT, about="channel after"),
+            Column("from", Kind.COUNT, about="old channel"),
+            Column("to", Kind.COUNT, about="new channel"),
             Column("keys", Kind.COUNT),
             Column("state", Kind.NUMBER),
         )
@@ -72,12 +71,12 @@ class Difference:
         return Table.from_rows("Moves", columns, rows)
 
     def channels(self) -> Table:
-        """Each channel's load over the average in both plans, the fullest before first."""
-        return BeforeAfter.from_loads("the first plan", self.loads_before, "the second", self.loads_after).table()
+        """Relative load of each channel under both plans, busiest before first."""
+        return BeforeAfter.from_loads("the current plan", self.loads_before, "the new plan", self.loads_after).table()
 
     def _repr_html_(self) -> str:
-        """Before and after, from where to where, and the heaviest keys that move, for a notebook."""
-        return "".join(table._repr_html_() for table in (self.table(), self.moves(), self.heaviest))
+        """All tables, for a notebook."""
+        return "".join(table._repr_html_() for table in (self.table(), self.moves(), self.hot_keys))
 
     def as_data(self) -> dict[str, object]:
         """The difference as JSON data."""
@@ -90,21 +89,24 @@ class Difference:
             "m": self.migration.relative,
             "keys_moved": self.keys_moved.tolist(),
             "state_moved": self.state_moved.tolist(),
-            "heaviest": self.heaviest.records(),
-            "heaviest_cut": len(self.heaviest.rows) < self.migration.keys,
+            "hot_keys": self.hot_keys.records(),
+            "hot_keys_cut": len(self.hot_keys.rows) < self.migration.keys,
         }
 
 
 def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
-    """What moving from one plan to the other costs, over the counted keys; each measured by the capacities it records.
+    """What moves from one plan to another, over counted keys.
+
+    Each plan is measured with its own capacities.
 
     Raises:
-        BadInput: a plan is for keys of another type than those that were counted, or records capacities that are none.
+        BadInput: a plan is for keys of another type than the counted ones, or records invalid capacities.
     """
     for name, plan in (("first", before), ("second", after)):
         if plan.key_type is not frequencies.key_type:
             raise BadInput(
-                f"the {name} plan is for {plan.key_type} keys, but the counted keys are {frequencies.key_type}"
+                f"the {name} plan has {plan.key_type} keys, but the counted keys are {frequencies.key_type}; pass"
+                f" --key-type {plan.key_type} if the counts are a CSV"
             )
     population = Population.from_counts(frequencies)
     old, new = before.partitioner(), after.partitioner()
@@ -125,7 +127,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
         bill,
         np.rint(keys_moved).astype(np.int64).reshape(shape),
         state_moved.astype(np.float64).reshape(shape),
-        _heaviest(population, was, is_now, state, bill.keys),
+        _hot_keys(population, was, is_now, state, bill.keys),
         loads_before,
         loads_after,
     )
@@ -139,22 +141,22 @@ def _measured(
     placed: Channels,
     before: Channels | None = None,
 ) -> tuple[Metrics, Floats]:
-    """The metrics of a plan, and the network load of each channel over the average, by the capacities it records."""
+    """The metrics of a plan, and the relative network load of each channel, by the plan's capacities."""
     loads = channel_loads(placed, population, resources, partitioner.channels)
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
     metrics = measure(partitioner, population, resources, placed, loads, before, capacities)
     return metrics, relative(loads[2], capacities)
 
 
-def _heaviest(
+def _hot_keys(
     population: Population, was: Channels, is_now: Channels, state: Floats, migrated: int, most: int = MOST_KEYS
 ) -> Table:
-    """The heaviest listed keys that move, of all that do."""
+    """The hottest listed keys that move."""
     columns = (
         Column("key"),
         Column("state", Kind.NUMBER),
-        Column("from", Kind.COUNT, about="channel before"),
-        Column("to", Kind.COUNT, about="channel after"),
+        Column("from", Kind.COUNT, about="old channel"),
+        Column("to", Kind.COUNT, about="new channel"),
     )
     listed = slice(population.listed)
     first = np.flatnonzero(was[listed] != is_now[listed])[:most]
@@ -163,4 +165,4 @@ def _heaviest(
         (key_shown(key), float(state[at]), int(was[at]), int(is_now[at])) for key, at in zip(keys, first, strict=True)
     ]
     hidden = migrated - len(first)
-    return Table.from_rows("Heaviest keys that move", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
+    return Table.from_rows("Hot keys that move", columns, rows, f"and {hidden:,} more keys" if hidden else "")

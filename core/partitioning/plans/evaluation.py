@@ -1,4 +1,4 @@
-"""How plans do on every key of a stream, beside what they foresaw."""
+"""Plans measured on every key of a stream, against their predictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,28 +19,28 @@ _OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPlan:
-    """A plan and how it does.
+    """A plan with its measured metrics.
 
     Attributes:
-        measured: How it does, with the migration from the plan before it, if there is one.
+        measured: Its metrics, with the migration from the plan before it, if there is one.
         loads: The loads of its channels: state, computation, network; shape (3, channels).
-        foreseen: Metrics by their published names that the plan foresaw of the same thing: none where it weighed by
-            other resources, and none of migration where it was built to follow another plan than the one before it.
+        predicted: The plan's own predictions of these metrics. Empty if it was built for other resources; without
+            migration if it was built to follow another plan than the one before it.
     """
 
     name: str
     plan: Plan
     measured: Metrics
     loads: Floats
-    foreseen: Mapping[str, Any]
+    predicted: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Plans, one after the other, on every key of one stream.
+    """Plans measured on every key of one stream, in order.
 
     Attributes:
-        resources: Functions and tolerances that they were measured by.
+        resources: The loads and tolerances that they were measured by.
     """
 
     plans: tuple[EvaluatedPlan, ...]
@@ -49,7 +49,7 @@ class Evaluation:
     resources: Resources
 
     def table(self) -> Table:
-        """One row a plan."""
+        """One row per plan."""
         columns = (Column("plan"), Column("scheme"), Column("construction"), Column("channels", Kind.COUNT))
         rows = [
             (
@@ -61,36 +61,36 @@ class Evaluation:
             )
             for each in self.plans
         ]
-        note = f"{self.keys:,} keys, all of them, weighed by {self.weight}; resources {self._weighed_by()}"
-        return Table.from_rows("Plans on every key", (*columns, *METRIC_COLUMNS), rows, note)
+        note = f"All {self.keys:,} keys, weighed by {self.weight}; resources {self._weighed_by()}."
+        return Table.from_rows("Plans measured on every key", (*columns, *METRIC_COLUMNS), rows, note)
 
-    def foresight(self) -> Table:
-        """What each plan foresaw beside what was measured, one row a metric."""
+    def predictions(self) -> Table:
+        """Predictions next to measurements, one row per metric and plan."""
         columns = (
             Column("plan"),
             Column("metric"),
-            Column("foreseen", Kind.NUMBER),
+            Column("predicted", Kind.NUMBER),
             Column("measured", Kind.NUMBER),
-            Column("off", Kind.SHARE, about="measured over foreseen, less 1"),
+            Column("error", Kind.SHARE, about="measured / predicted - 1"),
         )
         rows = [
             (
                 each.name,
                 name,
-                foreseen,
+                predicted,
                 measured,
-                measured / foreseen - 1 if foreseen and measured is not None else None,
+                measured / predicted - 1 if predicted and measured is not None else None,
             )
             for each in self.plans
-            for name, foreseen in each.foreseen.items()
+            for name, predicted in each.predicted.items()
             for measured in (each.measured.as_data()[name],)
         ]
-        without = [each.name for each in self.plans if not each.foreseen]
-        note = f"{', '.join(without)} foresaw nothing by resources {self._weighed_by()}" if without else ""
-        return Table.from_rows("Foreseen and measured", columns, rows, note)
+        without = [each.name for each in self.plans if not each.predicted]
+        note = f"No prediction for resources {self._weighed_by()}: {', '.join(without)}." if without else ""
+        return Table.from_rows("Predicted and measured", columns, rows, note)
 
     def _weighed_by(self) -> str:
-        """The letters of the resources, and what was measured."""
+        """The letters of the resources, and the measured columns."""
         measured = zip(RESOURCES, self.resources.measured, strict=True)
         named = [f"{resource} by {source}" for resource, source in measured if source is not None]
         return ", ".join([self.resources.letters, *named])
@@ -110,7 +110,7 @@ class Evaluation:
                     "construction": each.plan.construction and each.plan.construction.value,
                     "channels": each.plan.channels,
                     "measured": each.measured.as_data(),
-                    "foreseen": dict(each.foreseen),
+                    "predicted": dict(each.predicted),
                     "loads": dict(zip(RESOURCES, each.loads.tolist(), strict=True)),
                 }
                 for each in self.plans
@@ -119,14 +119,14 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """Both tables, for a notebook."""
-        return self.table()._repr_html_() + self.foresight()._repr_html_()
+        return self.table()._repr_html_() + self.predictions()._repr_html_()
 
 
 def resources_of(plans: Sequence[Plan]) -> Resources:
-    """What the first of some plans was built to balance; the default where it does not say.
+    """The resources that the first plan was built for.
 
     Raises:
-        UsageError: it says what makes no sense.
+        UsageError: the plan records invalid resources.
     """
     default = Resources()
     said = plans[0].parameters
@@ -135,11 +135,11 @@ def resources_of(plans: Sequence[Plan]) -> Resources:
     return Resources.parse(letters, tolerance, measure=measured)
 
 
-def foreseen_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:
-    """What a plan foresaw of what is measured by these resources and in place of the plan before it."""
+def predicted_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:
+    """The metrics that a plan predicted for these resources, if any."""
     if {name: plan.parameters.get(name) for name in _WEIGHED} != {**dict.fromkeys(_WEIGHED), **resources.as_data()}:
         return {}
     follows = before is not None and plan.parent == before.content_hash()
-    told = [column.name for column in METRIC_COLUMNS if column.name != "explicit_keys"]
-    names = [name for name in told if follows or name not in _OF_MIGRATION]
+    known = [column.name for column in METRIC_COLUMNS if column.name != "explicit_keys"]
+    names = [name for name in known if follows or name not in _OF_MIGRATION]
     return {name: plan.metrics[name] for name in names if name in plan.metrics}

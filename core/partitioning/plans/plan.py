@@ -1,4 +1,4 @@
-"""A plan: a partitioner as plain data, with what was foreseen of it and how it was made."""
+"""Plan: a partitioner as data, with its predictions and parameters."""
 
 import json
 from collections.abc import Mapping
@@ -28,29 +28,29 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction
 from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.phrases import counted
 from adapt.core.stream import KeyType
 
 SCHEMA = "adapt.plan/1"
-"""The format; readers refuse another number after the stroke."""
+"""The format; readers refuse other versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that makes a partitioner, and what is worth knowing about it.
+    """A partitioner as data, with its predicted loads and metrics.
 
     Attributes:
         channels: N, from 1.
         key_type: The type of the keys; the same value hashes differently as another type.
-        construction: How the explicit channels were chosen, where there are any.
-        hash: The hash function; its seed is fixed. Without meaning in the scheme of an engine, which has
-            its own, and murmur3 there.
-        replicas: Of each channel on the ring, one number or one a channel; without meaning in a scheme without a ring.
-        explicit: Tracked keys with their channels; empty in a scheme that tracks none.
-        max_parallelism: The key groups, in a scheme that has them; where none is given, what Flink takes by default.
+        construction: How pinned keys were assigned; None in other schemes than hybrid.
+        hash: The hash function; its seed is fixed. Ignored, and murmur3, in the scheme of an engine, which has its own.
+        replicas: Of each channel on the ring, one number or one per channel; ignored in a scheme without a ring.
+        explicit: Pinned keys with their channels; empty in a scheme that pins no keys.
+        max_parallelism: Number of key groups, in a scheme that has them. Default: Flink's default.
         trace: Fingerprint of the trace it was built for.
         parent: Content hash of the plan it follows.
-        predicted_loads: Foreseen load of each channel, by resource; JSON data.
-        metrics: Foreseen quality by the names of design section 5; JSON data.
+        predicted_loads: Predicted load of each channel, by resource; JSON data.
+        metrics: Predicted metrics by the names of design section 5; JSON data.
         parameters: How it was built; JSON data.
 
     Source: design, sections 4 and 5.
@@ -71,7 +71,7 @@ class Plan:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Any mapping will do for `explicit`; it is kept as an `ExplicitMap` of keys of `key_type`."""
+        """Accept any mapping as `explicit`, and keep it as an `ExplicitMap` of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
@@ -82,52 +82,55 @@ class Plan:
             object.__setattr__(self, "max_parallelism", limits and limits.default(self.channels))
 
     def partitioner(self) -> Partitioner:
-        """The partitioner, built anew."""
+        """A new partitioner of this plan."""
         return make_partitioner(
             self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism
         )
 
     def content_hash(self) -> str:
-        """SHA-256 in hex of what decides the mapping, and of the parameters.
+        """SHA-256 in hex of the mapping and the parameters.
 
-        Equal plans have equal hashes wherever and whenever they are made: neither times nor predictions count.
+        Equal plans have equal hashes wherever and whenever they are built: neither times nor predictions count.
         """
         decisive = {**_mapping_to_data(self, {}), "parameters": self.parameters}
         canonical = json.dumps(decisive, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        # The first is the field itself: the fields before it, in this order, hold no text of anybody's.
+        # The first match is the field itself: the fields before it, in this order, contain no user text.
         before, field_name, after = canonical.encode().partition(b'"explicit":')
         return sha256(before + field_name + explicit_json(self.explicit) + after.removeprefix(b"{}")).hexdigest()
 
 
 def explicit_table(plan: Plan) -> pa.Table:
-    """The explicit entries as a table in key order: `key` of the plan's key type, `channel` int32."""
+    """The pinned keys as a table in key order.
+
+    Columns `key` of the plan's key type, and `channel` int32.
+    """
     return pa.table({"key": plan.explicit.column, "channel": pa.array(plan.explicit.channels)})
 
 
 def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     """The plan as JSON data.
 
-    The explicit map is an object of key text to channel: strings as they are, integers in decimal, bytes in hex.
-    The null key has no text, and its channel stands in `explicit_null`.
+    `explicit` is an object of key text to channel: strings as they are, integers in decimal, bytes in hex. The channel
+    of the null key, which has no text, is in `explicit_null`.
 
     Args:
-        with_explicit: Without it `explicit` is null, for a reader that is given `explicit_table`.
+        with_explicit: Without it `explicit` is null, for readers of `explicit_table`.
     """
     data = {"schema": SCHEMA, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
     if not with_explicit:
         data["explicit_null"] = None
-    told = {"trace": plan.trace, "parent": plan.parent, "predicted_loads": dict(plan.predicted_loads)}
-    return data | told | {"metrics": dict(plan.metrics), "parameters": dict(plan.parameters)}
+    data |= {"trace": plan.trace, "parent": plan.parent, "predicted_loads": dict(plan.predicted_loads)}
+    return data | {"metrics": dict(plan.metrics), "parameters": dict(plan.parameters)}
 
 
 def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) -> Plan:
-    """The plan that `plan_to_data` wrote; fields that are not of this format are passed over.
+    """Read the data of `plan_to_data`; unknown fields are ignored.
 
     Args:
-        explicit: The explicit entries (`explicit_table`), in place of those in `data`.
+        explicit: The pinned keys (`explicit_table`), in place of those in `data`.
 
     Raises:
-        BadInput: a field is missing, unknown or out of its range; the sentence names it.
+        BadInput: a field is missing, unknown or out of its range.
     """
     _check_schema(read_field(data, "schema", str))
     _refuse_splitting(data)
@@ -140,9 +143,9 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         else read_explicit_table(explicit, key_type, channels)
     )
     if tracked and scheme not in MAPPED_SCHEMES:
-        raise BadInput(f"plan field 'explicit' has {len(tracked)} keys, but scheme {scheme} has no explicit map")
+        raise BadInput(f"plan field 'explicit': pins {counted(len(tracked), 'key')}, but scheme {scheme} pins no keys")
     if data.get("ring_replicas") is not None and scheme not in RING_SCHEMES:
-        raise BadInput(f"plan field 'ring_replicas' is given, but scheme {scheme} has no ring")
+        raise BadInput(f"plan field 'ring_replicas': given, but scheme {scheme} has no ring")
     return Plan(
         scheme=scheme,
         channels=channels,
@@ -161,7 +164,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
 
 
 def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
-    """What decides the mapping, with the construction that chose it; the explicit map as it is given."""
+    """The fields that define the mapping, with this explicit map."""
     return {
         "scheme": plan.scheme.value,
         "construction": plan.construction and plan.construction.value,
@@ -178,25 +181,25 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
 def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
     if [family, version.partition(".")[0]] != SCHEMA.split("/"):
-        raise BadInput(f"plan field 'schema': {schema!r} cannot be read here, only {SCHEMA!r}")
+        raise BadInput(f"plan field 'schema': must be {SCHEMA!r} (got {schema!r})")
 
 
 def _refuse_splitting(data: Mapping[str, Any]) -> None:
     scheme = data.get("scheme")
     if scheme in list(Splitting):
         raise BadInput(
-            f"plan field 'scheme': {scheme} splits keys over channels by their load of the moment, so that no plan says"
-            " where a key goes; build one that keeps keys whole, e.g. with --scheme hybrid"
+            f"plan field 'scheme': {scheme} splits keys by current load, which a plan cannot describe; use a scheme"
+            " that keeps keys whole, such as --scheme hybrid"
         )
 
 
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
-    """The hash of the plan; none in the scheme of an engine, whose name says it."""
+    """The hash of the plan; None in the scheme of an engine, which has its own."""
     return None if isinstance(plan.scheme, Engine) else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
 
 
 def _replicas_to_data(plan: Plan) -> dict[str, Any]:
-    """The replicas of the plan: one number in `replicas`, or one a channel in `ring_replicas`."""
+    """The replicas of the plan: one number in `replicas`, or one per channel in `ring_replicas`."""
     if plan.scheme not in RING_SCHEMES:
         return {"replicas": None}
     if isinstance(plan.replicas, tuple):
@@ -205,13 +208,15 @@ def _replicas_to_data(plan: Plan) -> dict[str, Any]:
 
 
 def _groups_from_data(data: Mapping[str, Any], scheme: AnyScheme, channels: int) -> int | None:
-    """The key groups; None in a scheme without them."""
+    """The number of key groups; None in a scheme without them."""
     limits = key_groups_of(scheme)
     if limits is None:
         return None
     groups, most = read_positive(data, "max_parallelism"), limits.most
     if not channels <= groups <= most:
-        raise BadInput(f"plan field 'max_parallelism': {groups} key groups are not from {channels}, N, to {most}")
+        raise BadInput(
+            f"plan field 'max_parallelism': must be from {channels}, the number of channels, to {most} (got {groups})"
+        )
     return groups
 
 
@@ -220,5 +225,5 @@ def _hash_from_data(data: Mapping[str, Any]) -> HashName:
     name = read_name(within, "hash.name", HashName)
     seed = read_field(within, "hash.seed", int)
     if seed != HASHES[name].seed:
-        raise BadInput(f"plan field 'hash.seed': {seed} is not the seed of {name}, which is {HASHES[name].seed}")
+        raise BadInput(f"plan field 'hash.seed': must be {HASHES[name].seed}, the seed of {name} (got {seed})")
     return name

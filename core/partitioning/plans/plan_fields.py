@@ -1,4 +1,4 @@
-"""The fields of a plan as they are read: each is of its type and in its range, or is named in a refusal."""
+"""Validated fields of plans."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.errors import BadInput, did_you_mean, listed
 from adapt.core.keys.columns import key_type_of, one_array
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas
@@ -23,7 +23,7 @@ _REQUIRED = object()
 
 @contextmanager
 def naming_field(name: str) -> Iterator[None]:
-    """Put the field's name before every refusal raised within."""
+    """Put the field's name before every error raised within."""
     try:
         yield
     except BadInput as error:
@@ -31,17 +31,17 @@ def naming_field(name: str) -> Iterator[None]:
 
 
 def read_field(data: Data, name: str, kind: type, default: Any = _REQUIRED) -> Any:
-    """The field of that name, of type `kind`; `default`, if there is one, where it is missing or null.
+    """A field of type `kind`, or `default` if missing or null.
 
     Raises:
-        BadInput: it is missing and has no default, or is of another type (true and false are not numbers).
+        BadInput: the field is missing and has no default, or has another type (true and false are not numbers).
     """
     value = data.get(name)
     with naming_field(name):
         if value is None and default is _REQUIRED:
-            raise BadInput("it is missing")
+            raise BadInput("missing")
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise BadInput(f"{value!r} is not {_MEANT[kind]}")
+            raise BadInput(f"must be {_MEANT[kind]} (got {value!r})")
     return default if value is None else value
 
 
@@ -49,27 +49,27 @@ def read_positive(data: Data, name: str, default: Any = _REQUIRED) -> int:
     """A whole number from 1 to 2^31 - 1.
 
     Raises:
-        BadInput: it is none.
+        BadInput: the field is not such a number.
     """
     value: int = read_field(data, name, int, default)
     with naming_field(name):
         if not 1 <= value < 2**31:
-            raise BadInput(f"{value} is not from 1 to 2147483647")
+            raise BadInput(f"must be from 1 to 2147483647 (got {value})")
     return value
 
 
 def read_replicas(data: Data, channels: int) -> Replicas:
-    """The replicas on the ring: field `ring_replicas`, one number a channel, if it is there; else `replicas`.
+    """The replicas on the ring: `ring_replicas`, else `replicas`.
 
     Raises:
-        BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one a channel.
+        BadInput: they are not whole numbers from 1 to 2^31 - 1, or `ring_replicas` is not one per channel.
     """
     each = read_field(data, "ring_replicas", list, None)
     if each is None:
         return read_positive(data, "replicas", DEFAULT_REPLICAS)
     with naming_field("ring_replicas"):
         if len(each) != channels:
-            raise BadInput(f"it has the replicas of {len(each)} channels, but the plan has {channels}")
+            raise BadInput(f"must have one number per channel (got {len(each)} for {channels})")
     within = {f"ring_replicas[{channel}]": count for channel, count in enumerate(each)}
     return tuple(read_positive(within, name) for name in within)
 
@@ -78,20 +78,20 @@ def read_name(data: Data, name: str, names: Iterable[Name]) -> Name:
     """One of a set of names.
 
     Raises:
-        BadInput: it is none of them; the sentence has the nearest.
+        BadInput: the name is unknown.
     """
     value, known = read_field(data, name, str), {each.value: each for each in names}
     with naming_field(name):
         if value not in known:
-            raise BadInput(f"{value!r} is not known{did_you_mean(value, known)}")
+            raise BadInput(f"unknown {value!r}{did_you_mean(value, known)}")
     return known[value]
 
 
 def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
-    """The explicit map of fields `explicit` and `explicit_null`.
+    """The pinned keys of fields `explicit` and `explicit_null`.
 
     Raises:
-        BadInput: a key is not of its type, stands twice, or has a channel that is not in [0, channels).
+        BadInput: a key has another type, occurs twice, or has a channel that is not in [0, channels).
     """
     texts = read_field(data, "explicit", Mapping)
     null = read_field(data, "explicit_null", int, None)
@@ -99,7 +99,7 @@ def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
         keys, owners = keys_from_texts(texts, key_type), list(texts.values())
         for text, owner in texts.items():
             if not isinstance(owner, int) or isinstance(owner, bool):
-                raise BadInput(f"key {text!r} is mapped to {owner!r}, which is not a whole number")
+                raise BadInput(f"key {text!r} must have a whole number as channel (got {owner!r})")
         refuse_out_of_range(keys, owners, channels)
     with naming_field("explicit_null"):
         if null is not None:
@@ -110,17 +110,19 @@ def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
 
 
 def read_explicit_table(table: pa.Table, key_type: KeyType, channels: int) -> ExplicitMap:
-    """The explicit map of a table that stands beside the data; columns `key` and `channel`.
+    """The pinned keys of a side table with columns `key` and `channel`.
 
     Raises:
         BadInput: as `read_explicit`, or the columns are missing or of other types.
     """
     with naming_field("explicit"):
         if not {"key", "channel"} <= set(table.column_names):
-            raise BadInput(f"its table has columns {table.column_names}, but needs 'key' and 'channel'")
+            raise BadInput(f"its table needs columns 'key' and 'channel' (got {listed(table.column_names)})")
         keys, owners = one_array(table["key"]), table["channel"]
         if not pa.types.is_integer(owners.type) or owners.null_count:
-            raise BadInput(f"the channels of its table are {owners.type} with {owners.null_count} nulls, not whole")
+            raise BadInput(
+                f"the channels of its table must be whole numbers (got {owners.type} with {owners.null_count} nulls)"
+            )
         try:
             found = key_type_of(keys.type)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""A plan as tables."""
+"""Tables of a plan."""
 
 from adapt.core.counting.tables import key_shown
 from adapt.core.engines.names import Engine
@@ -9,12 +9,12 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 
 def plan_tables(plan: Plan) -> list[Table]:
-    """What a notebook shows of a plan: its predictions, and the load of each channel."""
+    """A plan's predictions and channel loads, for a notebook."""
     return [plan_first_table(plan), load_table(plan)]
 
 
 def plan_table(plan: Plan) -> Table:
-    """What a plan is and what is foreseen of it, in one row."""
+    """A plan and all its predicted metrics, in one row."""
     columns = [
         Column("scheme"),
         Column("construction"),
@@ -35,12 +35,12 @@ def plan_table(plan: Plan) -> Table:
 
 
 def plan_first_table(plan: Plan) -> Table:
-    """What people need first of a plan, in one row: how it places keys, how evenly, and what that moves."""
+    """A plan's scheme, imbalance and migration, in one row."""
     metrics = {**plan.metrics, "scheme": _scheme(plan), "channels": plan.channels}
     floor, imbalance = plan.metrics.get("imbalance_floor"), plan.metrics.get("imbalance")
     metrics["gap"] = None if not floor or imbalance is None else imbalance / floor
     known = {column.name: column for column in METRIC_COLUMNS}
-    gap = Column("gap", Kind.RATIO, about="imbalance over imbalance_floor")
+    gap = Column("gap", Kind.RATIO, about="imbalance / imbalance_floor")
     columns = [
         Column("scheme"),
         Column("channels", Kind.COUNT),
@@ -48,7 +48,7 @@ def plan_first_table(plan: Plan) -> Table:
     ]
     row = [metrics[column.name] for column in columns]
     return Table.from_rows(
-        "Plan", columns, [row], "--all shows every metric, each channel's loads, and the explicit map."
+        "Plan", columns, [row], "--all shows every metric, the load of each channel, and the pinned keys."
     )
 
 
@@ -60,7 +60,10 @@ def _scheme(plan: Plan) -> str:
 
 
 def load_table(plan: Plan) -> Table:
-    """The foreseen load of each channel, fullest first; with capacities, the most utilised first."""
+    """The predicted load of each channel, busiest first.
+
+    With capacities, highest utilization first.
+    """
     loads, capacities = plan.predicted_loads, recorded_capacities(plan.parameters, plan.channels)
     columns = _LOAD_COLUMNS if capacities is None else (*_LOAD_COLUMNS, *_CAPACITY_COLUMNS)
     if not loads:
@@ -71,30 +74,30 @@ def load_table(plan: Plan) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for at in sorted(range(plan.channels), key=lambda channel: (-used[channel], channel)):
         share = network[at] / total if total else None
-        utilised = used[at] * sum(capacities or ()) / total if total else None
-        own = () if capacities is None else (capacities[at], utilised)
+        utilization = used[at] * sum(capacities or ()) / total if total else None
+        own = () if capacities is None else (capacities[at], utilization)
         rows.append((at, network[at], share, loads["state"][at], loads["computation"][at], *own))
     return Table.from_rows(_LOAD_TITLE, columns, rows)
 
 
-_LOAD_TITLE = "Foreseen load of each channel"
+_LOAD_TITLE = "Predicted load of each channel"
 
 _LOAD_COLUMNS = (
     Column("channel", Kind.COUNT),
     Column("network", Kind.NUMBER),
-    Column("share", Kind.SHARE, about="of the whole network load"),
+    Column("share", Kind.SHARE, about="share of the network load"),
     Column("state", Kind.NUMBER),
     Column("computation", Kind.NUMBER),
 )
 
 _CAPACITY_COLUMNS = (
-    Column("capacity", Kind.NUMBER, about="in relation to the others"),
-    Column("utilisation", Kind.RATIO, about="network load over capacity; 1 is that of all channels together"),
+    Column("capacity", Kind.NUMBER, about="relative capacity"),
+    Column("utilization", Kind.RATIO, about="network load / capacity; 1 is the mean of all channels"),
 )
 
 
 def explicit_keys_table(plan: Plan) -> Table:
-    """The whole explicit map, in key order."""
+    """All pinned keys, in key order."""
     columns = (Column("key"), Column("channel", Kind.COUNT))
     rows = [(key_shown(key), channel) for key, channel in plan.explicit.items()]
-    return Table.from_rows("Keys mapped one by one", columns, rows)
+    return Table.from_rows("Pinned keys", columns, rows)

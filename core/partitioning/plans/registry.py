@@ -1,4 +1,4 @@
-"""Every scheme of our own by name: what a plan, a build and a comparison make their partitioners with."""
+"""Registry of schemes: makes the partitioner of a named scheme."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ from adapt.core.stream import Key
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What partitioners are made of; each scheme takes what it has a use for.
+    """Parameters of partitioners; each scheme uses those that it needs.
 
     Attributes:
-        max_parallelism: The number of key groups; None, what Flink takes by default.
+        max_parallelism: Number of key groups. Default: Flink's default.
     """
 
     channels: int
@@ -42,7 +42,7 @@ class Parts:
     max_parallelism: int | None = None
 
     def ring(self) -> ConsistentHash:
-        """The ring of the channels."""
+        """The hash ring of the channels."""
         return ConsistentHash(self.channels, self.replicas, self.hash)
 
 
@@ -72,18 +72,18 @@ SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
 
 
 class FromCounts(Protocol):
-    """Chooses the explicit map of a scheme from counted keys, over a ring, by what a key loads onto a channel."""
+    """Chooses the pinned keys of a scheme from counts."""
 
     def __call__(
         self, counted: Counted, ring: ConsistentHash, weigh: Load, *, constraints: Constraints | None = None
     ) -> HybridPartitioner:
-        """The partitioner for counted keys that keeps to the constraints."""
+        """The partitioner of counted keys within the constraints."""
 
 
 FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
     {Scheme.BOUNDED: bounded, Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT), Scheme.GREEDY: greedy}
 )
-"""The schemes that must know the counts, whatever partitioner was there before."""
+"""Schemes that depend on the counts alone, not on the current partitioner."""
 
 
 def make_partitioner(
@@ -97,20 +97,20 @@ def make_partitioner(
     """The partitioner of a scheme.
 
     Args:
-        hash: Places keys, and replicas on a ring; passed over by the scheme of an engine, which has its own.
-        replicas: Of each channel on a ring, one number or one a channel; one is passed over by a scheme without a ring.
-        explicit: The explicit map, of a scheme that has one; empty if not given.
-        max_parallelism: The key groups, of a scheme that has them; what Flink takes by default if not given.
+        hash: Hash of keys and of replicas; ignored by the scheme of an engine, which has its own.
+        replicas: Of each channel on a ring, one number or one per channel; one number is ignored without a ring.
+        explicit: The pinned keys, for a scheme that has any. Default: none.
+        max_parallelism: Number of key groups, for a scheme that has them. Default: Flink's default.
 
     Raises:
-        UsageError: a number is out of its range, or the scheme has no explicit map, or no ring for replicas that
-            differ, and these were given.
-        BadInput: a key is mapped to a channel that does not exist.
+        UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or replicas differ
+            in a scheme without a ring.
+        BadInput: a key is pinned to a channel that does not exist.
     """
     if explicit and scheme not in MAPPED_SCHEMES:
-        raise UsageError(f"scheme {scheme} has no explicit map, but {len(explicit)} keys are mapped explicitly")
+        raise UsageError(f"scheme {scheme} does not support pinned keys (got {len(explicit)})")
     if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
-        raise UsageError(f"scheme {scheme} has no ring, but {len(replicas)} channels are given replicas of their own")
+        raise UsageError(f"scheme {scheme} has no ring, so it takes no replicas per channel (got {len(replicas)})")
     if isinstance(scheme, Engine):
         return definition_of(scheme).placement(channels, max_parallelism)
     return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
@@ -124,14 +124,14 @@ def follow(
     current: Partitioner | None = None,
     constraints: Constraints | None = None,
 ) -> Partitioner:
-    """The partitioner of a scheme for counted keys: hashed, or chosen from the counts without regard to what was.
+    """The partitioner of a scheme without a construction.
 
-    Key groups are kept: where no max parallelism is given, that of `current` is taken as long as the channels fit in
-    it, since Flink keeps a job's when it is rescaled.
+    Key groups are kept: without a given max parallelism, that of `current` is used as long as the channels fit in it,
+    since Flink keeps a job's when it rescales.
 
     Args:
-        parts: What the partitioner is made of; of an explicit map, nothing yet.
-        constraints: What the placement must keep to, in a scheme that can.
+        parts: The parameters, without pinned keys.
+        constraints: The constraints, for a scheme that supports them.
 
     Raises:
         UsageError: a number is out of its range.
@@ -154,7 +154,7 @@ class _Grouped(Protocol):
 
 
 def max_parallelism_of(partitioner: Partitioner | None) -> int | None:
-    """The key groups of a partitioner; None if it has none."""
+    """The number of key groups of a partitioner, or None."""
     return partitioner.groups if isinstance(partitioner, _Grouped) else None
 
 

@@ -1,4 +1,4 @@
-"""The balance penalty rho of Eqs. 19 and 20, folded so that it costs little to evaluate."""
+"""Balance penalty rho of Eqs. 19 and 20."""
 
 from dataclasses import dataclass
 from math import prod
@@ -12,17 +12,18 @@ from adapt.core.partitioning.problem.problem import Problem
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
+    """Rho of Eqs. 19 and 20, with equal resources merged.
 
-    This is Eq. 20 with the resources of equal loads taken together, since only their theta may differ: LLL has one such
-    resource, LQL two. With constant resources left out, the exponent of Eq. 20 is one
-    over the number of those that are left (section 4.4).
+    rho = scale * (product over resources of ((max - min) / sum)^power)^(1 / root), 0 without any resource.
+
+    Eq. 20 with resources of equal load merged, since only their theta may differ: LLL has one such resource, LQL two.
+    Without the constant resources, the exponent of Eq. 20 is one over the number of the others (section 4.4).
 
     Attributes:
         loads: Each distinct load of each key, shape (distinct, keys); at most three.
         powers: How many resources have that load, shape (distinct,); 1 if there is no other.
-        units: What a unit of each distinct load weighs, shape (distinct,), as in the problem.
-        root: How many resources there are; 1 if they all have one load, 0 if there are none.
+        units: The weight of a unit of each distinct load, shape (distinct,), as in the problem.
+        root: Number of resources; 1 if they all have one load, 0 without any.
         scale: Product of (channels / theta)^(1 / resources).
 
     Source: partitioning functions, section 4.2.1.
@@ -46,5 +47,5 @@ class Balance:
 
 
 def same_rows(rows: Floats) -> list[int]:
-    """For each row the first one that is equal to it."""
+    """The first equal row of each row."""
     return [next(j for j in range(k + 1) if np.array_equal(rows[j], rows[k])) for k in range(len(rows))]

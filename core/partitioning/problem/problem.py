@@ -1,4 +1,4 @@
-"""One construction step as arrays: every construction is given one, and answers with a channel for each key."""
+"""The input of a construction, as arrays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,47 +23,45 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import UtilityName
 
 _LEAST_THETA = 1e-6
-"""An alpha of 1 tolerates nothing: theta is 0 and rho infinite. A millionth keeps channels comparable instead, with
-balance far above migration."""
+"""Least theta: an alpha of 1 would make theta 0 and rho infinite."""
 
 _ROUNDING = 1e-12
-"""Sums of the same states in another order differ by less than this part."""
+"""Relative rounding error of sums of the same states in another order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Which channel each tracked key is to have in the next partitioner, in view of the one in force.
+    """Keys to pin, their loads, and the two partitioners.
 
-    Counts stand as they were counted, not as shares: all penalties are free of their scale, and sums of whole numbers
-    are exact. Resources with a constant function are left out of the balance, since the untracked keys balance them
-    for free (section 4.4); so is one that was measured to be nothing on all of these keys.
+    Counts are not normalized to shares: penalties do not depend on scale, and sums of whole numbers are exact.
+    Resources with a constant function are not balanced, since hashed keys balance them for free (section 4.4); nor are
+    measured ones that are 0 on all of these keys.
 
     Attributes:
         keys: D_p(t+1), by falling weight, then falling count, then key bytes; shape (keys,).
         counts: f of each, shape (keys,).
-        weights: What each weighs, f where the literature has f to order keys or to divide by; shape (keys,). Its count,
-            or, where a resource was measured, its largest share of a load.
-        units: What a unit of each load weighs, shape (functions,): its share of the whole load, where a resource was
-            measured; otherwise nothing, since counts are what is weighed.
-        home: Where the current partitioner sends each, p(t); N and more where it had more channels. Shape (keys,).
-        hashed: Where the next ring sends each, H_c(t+1); shape (keys,).
+        weights: The weight of each key, where the literature orders or divides by f; shape (keys,). Its count, or with
+            measured resources its largest share of a load.
+        units: The weight of a unit of each load, shape (functions,): its share of the whole load with measured
+            resources, otherwise 0.
+        home: Current channel of each, p(t); N or above if it no longer exists. Shape (keys,).
+        hashed: Channel of each on the next ring, H_c(t+1); shape (keys,).
         functions: The loads that are balanced, functions of counts or measured, at most three.
         loads: Each of these loads of each key, shape (functions, keys).
         theta: theta of each of these loads (Eq. 15), shape (functions,).
         state: beta_s of each key, shape (keys,).
         network: beta_n of each key, shape (keys,).
-        owed: State that moves whatever is chosen: of keys that lose their explicit entry and that the next ring sends
-            elsewhere (Eq. 18, first sum).
-        ideal: State of all keys tracked before or after, over N (Eq. 18, denominator).
+        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum).
+        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator).
         channels: N(t+1).
         resources: All three loads and their tolerances.
-        moves: How often a construction that moves keys about may move each (section 4.2.4); None, as often as it likes.
-        pinned: The channel that each key must have, -1 for a free key; shape (keys,).
-        capacities: Of each channel, over that of the average one; shape (channels,).
-        budget: Makes the state that may migrate by choice, beside what must; None, any. Routes the whole population,
-            and raises UsageError where more must migrate than may.
-        residual: Makes the load that the untracked keys put on each channel, under the next ring, by resource: shape
-            (3, channels). Routes the whole population, so it is called only by a construction that looks at it.
+        moves: How often a construction may move each key (section 4.2.4). Default: unlimited.
+        pinned: The channel that the user pinned each key to, -1 for a free key; shape (keys,).
+        capacities: Of each channel / mean capacity; shape (channels,).
+        budget: Computes the state that may migrate by choice. Default: no limit. Routes the whole population, and
+            raises UsageError if more must migrate than may.
+        residual: Computes the load of the hashed keys on each channel of the next ring, by resource: shape
+            (3, channels). Routes the whole population, so only constructions that need it call it.
 
     Source: partitioning functions, section 4.2.
     """
@@ -92,9 +90,9 @@ class Problem:
 
     @property
     def start(self) -> Channels:
-        """Where a key is before anything is moved: where it is pinned, at home, or where the ring sends it.
+        """First channel of each key: pinned, else current, else hashed.
 
-        The last is for keys whose home is gone. Shape (keys,). Source: section 4.2.4 and decision 14.
+        Shape (keys,). Source: section 4.2.4 and decision 14.
         """
         free = np.where(self.home < self.channels, self.home, self.hashed)
         return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
@@ -111,14 +109,14 @@ class Problem:
         moves: int | None = None,
         constraints: Constraints | None = None,
     ) -> "Problem":
-        """The step from one partitioner to the next.
+        """The problem of a step from one partitioner to the next.
 
         Args:
-            current: The partitioner in force, p(t), of any scheme and channel count.
+            current: The current partitioner, p(t), of any scheme and channel count.
             ring: The consistent hash of the next one, H_c(t+1).
-            counted: The counted keys; a key that is not listed weighs nothing.
-            tracked: Keys to map explicitly, by falling count, then key bytes.
-            moves: How often a key may be moved about, if that is limited.
+            counted: The counted keys; a key that is not listed weighs 0.
+            tracked: Keys to pin, by falling count, then key bytes.
+            moves: How often a key may be moved.
 
         Raises:
             UsageError: a load was not measured.
@@ -168,12 +166,12 @@ class Problem:
 
 
 def explicit_map(partitioner: Partitioner) -> ExplicitMap:
-    """H_p: the keys that a partitioner maps one by one; empty for one that hashes all."""
+    """H_p: the pinned keys of a partitioner."""
     return partitioner.explicit if isinstance(partitioner, HybridPartitioner) else ExplicitMap.from_mapping({})
 
 
 def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
-    """D_o: the keys that `current` maps explicitly and the next partitioner will not, with their channels."""
+    """D_o: the keys that `current` pins and the next partitioner will not, with their channels."""
     explicit = explicit_map(current)
     column = explicit.column.cast(tracked.type)
     gone = ~_among(column, tracked)
@@ -181,17 +179,17 @@ def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
 
 
 def _can_be_balanced(load: Load, of_keys: Floats) -> bool:
-    """Whether placing some keys makes a difference to a load."""
+    """Whether assigning these keys changes the balance of a load."""
     return bool(of_keys.any()) if isinstance(load, Measured) else load is not ResourceFunction.CONSTANT
 
 
 def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
-    """Which of some keys are among others; shape (keys,)."""
+    """Which keys are among others; shape (keys,)."""
     return np.asarray(pc.is_in(keys, value_set=others).to_numpy(zero_copy_only=False))
 
 
 def _untracked(population: Population, tracked: pa.Array) -> NDArray[np.bool_]:
-    """Which keys of a population are not tracked, shape (keys,)."""
+    """Which keys of a population are hashed, shape (keys,)."""
     untracked = np.ones(len(population.keys), np.bool_)
     untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
     return untracked
@@ -206,12 +204,12 @@ def _budget(
     ring: Partitioner,
     fixed: float,
 ) -> float:
-    """What a limit leaves when all has migrated that must.
+    """The state that may still migrate by choice under a limit.
 
     Args:
-        limit: The limit, to what the whole population migrates.
+        limit: The limit on the migration of the whole population.
         counted, tracked, resources, current, ring: As in `Problem.from_counts`.
-        fixed: State of the tracked keys that cannot stay where they are.
+        fixed: State of the tracked keys that must move.
 
     Raises:
         UsageError: more must migrate than may.
@@ -224,15 +222,15 @@ def _budget(
     if must > most * (1 + _ROUNDING):
         enough = limit.at_least(must, float(state.sum()), ring.channels)
         raise UsageError(
-            f"{Constraint.MAX_MIGRATION} {limit} allows a state of {most:g} to migrate, but {must:g} must, whatever is"
-            " chosen: keys of removed channels, pinned keys that are elsewhere, and untracked keys that the next ring"
-            f" places elsewhere; allow {enough} or more, or track more keys"
+            f"{Constraint.MAX_MIGRATION} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
+            " removed channels, keys pinned elsewhere, and hashed keys that the next ring moves; use at least"
+            f" {enough}, or pin more keys"
         )
     return max(most - must, 0.0)
 
 
 def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
-    """What all keys but the tracked ones load onto each channel; shape (3, channels)."""
+    """The load of the hashed keys on each channel; shape (3, channels)."""
     population = Population.from_counts(counted)
     placed = ring.channels_of(population.keys)
     return channel_loads(placed, population, resources, ring.channels, _untracked(population, tracked))

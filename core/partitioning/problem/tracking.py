@@ -1,4 +1,4 @@
-"""Which keys are heavy enough to be placed one by one."""
+"""Choice of the hot keys to pin."""
 
 import math
 
@@ -13,39 +13,38 @@ from adapt.core.partitioning.measures.resources import Load, ResourceFunction, R
 from adapt.core.stream import Weight
 
 COARSEST = 1e-3
-"""The largest error that is derived."""
+"""Largest derived error of counts."""
 
 FINEST = 1e-9
-"""The smallest that is: a tolerance of 1 leaves untracked keys no room at all."""
+"""Smallest derived error of counts: a tolerance of 1 leaves hashed keys no room."""
 
 SERVED = 1000
-"""Counts are to serve plans that track so many keys, if nothing is said: those of the level construction."""
+"""Default number of pinned keys that counts must serve: that of the level construction."""
 
 
 MOST_TRACKED = 10_000
-"""More keys than that are tracked only if so many reach delta, or are asked for."""
+"""More keys than these are pinned only if they reach delta, or on request."""
 
 _RING_NOISE = 1.05
-"""Untracked load on a channel, over an even part of it: what a ring of a thousand replicas may well leave there."""
+"""Hashed load of a channel / an even part of it, as a ring of a thousand replicas may leave it."""
 
 
 def tracked_keys(
     frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None, least: int = 0
 ) -> pa.Array:
-    """D_p: the keys to place explicitly, by falling count, then key bytes.
+    """D_p: the keys to pin, by falling count, then key bytes.
 
-    Exact counts give the keys with f >= delta; lossy counts every key whose upper bound reaches delta, so that none
-    that belongs is lost. Where a resource was measured, the listed keys whose share of that load reaches the delta of a
-    linear one are tracked too, since a key that is light in count may be heavy in bytes. One channel leaves nothing to
-    place, so nothing is tracked, whatever `track` says (Eq. 15 divides by N - 1).
+    Exact counts give the keys with f >= delta; lossy counts every key whose upper bound reaches delta, so no such key
+    is missed. With a measured resource, listed keys whose share of that load reaches the delta of a linear one are
+    pinned too, since a rare key may be large in bytes. With one channel no key is pinned, whatever `track` is (Eq. 15
+    divides by N - 1).
 
     Args:
         resources: Functions, tolerances and sigma, which set delta.
-        track: Take this many of the heaviest keys instead of those that reach delta: of those with the largest share
-            of a load, where a resource was measured.
-        least: Beside those that reach delta take heaviest keys until there are so many, and up to `MOST_TRACKED` until
-            the channel of the heaviest key can keep the network tolerance, if it can at all; 0, or where `track` is
-            given, none.
+        track: Take this many of the hottest keys instead of those that reach delta; with measured resources, those with
+            the largest share of a load.
+        least: Take at least this many of the hottest keys, and up to `MOST_TRACKED` until the channel of the hottest
+            key can keep the network tolerance, if it can at all. Ignored with `track`.
 
     Raises:
         UsageError: `track` is negative, or a load was not measured.
@@ -53,7 +52,7 @@ def tracked_keys(
     Source: partitioning functions, sections 4.1.1 to 4.1.3.
     """
     if track is not None and track < 0:
-        raise UsageError(f"{track} keys cannot be tracked: give 0 or more")
+        raise UsageError(f"--max-pins must be at least 0 (got {track})")
     if channels == 1 or frequencies.total == 0:
         return frequencies.keys[:0]
     if track is not None:
@@ -70,16 +69,16 @@ def tracked_keys(
 
 
 def _heaviest(frequencies: Frequencies, resources: Resources, most: int) -> NDArray[np.int64]:
-    """The rows of the heaviest listed keys: by count, or by largest share of a load where a resource was measured."""
+    """The rows of the hottest listed keys: by count, or with measured resources by largest share of a load."""
     if not resources.sources:
         return np.arange(min(most, len(frequencies.keys)))
     return np.argsort(-largest_shares(frequencies, resources), kind="stable")[:most]
 
 
 def _enough(frequencies: Frequencies, resources: Resources, channels: int, least: int) -> int:
-    """How many keys to track so that what the ring adds to the heaviest is little enough; at least `least`.
+    """How many keys to pin so that the ring adds little to the hottest key; at least `least`.
 
-    The channel of the heaviest key has its share, f1, and about an even part of what is not tracked: over the mean,
+    The channel of the hottest key has its share, f1, and about an even part of the hashed load: over the mean,
     N f1 + 1 - (f1 + f2 + ...).
     """
     if resources.sources or resources.functions[2] is not ResourceFunction.LINEAR or not len(frequencies.keys):
@@ -87,22 +86,27 @@ def _enough(frequencies: Frequencies, resources: Resources, channels: int, least
     shares = frequencies.count_low[:MOST_TRACKED] / frequencies.total
     alone = channels * float(shares[0])
     if alone > resources.tolerance[2]:
-        return least  # no placement can keep it
+        return least  # no assignment can keep it
     over_mean = alone + _RING_NOISE * (1 - np.cumsum(shares))
     return max(least, min(int(np.count_nonzero(over_mean > resources.tolerance[2])) + 1, MOST_TRACKED))
 
 
 def theta(alpha: float, channels: int) -> float:
-    """theta_k, how far a channel's load may lie from the average, as a part of it (Eq. 15); 0 for one channel."""
+    """theta_k: tolerated relative distance of a load from the mean.
+
+    Eq. 15; 0 for one channel.
+    """
     return (alpha - 1) / (1 + alpha / (channels - 1)) if channels > 1 else 0.0
 
 
 def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> float:
-    """delta, the share of the stream from which a key is tracked: the least over the resources (Eqs. 16, 17).
+    """delta: least share of the stream of a pinned key.
 
-    A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and
-    raises its delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the
-    average channel). A resource that was measured has no part in it.
+    The least over the resources (Eqs. 16, 17).
+
+    A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and raises its
+    delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the average channel).
+    Measured resources do not count.
     """
     domain = max(frequencies.distinct, len(frequencies.keys))
     collected = reaches(frequencies, min(_deltas(resources, channels, 1 / domain)))
@@ -110,16 +114,18 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
 
 
 def epsilon_for(resources: Resources, channels: int, domain: int, track: int | None = None) -> float:
-    """The error with which to count lossily so that the keys to track for up to `channels` can be told: 0.1 delta.
+    """Error of lossy counts that identify the keys to pin.
 
-    Delta falls with the channels, so it is that of the most there may be; a quadratic resource has the one of Eq. 17,
-    before any key is known. It is `COARSEST` at most, so that a table of heavy keys has something to show.
+    For up to `channels`: 0.1 delta.
+
+    Delta falls as channels grow, so the most channels count; a quadratic resource has the delta of Eq. 17, before any
+    key is known. The error is at most `COARSEST`, so that a table of hot keys has rows.
 
     Args:
         resources: Functions, tolerances and sigma, which set delta.
-        channels: The most channels that the counts are to serve.
+        channels: The most channels that the counts serve.
         domain: The number of distinct keys, or an estimate.
-        track: That many keys are to be tracked too: a tenth of an even share among them at most.
+        track: Number of keys to pin; the error is at most a tenth of an even share among them.
 
     Source: partitioning functions, section 4.1.2 and decisions 18 and 26.
     """
@@ -129,42 +135,48 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
 
 
 def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int) -> str:
-    """The counts that plans are built from, in a sentence, and whether they list every key that is to be tracked."""
+    """A sentence on the counts: how exact and complete.
+
+    Complete if they list all keys to pin.
+    """
     keys = f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}"
     if frequencies.exact:
         return f"{keys}, counted exactly"
     if frequencies.complete_above == 0:
-        return f"{keys}, counted lossily without a loss"
+        return f"{keys}, counted lossily without error"
     share = frequencies.complete_above / frequencies.total
-    lossy = f"about {keys}, counted lossily: every key above {share:.2%} is known ({len(frequencies.keys):,} keys)"
+    lossy = f"about {keys}, counted lossily: every key above {share:.2%} is listed ({len(frequencies.keys):,} keys)"
     if channels > 1 and share > threshold(frequencies, resources, channels):
-        return f"{lossy}, but lighter keys than that should be tracked; count exactly, or with a smaller epsilon"
-    return f"{lossy}, and made-up keys stand in for the rest"
+        return f"{lossy}, but keys below that should be pinned too; count exactly, or with a smaller --epsilon"
+    return f"{lossy}, the rest is approximated by keys of equal weight"
 
 
 def measured_sentences(frequencies: Frequencies, resources: Resources, channels: int) -> list[str]:
-    """For each column that resources are measured by and that is partly on unlisted keys, how much is, in a sentence.
+    """A sentence on each measured column that is partly on unlisted keys.
 
-    A counter that lists the keys that come often may miss one that comes seldom and is heavy as measured.
+    A counter of frequent keys may miss a rare key that is large as measured.
     """
-    told = []
+    sentences = []
     for source in resources.sources:
         column = frequencies.column(source)
         if frequencies.exact or column.unlisted == 0:
             continue
         share = column.unlisted / column.total
-        sentence = f"{source}: {share:.2%} is on keys that are not listed, and shared out evenly among made-up keys"
+        sentence = f"{source}: {share:.2%} is on unlisted keys, approximated by keys of equal {source}"
         alphas = [alpha for each, alpha in zip(resources.measured, resources.tolerance, strict=True) if each == source]
         if share >= min(_room(resources, alpha, channels) for alpha in alphas):
-            sentence += f"; one heavy in {source} but light in {frequencies.weight} would be missed: count exactly" + (
+            sentence += f"; a key large in {source} but low in {frequencies.weight} would be missed: count exactly" + (
                 f", or with --weight {source}" if source in list(Weight) else ""
             )
-        told.append(sentence)
-    return told
+        sentences.append(sentence)
+    return sentences
 
 
 def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
-    """Which listed keys have a share of at least `delta`, or may have; shape (keys,)."""
+    """Which listed keys may have a share of at least `delta`.
+
+    Shape (keys,).
+    """
     return np.asarray(frequencies.count_high / frequencies.total >= delta)
 
 
@@ -177,12 +189,12 @@ def _deltas(resources: Resources, channels: int, quadratic_load: float) -> list[
 
 
 def _room(resources: Resources, alpha: float, channels: int) -> float:
-    """The untracked keys' part of the load of one channel, as a share of the whole load: delta of a linear resource."""
+    """Load left to hashed keys on one channel, as a share of the whole load: delta of a linear resource."""
     return resources.sigma * theta(alpha, channels) / channels
 
 
 def _delta(load: Load, room: float, quadratic_load: float) -> float:
-    """The share of the stream at which beta fills `room`; 1 where it is no question of the count."""
+    """The share of the stream at which beta fills `room`; 1 if it does not depend on the count."""
     match load:
         case ResourceFunction.LINEAR:
             return room
@@ -192,7 +204,7 @@ def _delta(load: Load, room: float, quadratic_load: float) -> float:
 
 
 def _predicted_load(frequencies: Frequencies, collected: NDArray[np.bool_], domain: int) -> float:
-    """The sum of f squared, if the keys that were not collected are all alike (section 4.1.3)."""
+    """The sum of f squared, if the other keys have equal counts (section 4.1.3)."""
     shares: Counts = frequencies.count_low[collected] / frequencies.total
     others = domain - len(shares)
     left = max(1 - float(shares.sum()), 0.0)

@@ -1,4 +1,4 @@
-"""How the balance penalty and the migration penalty of a placement are combined; lower is better.
+"""Utility of an assignment: balance and migration penalties combined, lower is better.
 
 Source: partitioning functions, section 4.3.
 """
@@ -15,7 +15,7 @@ from adapt.core.partitioning.schemes.names import UtilityName
 
 
 class Weighing(IntEnum):
-    """What the migration penalty gamma counts as: w(gamma)."""
+    """Weight of the migration penalty: w(gamma)."""
 
     NOTHING = 0
     PLAIN = 1
@@ -24,11 +24,13 @@ class Weighing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """U = rho + w(gamma), or rho (1 + w(gamma)): all five utilities of the paper, as kernels take them.
+    """A utility: rho + w(gamma), or rho (1 + w(gamma)).
+
+    The five utilities of the paper.
 
     Attributes:
         weighing: w: 0, gamma or log(1 + gamma).
-        times: Whether rho is multiplied by 1 + w, instead of w being added.
+        times: Whether rho is multiplied by 1 + w, instead of adding w.
     """
 
     weighing: Weighing

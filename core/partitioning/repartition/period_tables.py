@@ -1,4 +1,4 @@
-"""What a replay by periods measured, as tables: its periods, their channels, and the whole in one row."""
+"""Tables of a repartitioning replay: periods, channels, summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +12,14 @@ from adapt.core.table import Cell, Column, Kind, Table
 
 @dataclass(frozen=True, slots=True)
 class PeriodOutcome:
-    """One period under the plan in force.
+    """Measurements of one period.
 
     Attributes:
-        index: Its place among all periods, empty ones included.
-        start_us: When it begins, in microseconds since 1970.
-        metrics: Of the plan on its keys; migration is the bill of putting the plan in force, None in the first period.
+        index: Number of the period, counting empty ones.
+        start_us: Start, in microseconds since 1970.
+        metrics: Metrics of the plan on the period's keys; migration is that to this plan, None in the first period.
         loads: State, computation and network of each channel, shape (3, channels).
-        build_s: How long building the plan took, without measuring; None without a clock, and in the first period.
+        build_s: Build time of the plan; None without a clock, and in the first period.
     """
 
     index: int
@@ -38,57 +38,59 @@ class PeriodOutcome:
 
 
 _OF_A_PERIOD = {
-    "m": "state moved at the start of the period over that of an average channel",
-    "b(1+m)": "balance of the period, and migration at its start, together; lower is better",
-    "migrated_keys": "keys of the period before whose channel changed at the start of this one",
+    "m": "migration factor: state moved at the start of the period / an average channel's state",
+    "b(1+m)": "imbalance of the period and migration at its start combined; lower is better",
+    "migrated_keys": "keys moved at the start of the period",
 }
 
 PERIOD_COLUMNS = (
-    Column("period", Kind.COUNT, about="number of the period from 0; one that is missing had no rows"),
-    Column("start", Kind.TIME, about="when it begins"),
-    Column("end", Kind.TIME, about="when it ends; a period of so many rows, at its last row"),
+    Column("period", Kind.COUNT, about="number from 0; periods without rows are missing"),
+    Column("start", Kind.TIME, about="start of the period"),
+    Column("end", Kind.TIME, about="end of the period, or its last row if the length is in rows"),
     Column("rows", Kind.COUNT),
     Column("keys", Kind.COUNT, about="distinct keys"),
     Column("channels", Kind.COUNT),
     *(replace(column, about=_OF_A_PERIOD.get(column.name, column.about)) for column in METRIC_COLUMNS),
-    Column("build_s", Kind.SECONDS, "s", about="time to build the plan of the period"),
+    Column("build_s", Kind.SECONDS, "s", about="build time of the plan"),
 )
 
 CHANNEL_COLUMNS = (
     Column("period", Kind.COUNT),
     Column("channel", Kind.COUNT, about="from 0"),
-    Column("state", Kind.NUMBER, about="load, in units of the state function of a count"),
-    Column("computation", Kind.NUMBER, about="load, in units of the computation function of a count"),
-    Column("network", Kind.NUMBER, about="load, in units of the network function of a count"),
+    Column("state", Kind.NUMBER, about="state load, by the state function of counts"),
+    Column("computation", Kind.NUMBER, about="computation load, by the computation function of counts"),
+    Column("network", Kind.NUMBER, about="network load, by the network function of counts"),
 )
 
 SUMMARY_COLUMNS = (
     Column("periods", Kind.COUNT, about="periods with rows"),
-    Column("empty_periods", Kind.COUNT, about="periods without rows in between"),
+    Column("empty_periods", Kind.COUNT, about="periods without rows"),
     Column("rows", Kind.COUNT),
-    Column("channel_changes", Kind.COUNT, about="periods with another number of channels than the one before"),
+    Column("channel_changes", Kind.COUNT, about="number of rescales"),
     Column("mean_imbalance", Kind.RATIO, about="mean over the periods"),
-    Column("worst_imbalance", Kind.RATIO, about="of the worst period"),
+    Column("worst_imbalance", Kind.RATIO, about="imbalance of the worst period"),
     Column("worst_period", Kind.COUNT, about="the first period with that imbalance"),
     Column(
-        "mean_imbalance_floor", Kind.RATIO, about="mean over the periods of the least that any placement could reach"
+        "mean_imbalance_floor",
+        Kind.RATIO,
+        about="best possible imbalance without splitting keys, mean over the periods",
     ),
-    Column("mean_b", Kind.RATIO, about="mean over the periods in which no channel is empty"),
-    Column("mean_m", Kind.RATIO, about="mean over the changes of plan"),
-    Column("migrated_keys", Kind.COUNT, about="keys whose channel changed, over all changes of plan"),
-    Column("migrated_state", Kind.NUMBER, about="their state, in units of the state function of a count"),
-    Column("periods_with_empty_channels", Kind.COUNT, about="periods in which a channel had no load"),
+    Column("mean_b", Kind.RATIO, about="mean over the periods without an empty channel"),
+    Column("mean_m", Kind.RATIO, about="migration factor, mean over the plan changes"),
+    Column("migrated_keys", Kind.COUNT, about="keys moved, over all plan changes"),
+    Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed"),
+    Column("periods_with_empty_channels", Kind.COUNT, about="periods with a channel without load"),
 )
 
 NOTE = (
-    "Each plan was built from the period before it; the first period runs on hashing alone. Migration stands in the"
-    " period at whose start it took effect, and is charged with the state of the period before. No placement of whole"
-    " keys has less imbalance than imbalance_floor or a lower r_n than r_floor."
+    "Each plan is built from the period before it; the first period uses hashing alone. Migration is shown in the"
+    " period that starts with it, and counts the state of the period before. imbalance_floor and r_floor are the best"
+    " possible values without splitting keys."
 )
 
 
 def periods_table(outcomes: Sequence[PeriodOutcome]) -> Table:
-    """One row a period, each ratio beside its floors."""
+    """One row per period, each ratio next to its floors."""
     rows = []
     for outcome in outcomes:
         cells: dict[str, Cell] = {
@@ -106,7 +108,7 @@ def periods_table(outcomes: Sequence[PeriodOutcome]) -> Table:
 
 
 def channels_table(outcomes: Sequence[PeriodOutcome]) -> Table:
-    """One row a period and channel: its loads."""
+    """The loads of each period and channel."""
     rows = (
         (outcome.index, channel, *loads)
         for outcome in outcomes
@@ -116,7 +118,7 @@ def channels_table(outcomes: Sequence[PeriodOutcome]) -> Table:
 
 
 def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
-    """All periods in one row; means leave out the periods in which a number is not defined."""
+    """All periods in one row; means skip periods with an undefined value."""
     metrics = [outcome.metrics for outcome in outcomes]
     imbalances = [(outcome.metrics.imbalance, outcome.index) for outcome in outcomes]
     worst = max(((value, -index) for value, index in imbalances if value is not None), default=None)
@@ -135,7 +137,7 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         sum(each.migrated_state or 0.0 for each in metrics),
         sum(each.empty_channels > 0 for each in metrics),
     )
-    return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
+    return Table.from_rows("Summary", SUMMARY_COLUMNS, [row])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""Cutting a stream into periods of the same length in time, or in rows, and counting the keys of each."""
+"""Key counts of a stream by period, of equal time or rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from adapt.core.errors import BadInput
 from adapt.core.units.row_or_time_span import Length
 
 ROWS_KEPT = 1 << 18
-"""Rows are kept until there are this many before they are counted: counting pays by the piece."""
+"""Rows to collect before counting them: counting in batches is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The rows of one stretch of a stream, counted.
+    """The counted keys of one period.
 
     Attributes:
-        index: Its place among all stretches, empty ones included; the first row is in period 0.
-        start_us: When it begins, in microseconds since 1970: a whole number of lengths after the first row, or, of a
-            period of so many rows, the time of its first row.
-        end_us: When it ends: one length later, itself outside; or the time of its last row.
+        index: Its number, counting empty periods; the first row is in period 0.
+        start_us: Start, in microseconds since 1970: a whole number of lengths after the first row, or, with a length in
+            rows, the time of its first row.
+        end_us: End: one length later, exclusive; or the time of its last row.
         counted: Its keys, in order of first appearance.
     """
 
@@ -37,19 +37,19 @@ class Period:
 
 
 def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: str | None = None) -> Iterator[Period]:
-    """Count a stream period by period; a period without rows is passed over, however many of them there are.
+    """Count a stream period by period, skipping periods without rows.
 
-    The result does not depend on how the stream is cut into batches: costs too are added row by row in their order.
-    Memory grows with the distinct keys of one period, never with its rows or with the length of the stream.
+    The result does not depend on batches: costs too are added row by row in order. Memory grows with the distinct keys
+    of one period, not with its rows or with the length of the stream.
 
     Args:
         batches: Rows in time order; columns `ts` (timestamp[us], not null), `key` (null is a key of its own), and the
             weight column if there is one.
-        length: Of a period, counted from the first row on.
-        weight_column: What each row weighs; null weighs nothing. Without it every row weighs 1.
+        length: Length of a period, from the first row on.
+        weight_column: The weight of each row; null is 0. Default: every row weighs 1.
 
     Raises:
-        BadInput: a row is before the one above it, or has no time.
+        BadInput: a row is earlier than the one before it, or has no time.
         ValueError: `ts` is not in microseconds.
     """
     seen = _Seen(length)
@@ -74,7 +74,7 @@ def periods(batches: Iterable[pa.RecordBatch], length: Length, weight_column: st
 
 
 class _Seen:
-    """What is known of the stream so far: when it began, how many rows have passed, and the time of the last."""
+    """Position in the stream: first time, rows so far, last time."""
 
     def __init__(self, length: Length) -> None:
         self._length = length
@@ -83,17 +83,17 @@ class _Seen:
         self._last: int | None = None
 
     def times_of(self, batch: pa.RecordBatch) -> NDArray[np.int64]:
-        """The times of the next rows, which must not fall."""
+        """The times of the next rows, checked never to fall."""
         column = batch.column("ts")
         if not (pa.types.is_timestamp(column.type) and column.type.unit == "us"):
-            raise ValueError(f"column 'ts' is {column.type}, but a time in microseconds is needed")
+            raise ValueError(f"column 'ts' must be a timestamp in microseconds (got {column.type})")
         if column.null_count:
-            raise BadInput(f"a row after row {self._rows:,} has no time; rows without one cannot be put into periods")
+            raise BadInput(f"a row after row {self._rows:,} has no time; every row needs one")
         times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
         steps = np.diff(times, prepend=times[0] if self._last is None else self._last)
         if (steps < 0).any():
             row = self._rows + int(np.argmax(steps < 0)) + 1
-            raise BadInput(f"row {row:,} is before the row above it, but periods need rows in time order; sort by 'ts'")
+            raise BadInput(f"row {row:,} is earlier than the row before it; sort the rows by 'ts'")
         return times
 
     def periods_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,7 +106,7 @@ class _Seen:
         return (times - self._origin) // self._length.size
 
     def closed(self, period: "_OpenPeriod") -> Period:
-        """A period whose rows have all come."""
+        """A complete period."""
         if self._length.in_rows or self._origin is None:
             return Period(period.number, period.first_us, period.last_us, period.counted())
         start = self._origin + period.number * self._length.size
@@ -114,10 +114,10 @@ class _Seen:
 
 
 class _OpenPeriod:
-    """A period whose rows are still coming.
+    """A period that receives rows.
 
-    Rows are kept as they come until there are `ROWS_KEPT`, or as many as keys counted before if that is more. So each
-    is touched a few times at most, and there are never more of them than distinct keys, or a few large batches.
+    Rows are collected until there are `ROWS_KEPT`, or as many as counted keys if that is more. So each is touched a few
+    times at most, and there are never more of them than distinct keys, or a few large batches.
     """
 
     def __init__(self, number: int, first_us: int) -> None:
@@ -131,7 +131,7 @@ class _OpenPeriod:
         self._rows = 0
 
     def add(self, keys: pa.Array, weights: Counts, last_us: int) -> None:
-        """The next rows."""
+        """Add the next rows."""
         self._keys.append(_wide(keys))
         self._weights.append(weights)
         self._kept += len(keys)
@@ -146,7 +146,7 @@ class _OpenPeriod:
         return KeyCounts(counted.keys, counted.counts, self._rows)
 
     def _count(self) -> KeyCounts:
-        """Count what was kept on top of what was counted; float weights so are added one row after the other."""
+        """Add the collected rows to the counts, row by row, so float sums do not depend on batches."""
         counted = count_keys(pa.chunked_array(self._keys), _joined(self._weights))
         self._keys, self._weights = [counted.keys], [counted.counts]
         self._distinct, self._kept = len(counted.keys), 0
@@ -154,7 +154,7 @@ class _OpenPeriod:
 
 
 def _weights(batch: pa.RecordBatch, column: str | None) -> Counts:
-    """What each row weighs, shape (rows,); int64 or float64."""
+    """The weight of each row, shape (rows,); int64 or float64."""
     if column is None:
         return np.ones(batch.num_rows, dtype=np.int64)
     values = batch.column(column).fill_null(0)
@@ -168,7 +168,7 @@ def _joined(weights: Sequence[Counts]) -> Counts:
 
 
 def _wide(keys: pa.Array) -> pa.Array:
-    """Text with 64-bit offsets, so that the keys of a period may be longer than 2 GiB together."""
+    """Text with 64-bit offsets, so that the keys of a period may exceed 2 GiB."""
     if pa.types.is_string(keys.type):
         return keys.cast(pa.large_string())
     return keys.cast(pa.large_binary()) if pa.types.is_binary(keys.type) else keys

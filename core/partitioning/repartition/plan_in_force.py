@@ -1,4 +1,4 @@
-"""The plan that routes a stream while it is replayed, and its successor, built from what it has just routed."""
+"""Current plan of a replay, and its rebuild from the last period."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +15,10 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 
 
 class PlanInForce:
-    """Routes one period after the other; keeps the keys of the last one, to build the next plan from them."""
+    """Routes periods, and rebuilds the plan from the last one."""
 
     def __init__(self, recipe: Recipe, channels: int, clock: Callable[[], float] | None = None) -> None:
-        """Start with hashing alone: the scheme of the recipe with nothing tracked."""
+        """Start with hashing alone: the scheme of the recipe without pinned keys."""
         self._recipe = recipe
         self._clock = clock
         self._partitioner: Partitioner = make_partitioner(
@@ -29,11 +29,11 @@ class PlanInForce:
         self.build_s: float | None = None
 
     def route(self, frequencies: Frequencies) -> tuple[Metrics, Floats]:
-        """Measure the plan in force on the keys of a period.
+        """Measure the current plan on the keys of a period.
 
         Returns:
-            The metrics, those of migration being the bill of the last rebuild (None before the first); and the loads
-            of the channels, shape (3, channels).
+            The metrics, with the migration of the last rebuild (None before the first); and the loads of the channels,
+            shape (3, channels).
         """
         resources, channels = self._recipe.resources, self._partitioner.channels
         placed = self._partitioner.channels_of(frequencies.keys)
@@ -41,16 +41,16 @@ class PlanInForce:
         capacities = self._recipe.constraints.unequal
         metrics = measure(self._partitioner, frequencies, resources, placed, loads, capacities=capacities)
         self._routed = frequencies, placed
-        return _charged(metrics, self._change), loads
+        return _with_migration(metrics, self._change), loads
 
     def rebuild(self, channels: int) -> None:
-        """Put the next plan in force, built from the period routed last and charged with its state.
+        """Build the next plan from the last routed period, whose state migrates.
 
         Raises:
-            ValueError: nothing was routed since the last plan was built.
+            ValueError: nothing was routed since the last rebuild.
         """
         if self._routed is None:
-            raise ValueError("a plan is built from the keys that were routed, and none were")
+            raise ValueError("a rebuild needs a routed period")
         frequencies, before = self._routed
         self._routed = None
         started = self._clock() if self._clock else 0.0
@@ -60,8 +60,8 @@ class PlanInForce:
         self._change = migration(before, after, listed_loads(frequencies, self._recipe.resources.state), channels)
 
 
-def _charged(metrics: Metrics, change: Migration | None) -> Metrics:
-    """The metrics with the bill of a change in them."""
+def _with_migration(metrics: Metrics, change: Migration | None) -> Metrics:
+    """The metrics with the migration of a plan change."""
     if change is None:
         return metrics
     b, m = metrics.b, change.relative

@@ -1,4 +1,4 @@
-"""A stream replayed period by period, its partitioner built again between them: balance and migration over time."""
+"""Repartitioning replay: imbalance and migration period by period."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from adapt.core.units.row_or_time_span import Length
 
 @dataclass(frozen=True, slots=True)
 class RepartitionRun:
-    """What a replay measured.
+    """Result of a repartitioning replay.
 
     Attributes:
-        parameters: All that decides the result, beside the stream; JSON data.
+        parameters: Everything but the stream that determines the result; JSON data.
     """
 
     mechanism: ClassVar[str] = "repartition"
@@ -43,7 +43,7 @@ class RepartitionRun:
         return summary_table(self.outcomes)
 
     def tables(self) -> dict[str, Table]:
-        """`periods`, one row each, and `channels`, one row a period and channel."""
+        """`periods`, one row each, and `channels`, one row per period and channel."""
         return {"periods": periods_table(self.outcomes), "channels": channels_table(self.outcomes)}
 
     def as_data(self) -> dict[str, Any]:
@@ -65,31 +65,30 @@ def replay_repartition(
     weight_column: str | None = None,
     clock: Callable[[], float] | None = None,
 ) -> RepartitionRun:
-    """Route each period of a stream by the plan in force, measure it, and build the plan of the next period from it.
+    """Route, measure and repartition a stream period by period.
 
-    The plan in force during a period was built at the end of the one before, from the frequencies of that one, for the
-    channel count that the schedule has when the period starts: a step of the schedule inside a period waits for the
-    next. The first period has no period before it, so it runs on hashing alone: the scheme with nothing tracked.
-    Nothing is built after the last period.
+    The plan of a period is built at the end of the one before, from its frequencies, for the channel count of the
+    schedule at the start of the period: a rescale inside a period takes effect at the next. The first period uses
+    hashing alone, the scheme without pinned keys. Nothing is built after the last period.
 
-    A change of plan is charged with the state that the keys of the period just ended hold then, which are the
-    frequencies the new plan is built from; a key that did not occur in it holds none. It stands in the row of the
-    period at whose start it took effect, since that row's channels and balance are what it bought.
+    A plan change migrates the state of the keys in the period just ended, whose frequencies the new plan is built from;
+    a key that did not occur in it has no state. Migration is reported with the period that starts with it, next to the
+    imbalance that it bought.
 
     Args:
         batches: Rows in time order, as `periods` takes them.
-        length: Of a period; those without rows are passed over, and the plan stays as it is meanwhile.
-        schedule: Channel counts by the time since the first row.
-        weight: What a row weighs; other than a count, it stands in `weight_column`.
+        length: Length of a period; periods without rows are skipped, and keep the plan.
+        schedule: Channel counts by time since the first row.
+        weight: The weight of a row, in `weight_column` unless it is a count.
 
     Raises:
-        BadInput: the rows are not in time order, or a key weighs less than nothing.
-        ValueError: a weight was named without its column, or a column without its weight.
+        BadInput: the rows are not in time order, or the weight of a key is below 0.
+        ValueError: a weight is given without its column, or a column without its weight.
 
-    Source: partitioning functions, sections 3.3 and 4.1; which frequencies charge a migration, the paper leaves open.
+    Source: partitioning functions, sections 3.3 and 4.1; the paper does not say which frequencies a migration counts.
     """
     if (weight is Weight.COUNT) != (weight_column is None):
-        raise ValueError(f"weight {weight} does not go with weight column {weight_column}")
+        raise ValueError(f"weight {weight} does not match weight column {weight_column}")
     parameters = {
         "scheme": recipe.scheme.value,
         "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,

@@ -1,4 +1,4 @@
-"""The consistent scheme: channels stand many times on a ring, and a key belongs to the first one it meets."""
+"""Consistent hashing on a ring of virtual nodes."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,28 +17,30 @@ from adapt.core.keys.partitioner import ByColumn, Channels
 from adapt.core.keys.positions import SortedPositions
 
 DEFAULT_REPLICAS = 1000
-"""Replicas of a channel on the ring, as in the paper (section 5.5)."""
+"""Replicas (virtual nodes) of a channel on the ring, as in the paper (section 5.5)."""
 
 Replicas: TypeAlias = int | tuple[int, ...]
-"""Replicas of every channel alike, or of each one."""
+"""Replicas of every channel, or of each one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash(ByColumn):
-    """A ring on which a new channel takes keys from all others, and nothing else moves.
+    """A hash ring: new channels take keys from all others.
 
-    Replica r of channel c stands at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel
-    of the first replica at or after its own hash, wrapping round; of replicas at one place, the lowest channel's.
-    Channels may have different numbers of replicas, and then take keys about in their proportion; a channel that is
-    given more takes keys from the others, and one that is left fewer gives them up, while no other key moves. A look-up
-    takes O(1); the ring takes 20 bytes a replica, and is built again where it is unpickled.
+    No other key moves.
+
+    Replica r of channel c is at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel of the
+    first replica at or after its own hash, wrapping round; of replicas at one position, to the lowest channel.
+    Channels with more replicas take proportionally more keys. Adding replicas to a channel takes keys from the others,
+    removing them gives keys up, and no other key moves. Lookup is O(1); the ring takes 20 bytes per replica, and is
+    rebuilt when unpickled.
 
     Attributes:
-        replicas: Of each channel, from 1: one number, or N of them where they differ.
-        hash: Places keys and replicas alike.
+        replicas: Of each channel, from 1: one number, or N of them if they differ.
+        hash: Hash of keys and replicas.
 
     Raises:
-        UsageError: there is no channel or replica, or 2^31 or more of them in all, or not one number a channel.
+        UsageError: there is no channel or replica, or 2^31 or more in all, or not one number per channel.
 
     Source: partitioning functions, section 4.1.1; design, section 5.
     """
@@ -61,21 +63,27 @@ class ConsistentHash(ByColumn):
         return self._owners[self.replicas_of(keys)]
 
     def channels_at(self, high: Words, low: Words) -> Channels:
-        """The channel of each key that was hashed to a position already, in high and low words; shape (rows,)."""
+        """The channel of each hashed key.
+
+        By the high and low words of its position; shape (rows,).
+        """
         return self._owners[self._positions.first_at_or_after(high, low)]
 
     def replicas_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-        """The replica that each key meets first, by its number in the order of the ring; shape (rows,)."""
+        """The first replica at or after each key.
+
+        By its number in ring order; shape (rows,).
+        """
         return self._positions.first_at_or_after(*HASHES[self.hash].positions(keys))
 
     @property
     def owners(self) -> Channels:
-        """The channel of each replica in the order of the ring, read-only; shape (replicas,)."""
+        """The channel of each replica in ring order, read-only; shape (replicas,)."""
         return self._owners
 
     @property
     def positions(self) -> SortedPositions:
-        """Where the replicas stand, in the order of the ring."""
+        """The positions of the replicas, in ring order."""
         return self._positions
 
     @property
@@ -88,12 +96,15 @@ class ConsistentHash(ByColumn):
 
 
 def alike(replicas: Replicas) -> Replicas:
-    """The same replicas, as one number if every channel has as many."""
+    """The same replicas, as one number if all channels have equally many."""
     return replicas[0] if isinstance(replicas, tuple) and len(set(replicas)) == 1 else replicas
 
 
 def replica_names(counts: NDArray[np.int64]) -> pa.Array:
-    """The texts `c#r` of so many replicas of each channel, channel by channel; shape (replicas,)."""
+    """The texts `c#r` of the replicas, channel by channel.
+
+    Shape (replicas,).
+    """
     ends = np.cumsum(counts)
     channel = np.repeat(np.arange(len(counts)), counts)
     replica = np.arange(len(channel)) - np.repeat(ends - counts, counts)
@@ -102,15 +113,15 @@ def replica_names(counts: NDArray[np.int64]) -> pa.Array:
 
 def _refuse_impossible(channels: int, replicas: Replicas) -> None:
     if isinstance(replicas, tuple) and len(replicas) != channels:
-        raise UsageError(f"a ring of {channels} channels cannot have replicas of {len(replicas)}: give one number each")
+        raise UsageError(f"a ring needs one number of replicas per channel (got {len(replicas)} for {channels})")
     total, fewest = (
         (sum(replicas), min(replicas, default=0)) if isinstance(replicas, tuple) else (channels * replicas, replicas)
     )
     if channels < 1 or fewest < 1 or total >= 2**31:
         found = f"{fewest} to {max(replicas, default=0)}" if isinstance(replicas, tuple) else f"{replicas}"
         raise UsageError(
-            f"a ring has at least 1 channel with at least 1 replica, fewer than 2147483648 in all, not {channels} with"
-            f" {found} each"
+            "a ring needs at least 1 channel with at least 1 replica, and fewer than 2147483648 replicas in all (got"
+            f" {channels} with {found} each)"
         )
 
 
@@ -121,10 +132,10 @@ def _counts(channels: int, replicas: Replicas) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPositions, Channels]:
-    """Where the replicas stand, in order, and whose each is; kept, since a replay asks for one ring every period."""
+    """The positions of the replicas in order, and their channels; cached, as a replay uses one ring every period."""
     counts = _counts(channels, replicas)
     high, low = HASHES[hash].positions(replica_names(counts))
-    # Stable, so that replicas at one place stay in the order of their channels.
+    # Stable, so that replicas at one position stay in the order of their channels.
     order = np.lexsort((low, high))
     owners = np.repeat(np.arange(channels, dtype=np.int32), counts)[order]
     owners.setflags(write=False)

@@ -1,4 +1,4 @@
-"""The explicit map of a partitioner: tracked keys, each with a channel of its own."""
+"""Explicit map of a partitioner: the pinned keys with their channels."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -18,7 +18,9 @@ from adapt.core.stream import Key, KeyType
 
 
 class ExplicitMap(Mapping[Key, int]):
-    """Keys with their channels, in key order (null, then by bytes or value): two columns, readable as a mapping.
+    """Pinned keys with their channels, in key order.
+
+    Two columns, readable as a mapping.
 
     Source: partitioning functions, section 4.1 (H_p).
 
@@ -34,8 +36,8 @@ class ExplicitMap(Mapping[Key, int]):
         """Give each key of a column the channel of the same row.
 
         Raises:
-            ValueError: the columns differ in length, or the keys are none of string, int64 and binary.
-            BadInput: a key stands twice, or a channel is negative or 2^31 and more.
+            ValueError: the columns differ in length, or the keys are not string, int64 or binary.
+            BadInput: a key occurs twice, or a channel is negative or above 2^31 - 1.
         """
         keys, owners = one_array(column), np.asarray(channels, np.int64)
         if len(keys) != len(owners):
@@ -52,22 +54,27 @@ class ExplicitMap(Mapping[Key, int]):
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[Key, int], key_type: KeyType | None = None) -> "ExplicitMap":
-        """The map that holds what a mapping holds; `key_type` decides where it has no key but null.
+        """The explicit map of a mapping.
+
+        `key_type` is that of a mapping without keys but null.
 
         Raises:
-            UsageError: the keys are of several types, or not of `key_type`.
+            UsageError: the keys have several types, or not `key_type`.
         """
         if isinstance(mapping, ExplicitMap) and key_type in (None, mapping.key_type):
             return mapping
         types = {key_type_of(column_of(key).type) for key in mapping if key is not None}
         types |= {key_type} if key_type else set()
         if len(types) > 1:
-            raise UsageError(f"the keys of an explicit map are of one type, not {' and '.join(sorted(types))}")
+            raise UsageError(f"pinned keys must have one type (got {' and '.join(sorted(types))})")
         arrow = ARROW_TYPES[types.pop() if types else KeyType.STRING]
         return cls(pa.array(list(mapping), arrow), list(mapping.values()))
 
     def over(self, others: "ExplicitMap") -> "ExplicitMap":
-        """This map, and the entries of another for keys that this one does not have; both are of one type of keys."""
+        """This map, with another's entries for keys that it lacks.
+
+        Both have one type of keys.
+        """
         added = others.column.cast(self.column.type)
         absent = ~np.asarray(pc.is_in(added, value_set=self.column).to_numpy(zero_copy_only=False))
         if not absent.any():
@@ -77,7 +84,7 @@ class ExplicitMap(Mapping[Key, int]):
 
     @property
     def key_type(self) -> KeyType:
-        """The type of the keys; string if there are none and none was given."""
+        """The type of the keys; string if the map is empty."""
         return key_type_of(self.column.type)
 
     @property
@@ -86,26 +93,30 @@ class ExplicitMap(Mapping[Key, int]):
         return int(self.channels[0]) if self.column.null_count else None
 
     def rows_of(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-        """The row of this map at which each of `keys` stands, or -1; null matches null. Shape (rows,).
+        """The row of each key in this map, or -1.
+
+        Null matches null. Shape (rows,).
 
         Raises:
-            UsageError: this map holds keys of another type.
+            UsageError: this map has keys of another type.
         """
         return self.rows_of_hashed(HashedKeys.from_column(keys, HashName.MURMUR3), keys.type)
 
     def rows_of_hashed(self, keys: HashedKeys, kind: pa.DataType) -> NDArray[np.int32]:
-        """As `rows_of`, for keys of an Arrow type `kind` that are hashed already."""
+        """As `rows_of`, for hashed keys of an Arrow type."""
         self.refuse_other_type(kind)
         return self._index.rows_of(keys)
 
     def refuse_other_type(self, kind: pa.DataType) -> None:
-        """Do nothing if a column of this Arrow type may be looked up; null alone is of any type.
+        """Check that this map can look up an Arrow type.
+
+        Null has every type.
 
         Raises:
-            UsageError: this map holds keys of another type.
+            UsageError: this map has keys of another type.
         """
         if self.column.null_count < len(self) and not self._holds_type(kind):
-            raise UsageError(f"the column has {key_type_of(kind)} keys, but the explicit map has {self.key_type} keys")
+            raise UsageError(f"the column has {key_type_of(kind)} keys, but the pinned keys are {self.key_type}")
 
     def _holds_type(self, kind: pa.DataType) -> bool:
         return key_type_of(kind) is self.key_type
@@ -132,22 +143,28 @@ class ExplicitMap(Mapping[Key, int]):
         return ExplicitMap, (self.column, self.channels)
 
 
+def beyond(key: Key, channel: int, channels: int) -> str:
+    """The error of a key pinned to a missing channel."""
+    exist = "the only channel is 0" if channels == 1 else f"channels run from 0 to {channels - 1}"
+    return f"key {key!r} is pinned to channel {channel}, but {exist}"
+
+
 def refuse_out_of_range(keys: pa.Array, channels: ArrayLike, n: int) -> None:
-    """Do nothing if every channel is in [0, n).
+    """Check that every channel is in [0, n).
 
     Raises:
-        BadInput: one is not; the first such key is named.
+        BadInput: one is not; the error names its key.
     """
     owners = np.asarray(channels)
     outside = np.flatnonzero((owners < 0) | (owners >= n))
     if len(outside):
         key, owner = keys[int(outside[0])].as_py(), owners[outside[0]]
-        raise BadInput(f"key {key!r} is mapped to channel {owner}, but channels run from 0 to {n - 1}")
+        raise BadInput(beyond(key, owner, n))
 
 
 def _refuse_twins(ordered: pa.Array) -> None:
     twins = pc.equal(ordered[1:], ordered[:-1]).fill_null(False).to_numpy(zero_copy_only=False)
     if twins.any():
-        raise BadInput(f"key {ordered[int(twins.argmax())].as_py()!r} has two explicit channels")
+        raise BadInput(f"key {ordered[int(twins.argmax())].as_py()!r} is pinned to two channels")
     if ordered.null_count > 1:
-        raise BadInput("the null key has two explicit channels")
+        raise BadInput("the null key is pinned to two channels")

@@ -15,7 +15,7 @@ _DIGITS = np.array([f"{byte:02x}" for byte in range(256)], "S2")
 
 
 def explicit_data(explicit: ExplicitMap) -> dict[str, int]:
-    """The object of key text to channel, in key order; the null key, which has no text, left out."""
+    """Key text to channel, in key order, without the null key."""
     texts, channels = _texts_and_channels(explicit)
     return dict(zip(texts.to_pylist(), channels.to_pylist(), strict=True))
 
@@ -47,7 +47,7 @@ def _texts(keys: pa.Array, key_type: KeyType) -> pa.Array:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    """Each text between quotes, what JSON wants escaped escaped."""
+    """Each text quoted and escaped as JSON."""
     plain = _side_by_side("", texts, "", '"')
     escaped = pc.match_substring_regex(texts, _ESCAPED)
     if not pc.any(escaped).as_py():
@@ -57,7 +57,7 @@ def _quoted(texts: pa.Array) -> pa.Array:
 
 
 def _side_by_side(*parts: pa.Array | str) -> pa.Array:
-    """The parts of each row joined by the last of them; one that is no column is the same in every row."""
+    """The parts of each row joined by the last part; a text is the same in every row."""
     return pc.binary_join_element_wise(*(pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts))
 
 

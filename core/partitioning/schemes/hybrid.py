@@ -1,4 +1,4 @@
-"""The hybrid scheme: tracked keys have explicit channels, and a ring places all others."""
+"""Hybrid scheme: pinned keys, and a hash ring for all others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from adapt.core.stream import Key
 
 @dataclass(frozen=True, init=False, slots=True)
 class HybridPartitioner:
-    """Looks a key up in the explicit map first, and asks the ring for the rest.
+    """Looks keys up among the pinned ones, then on the ring.
 
     Attributes:
-        explicit: H_p, the tracked keys with their channels, readable as a mapping.
+        explicit: H_p, the pinned keys with their channels, readable as a mapping.
         ring: H_c, the partitioner of every other key.
 
     Source: partitioning functions, section 4.1.1, Algorithm 1.
@@ -31,11 +31,13 @@ class HybridPartitioner:
     ring: ConsistentHash
 
     def __init__(self, explicit: Mapping[Key, int], ring: ConsistentHash) -> None:
-        """Put an explicit map (an `ExplicitMap`, or any mapping of keys of one type) before a ring.
+        """Put an explicit map before a ring.
+
+        Any mapping of keys of one type serves.
 
         Raises:
-            BadInput: a key is mapped to a channel that the ring does not have.
-            UsageError: the keys are of several types.
+            BadInput: a key is pinned to a channel that the ring does not have.
+            UsageError: the keys have several types.
         """
         columns = ExplicitMap.from_mapping(explicit)
         refuse_out_of_range(columns.column, columns.channels, ring.channels)
@@ -51,7 +53,7 @@ class HybridPartitioner:
         """The channel of each key of a column.
 
         Raises:
-            UsageError: the explicit map has keys of another type.
+            UsageError: the pinned keys have another type.
         """
         column = one_array(keys)
         hashed = HashedKeys.from_column(column, self.ring.hash)
@@ -73,7 +75,7 @@ class HybridPartitioner:
 
 @compiled
 def _override(channels: Channels, rows: NDArray[np.int32], explicit: Channels) -> None:
-    """Give the keys that stand in a row of the explicit map their channel there; without a branch a key."""
+    """Set the channel of each pinned key, by its row in the explicit map; branch-free."""
     for key in range(len(channels)):
         row = rows[key]
         mapped = explicit[max(row, 0)]

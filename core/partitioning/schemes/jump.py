@@ -1,4 +1,4 @@
-"""The jump scheme: consistent hashing without a ring, for channels that come and go at the end only."""
+"""Jump consistent hashing: channels come and go at the end."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ _MULTIPLIER = np.uint64(2862933555777941757)
 
 @dataclass(frozen=True, slots=True)
 class JumpHash(ByColumn):
-    """Follows the jumps of a key over growing channel counts: each new channel takes keys from all, evenly.
+    """Jump consistent hash: each new channel takes keys evenly from all others.
 
-    The generator starts from the first word of a key's position. O(log N) a key, no memory.
+    The generator starts from the first word of a key's position. O(log N) per key, no memory.
 
     Attributes:
         channels: N, from 1 to 2^31 - 1.
@@ -52,6 +52,6 @@ def _jump(words: Words, channels: int, out: Channels) -> None:
         while following < channels:
             here = following
             state = state * _MULTIPLIER + np.uint64(1)
-            # The next count at which the key jumps; one division and one product of doubles, alike on every machine.
+            # The next count at which the key jumps; one division and one product of doubles, the same on every machine.
             following = np.int64((here + 1) * (2.0**31 / np.float64((state >> np.uint64(33)) + np.uint64(1))))
         out[row] = here

@@ -1,4 +1,4 @@
-"""The key-groups scheme: keys are hashed to groups once and for all, and channels have ranges of groups."""
+"""Key groups as in Flink: channels own ranges of groups."""
 
 from dataclasses import dataclass
 
@@ -13,21 +13,21 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import ByColumn, Channels
 
 FEWEST_GROUPS = 128
-"""The groups that are taken by default for few channels."""
+"""Default number of groups for few channels."""
 
 MOST_GROUPS = 32768
-"""The groups that are taken by default for many channels, and the most that Flink can have."""
+"""Default number of groups for many channels, and Flink's maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyGroups(ByColumn):
-    """State travels in whole groups, so a change of the channel count re-splits ranges instead of touching keys.
+    """Hashes keys to key groups; a rescale re-splits their ranges.
 
-    A key's group is its hash modulo the groups, and group g belongs to channel floor(g N / groups).
+    A key's group is its hash modulo the number of groups, and group g belongs to channel floor(g N / groups).
 
     Attributes:
-        channels: N, from 1 to the groups.
-        max_parallelism: The groups; if not given, as many as Flink takes by default for N channels.
+        channels: N, from 1 to the number of groups.
+        max_parallelism: The number of groups. Default: Flink's default for N channels.
 
     Raises:
         UsageError: there is no channel, or there are fewer groups than channels, or 2^31 or more groups.
@@ -53,12 +53,15 @@ class KeyGroups(ByColumn):
 
 
 def default_max_parallelism(channels: int) -> int:
-    """The power of two from 1.5 N up, within 128 to 32768: what Flink takes where a job says nothing."""
+    """Flink's default: the next power of two from 1.5 N.
+
+    Within 128 to 32768.
+    """
     return min(max(1 << (channels + channels // 2 - 1).bit_length(), FEWEST_GROUPS), MOST_GROUPS)
 
 
 def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1) -> int:
-    """The groups for so many channels: those that are given, or the default.
+    """The number of groups for N channels: as given, or the default.
 
     Raises:
         UsageError: there is no channel, or fewer groups than channels, or more than `most` groups.
@@ -66,12 +69,13 @@ def groups_for(channels: int, max_parallelism: int | None, most: int = 2**31 - 1
     check_channels(channels, most)
     groups = default_max_parallelism(channels) if max_parallelism is None else max_parallelism
     if not channels <= groups <= most:
-        raise UsageError(
-            f"{groups} key groups do not go with {channels} channels: give a max parallelism from {channels} to {most}"
-        )
+        raise UsageError(f"--max-parallelism must be from {channels}, the number of channels, to {most} (got {groups})")
     return groups
 
 
 def channels_of_groups(groups: NDArray[np.int32], channels: int, number: int) -> Channels:
-    """The channel of each group of `number`, shape as `groups`: ranges that differ by one group at most."""
+    """The channel of each key group: equal ranges.
+
+    Shape as `groups`; ranges differ by at most one group.
+    """
     return (groups.astype(np.int64) * channels // number).astype(np.int32)

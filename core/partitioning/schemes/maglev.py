@@ -1,4 +1,4 @@
-"""The maglev scheme: channels fill a table in turns, each in an order of its own, and keys are looked up in it."""
+"""Maglev hashing: keys look up a table that channels fill in turns."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,17 +14,19 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import ByColumn, Channels
 
 TABLE = 65537
-"""M, the entries of the table; a prime, as the paper's smaller size."""
+"""M, the size of the table; a prime, the paper's smaller size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maglev(ByColumn):
-    """Spreads keys nearly perfectly, at the price of a few moves between channels that stay.
+    """Spreads keys almost evenly.
+
+    A rescale also moves a few keys between remaining channels.
 
     Channel c tries the entries offset, offset + skip, offset + 2 skip, ... modulo M, with the offset the hash of the
     text `c#0` modulo M, and the skip that of `c#1` modulo M - 1, plus 1 (both decimal, from 0). In turns, from channel
-    0, each takes its first entry that is free, until none is. A key belongs to the entry of its hash modulo M. The
-    table is even to one entry, so that with N near M a channel has 1 or 2 of them; the paper wants M above 100 N.
+    0, each takes its first free entry until the table is full. A key belongs to the entry of its hash modulo M.
+    Channels differ by at most one entry, so with N near M a channel has 1 or 2 of them; the paper wants M above 100 N.
 
     Attributes:
         channels: N, from 1 to M.
@@ -58,7 +60,7 @@ class Maglev(ByColumn):
 
 @lru_cache(maxsize=8)
 def _table(channels: int, hash: HashName) -> Channels:
-    """The channel of each entry, shape (M,); kept, since a replay asks for one table every period."""
+    """The channel of each entry, shape (M,); cached for replays, which use one table every period."""
     offsets = HASHES[hash].modulo(_names(channels, 0), TABLE)
     skips = HASHES[hash].modulo(_names(channels, 1), TABLE - 1) + 1
     table = np.full(TABLE, -1, np.int32)
@@ -74,7 +76,7 @@ def _names(channels: int, number: int) -> pa.Array:
 
 @compiled
 def _fill(tried: NDArray[np.int64], skips: NDArray[np.int64], table: Channels) -> None:
-    """Give each entry a channel; `tried` holds the entry that each channel tries next."""
+    """Give each entry a channel; `tried` is the entry that each channel tries next."""
     filled = 0
     while True:
         for channel in range(len(tried)):

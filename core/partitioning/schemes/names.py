@@ -1,13 +1,13 @@
-"""The names by which schemes and constructions are chosen; light enough for `--help`.
+"""Names of schemes and constructions; light enough for `--help`.
 
-The placements of engines are schemes too; their names are in `core/engines/names.py`.
+The schemes of engines are named in `core/engines/names.py`.
 """
 
 from enum import StrEnum
 
 
 class Scheme(StrEnum):
-    """A way of placing keys on channels that is our own."""
+    """A scheme that assigns keys to channels, other than an engine's own."""
 
     UNIFORM = "uniform"
     CONSISTENT = "consistent"
@@ -23,20 +23,20 @@ class Scheme(StrEnum):
 
 
 DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
-"""Those that are compared if nothing is said."""
+"""Schemes compared by default."""
 
 MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
-"""Those with an explicit map, over a ring for every other key."""
+"""Schemes that pin keys, over a ring for all others."""
 
 TRACKING_SCHEMES = frozenset({Scheme.HYBRID, Scheme.WEIGHTED})
-"""Those of them that map the heavy keys alone, as many as are tracked."""
+"""Schemes that pin only hot keys."""
 
 RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
-"""Those with a ring; in the others the replicas of a plan mean nothing."""
+"""Schemes with a ring; the others ignore the replicas of a plan."""
 
 
 class Construction(StrEnum):
-    """How the hybrid scheme places the keys it tracks."""
+    """How the hybrid scheme assigns pinned keys."""
 
     SCAN = "scan"
     REDIST = "redist"
@@ -47,10 +47,10 @@ class Construction(StrEnum):
 
 
 DEFAULT_CONSTRUCTION = Construction.LEVEL
-"""The one that plans are built with if nothing is said: the best balance for about the least migration, and fast."""
+"""Default: the best balance for about the least migration, and fast."""
 
 DEFAULT_CONSTRUCTIONS = (Construction.SCAN, Construction.REDIST, Construction.READJ, Construction.LEVEL)
-"""Those that are compared if nothing is said: the paper's three, and the default."""
+"""Constructions compared by default: the paper's three, and the default."""
 
 
 class UtilityName(StrEnum):

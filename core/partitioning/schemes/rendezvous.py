@@ -1,4 +1,4 @@
-"""The rendezvous scheme: every channel bids for a key, and the highest bid has it."""
+"""Rendezvous hashing: the channel with the highest bid wins."""
 
 import math
 from dataclasses import dataclass
@@ -21,18 +21,20 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous(ByColumn):
-    """Highest random weight: a new channel takes the keys for which it bids most, a leaving one hands its keys to all.
+    """Highest random weight: a rescale moves few keys.
+
+    A new channel takes keys from all others, a removed one hands its keys to all.
 
     Channel c bids for a key the finalizer of MurmurHash3 over the exclusive or of two words: the first of the key's
     position, and the first of the position of the text `c` (decimal, from 0). Of equal bids the lowest channel's wins.
     With weights a bid is read as a number u in (0, 1), its leading 53 bits and a half, and becomes -weight / ln u, so
-    that channels win in proportion to their weights. O(N) a key.
+    that channels win in proportion to their weights. O(N) per key.
 
     Attributes:
-        weights: One a channel, above 0; none, all channels are alike.
+        weights: One per channel, above 0. Default: equal weights.
 
     Raises:
-        UsageError: there is no channel, or 2^31 or more; or the weights are not one finite number above 0 a channel.
+        UsageError: there is no channel, or 2^31 or more; or the weights are not one finite number above 0 per channel.
 
     Source: Thaler and Ravishankar, Using Name-Based Mappings to Increase Hit Rates (1998); the weights, Schindelhauer
     and Schomaker, Weighted Distributed Hash Tables (2005), the logarithmic method.
@@ -48,7 +50,7 @@ class Rendezvous(ByColumn):
             return
         if len(self.weights) != self.channels or not all(math.isfinite(each) and each > 0 for each in self.weights):
             raise UsageError(
-                f"weights {list(self.weights)} are not {self.channels} numbers above 0, one for each channel"
+                f"weights must be {self.channels} numbers above 0, one per channel (got {list(self.weights)})"
             )
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:

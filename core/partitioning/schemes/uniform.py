@@ -1,10 +1,10 @@
-"""The uniform scheme: the hash of a key modulo the number of channels."""
+"""Uniform scheme: the hash of a key modulo the number of channels."""
 
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from adapt.core.errors import UsageError
+from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import ByColumn, Channels
@@ -12,7 +12,7 @@ from adapt.core.keys.partitioner import ByColumn, Channels
 
 @dataclass(frozen=True, slots=True)
 class UniformPartitioner(ByColumn):
-    """Spreads keys evenly, and moves nearly all of them when the number of channels changes.
+    """Spreads keys evenly; a rescale moves nearly all of them.
 
     Raises:
         UsageError: there is no channel, or 2^31 or more.
@@ -24,8 +24,7 @@ class UniformPartitioner(ByColumn):
     hash: HashName = HashName.MURMUR3
 
     def __post_init__(self) -> None:
-        if not 1 <= self.channels < 2**31:
-            raise UsageError(f"a partitioner has from 1 to 2147483647 channels, not {self.channels}")
+        check_channels(self.channels)
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""

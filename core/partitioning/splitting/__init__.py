@@ -1,1 +1,1 @@
-"""Key splitting: tuples of one key go to several channels, whose partial results are merged afterwards."""
+"""Key splitting: one key on several channels, partial results merged."""

@@ -17,7 +17,7 @@ _MIX2 = np.uint64(0xC4CEB9FE1A85EC53)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """For each key the distinct channels that it may use, its first choice first.
+    """The distinct channels that each key may use, first choice first.
 
     Attributes:
         channels: Those of all keys, one key after the other, shape (places,).
@@ -34,7 +34,9 @@ class Choices:
 
 
 def hashed_choice(keys: pa.Array, choice: int, channels: int, hash: HashName = HashName.MURMUR3) -> Channels:
-    """The channel of the given choice of each key, as if by a hash function of its own; shape (keys,).
+    """A given choice of channel of each key.
+
+    By a hash of its own; shape (keys,).
 
     Choice 0 is the channel of the uniform scheme. Choice j is the finalizer of MurmurHash3 over the first word of the
     key's position plus j times 2^64 over the golden ratio, modulo N.
@@ -56,13 +58,13 @@ def choices_of(
     channels: int,
     hash: HashName = HashName.MURMUR3,
 ) -> Choices:
-    """The hashed choices of keys, or every channel in the order of their numbers.
+    """The hashed choices of keys, or all channels in order.
 
-    Hash functions may agree, so that a key can have fewer channels than choices, as in the papers.
+    Hash functions may agree, so a key can have fewer channels than choices, as in the papers.
 
     Args:
-        of_each: How many hashed choices each has, from 1; shape (keys,).
-        everywhere: Which keys have every channel instead, shape (keys,).
+        of_each: Number of hashed choices of each key, from 1; shape (keys,).
+        everywhere: Which keys may use every channel instead, shape (keys,).
     """
     anywhere = np.flatnonzero(everywhere)
     hashed = np.where(everywhere, 0, of_each)
@@ -78,7 +80,7 @@ def choices_of(
 
 
 def _distinct(owners: NDArray[np.int64], ranks: NDArray[np.int64], channels: Channels, keys: int) -> Choices:
-    """Each channel of a key once, where it was chosen first."""
+    """Each channel of a key once, at its first choice."""
     by_channel = np.lexsort((ranks, channels, owners))
     first = np.ones(len(owners), np.bool_)
     first[1:] = (np.diff(owners[by_channel]) != 0) | (np.diff(channels[by_channel]) != 0)

@@ -1,4 +1,4 @@
-"""What splitting keys loads, replicates and merges, under the names by which partitioners are judged."""
+"""Metrics of split keys: loads, replication, merge messages."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ from adapt.core.table import Column, Kind
 
 @dataclass(frozen=True, slots=True)
 class MergeCost:
-    """What it costs that a key is on several channels.
+    """Cost of splitting keys.
 
     Attributes:
-        channels_per_key: Channels that hold state of a key, on average over keys and periods; None without messages.
-        merge_tuples: Partial results to be merged: one a key, channel beyond its first, and period.
+        channels_per_key: Mean number of channels with state of a key, over keys and periods; None without messages.
+        merge_tuples: Merge messages: one per key, channel beyond its first, and period.
 
     Source: design, section 5.
     """
@@ -29,22 +29,24 @@ class MergeCost:
 
 
 WHOLE = MergeCost(1.0, 0)
-"""Of schemes that keep keys whole."""
+"""Merge cost of schemes that do not split keys."""
 
 MERGE_COLUMNS = (
-    Column("channels_per_key", Kind.RATIO, about="channels with state of a key, on average"),
-    Column("merge_tuples", Kind.COUNT, about="partial results to merge: one a key and channel beyond its first"),
+    Column("channels_per_key", Kind.RATIO, about="mean number of channels with state of a key"),
+    Column("merge_tuples", Kind.COUNT, about="merge messages: one per key and channel beyond its first"),
 )
 """How `MergeCost` is shown."""
 
 
 def merge_cost(done: Split) -> MergeCost:
-    """What a split costs in merging."""
+    """The merge cost of a split."""
     return MergeCost(done.channels_per_key, done.merge_tuples)
 
 
 def split_loads(done: Split, resources: Resources) -> Floats:
-    """L_k(i) of every channel, shape (3, channels): beta of what each key sent there, if it sent anything.
+    """L_k(i) of every channel, from what each key sent.
+
+    Shape (3, channels).
 
     A constant function counts the keys on a channel, so that a split key counts on each of its channels.
     """
@@ -55,17 +57,20 @@ def split_loads(done: Split, resources: Resources) -> Floats:
 
 
 def measure_split(done: Split, messages: Messages, resources: Resources) -> Metrics:
-    """Judge a split as partitioners are judged; the floors are those of whole keys, which splitting may pass.
+    """The metrics of a split.
 
-    Loads are without the merge tuples, which go to whoever merges; each channel that has met a key holds a part of its
-    state. There is no migration: keys are not kept anywhere.
+    Floors are those of whole keys; splitting can go below them.
+
+    Loads exclude the merge messages, which go to the merger; each channel that received a key holds a part of its
+    state. There is no migration: keys are not assigned to channels.
 
     Raises:
         UsageError: a resource was measured.
     """
     if resources.sources:
         raise UsageError(
-            f"key splitting is judged by functions of counts; leave out what is measured: {resources.sources[0]}"
+            "schemes that split keys cannot be compared by measured resources; omit --measure (got"
+            f" {resources.sources[0]!r}), or omit these schemes"
         )
     whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
     keys = np.sort(resources.functions[2].costs(whole[whole > 0]))[::-1]

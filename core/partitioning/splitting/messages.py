@@ -1,4 +1,4 @@
-"""A stream as key splitting sees it: which key each message has, in order."""
+"""Messages of a stream, for key splitting."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction
 
 MOST_MESSAGES = 10_000_000
-"""Messages that stand for a counted stream at most; of a heavier stream each stands for several."""
+"""Most messages that represent a counted stream; in a larger stream each represents several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Messages:
 
     Attributes:
         keys: The distinct keys, shape (keys,).
-        rows: The row of `keys` that each message has, shape (messages,).
-        weights: What each message weighs, shape (messages,).
-        periods: The period of each message, from 0, falling nowhere; shape (messages,).
+        rows: The row in `keys` of each message, shape (messages,).
+        weights: The weight of each message, shape (messages,).
+        periods: The period of each message, from 0, never falling; shape (messages,).
     """
 
     keys: pa.Array
@@ -46,9 +46,9 @@ class Messages:
 
         Args:
             keys: The key of each message; null is a key.
-            weights: What each weighs, from 0; 1 if not given.
-            periods: The period of each, from 0, falling nowhere; partial results are merged at the end of each period.
-                There is one if not given.
+            weights: The weight of each, from 0. Default: 1.
+            periods: The period of each, from 0, never falling; partial results are merged at the end of each period.
+                Default: one period.
 
         Raises:
             ValueError: the columns differ in length.
@@ -62,11 +62,11 @@ class Messages:
 
     @classmethod
     def of_counts(cls, counted: Counted, generator: np.random.Generator, most: int = MOST_MESSAGES) -> "Messages":
-        """Messages in random order that make up counted keys, in one period.
+        """Messages in random order with these counts, in one period.
 
-        Whole counts are met exactly if there are at most `most` messages. Otherwise messages are taken at even steps of
-        the cumulated weight, so that each key's is met to one step, and lighter keys come in proportion. Keys that a
-        lossy counter did not list have stand-ins (`Population`).
+        Whole counts are met exactly with at most `most` messages. Otherwise messages are sampled at even steps of the
+        cumulated weight, so each key's weight is exact to one step. Keys that a lossy counter did not list have
+        stand-ins (`Population`).
         """
         population = Population.from_counts(counted)
         ends = np.cumsum(population.loads(ResourceFunction.LINEAR))

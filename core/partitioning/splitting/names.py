@@ -1,23 +1,26 @@
-"""The names by which ways of splitting keys are chosen; light enough for `--help`."""
+"""Names of the schemes that split keys; light enough for `--help`."""
 
 from enum import StrEnum
 
 
 class Splitting(StrEnum):
-    """How many channels a key may use. Each of its tuples goes to the one of them that is least loaded."""
+    """How many channels a key may use.
+
+    Each message goes to the least loaded of them.
+    """
 
     ONE_CHOICE = "one-choice"
-    """None is split: the uniform scheme, to compare with."""
+    """No splitting: the uniform scheme, to compare with."""
 
     PKG = "pkg"
     """Partial key grouping: two channels for every key."""
 
     D_CHOICES = "d-choices"
-    """Several channels for heavy keys, two for the others."""
+    """Several channels for hot keys, two for the others."""
 
     W_CHOICES = "w-choices"
-    """Every channel for heavy keys, two for the others."""
+    """Every channel for hot keys, two for the others."""
 
 
 REMEDIES = (Splitting.PKG, Splitting.W_CHOICES)
-"""What is shown beside placements where no placement of whole keys can be even: the usual way, and the best."""
+"""Compared by default if no assignment of whole keys keeps the limit: the usual scheme, and the best."""

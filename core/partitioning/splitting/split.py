@@ -1,4 +1,4 @@
-"""Splitting the keys of a stream message by message, and what that loads, replicates and merges."""
+"""Split the keys of a stream, message by message."""
 
 from dataclasses import dataclass
 
@@ -16,20 +16,20 @@ from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import Splitting
 
 CHOICES = 8
-"""d of d-choices where none is given."""
+"""Default d of d-choices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Where the messages of a stream went.
+    """The channels that received the messages of a stream.
 
     Attributes:
-        choices: The choices of a heavy key; N where it may use every channel.
-        head_keys: The heavy keys; 0 where they are as any other.
+        choices: Number of choices of a hot key; N if it may use every channel.
+        head_keys: Number of hot keys; 0 if they are treated as any other.
         places: The channels that each key may use.
         weights: What each key sent to each of its channels, by place; shape (places,).
-        key_periods: The keys that occurred, in each period anew.
-        place_periods: The pairs of key and channel that occurred, in each period anew.
+        key_periods: Number of keys that occurred, summed over periods.
+        place_periods: Number of pairs of key and channel that occurred, summed over periods.
     """
 
     splitting: Splitting
@@ -43,17 +43,20 @@ class Split:
 
     @property
     def merge_tuples(self) -> int:
-        """The partial results to be merged: one for each channel beyond the first of each key, in every period."""
+        """Merge messages: one per key, further channel and period."""
         return self.place_periods - self.key_periods
 
     @property
     def channels_per_key(self) -> float | None:
-        """The channels that hold state of a key, on average over keys and periods; None without messages."""
+        """Mean number of channels of a key; None without messages.
+
+        Over keys and periods.
+        """
         return self.place_periods / self.key_periods if self.key_periods else None
 
     @property
     def most_channels_per_key(self) -> int:
-        """The channels of the key that is on most of them, over the whole stream."""
+        """Largest number of channels of one key, over the whole stream."""
         used = np.bincount(self.places.keys[self.weights > 0], minlength=1)
         return int(used.max())
 
@@ -69,15 +72,15 @@ def split(
 ) -> Split:
     """Send each message to the least loaded of its key's channels.
 
-    Heavy keys are those with a share of the stream above 1/(5N), as published; we take the shares of the whole stream,
-    where the papers estimate them on the way. The number of choices of d-choices is fixed, where the paper derives it
-    from the shares; from N up it is w-choices. Sources take messages in turns, and each knows only what it has sent
-    itself, as published (local load estimation). Of equally loaded channels the first choice is taken; every channel of
-    w-choices is in the order of numbers.
+    Hot keys have a share of the stream above 1/(5N), as published; we take the shares of the whole stream, where the
+    papers estimate them online. The number of choices of d-choices is fixed, where the paper derives it from the
+    shares; from N up it is w-choices. Sources take messages in turns, and each knows only what it has sent itself, as
+    published (local load estimation). Of equally loaded channels the first choice wins; w-choices tries channels in
+    order.
 
     Args:
         choices: d of d-choices, from 2.
-        sources: How many senders there are, from 1.
+        sources: Number of senders, from 1.
 
     Raises:
         UsageError: a number is out of its range.
@@ -87,7 +90,7 @@ def split(
     """
     check_channels(channels)
     if choices < 2 or sources < 1:
-        raise UsageError(f"{choices} choices and {sources} sources cannot split keys: give from 2 and from 1")
+        raise UsageError(f"key splitting needs at least 2 choices and 1 source (got {choices} and {sources})")
     heavy = _heavy(messages, channels)
     most = _choices_of_heavy(splitting, channels, choices)
     has_head = splitting in (Splitting.D_CHOICES, Splitting.W_CHOICES)

@@ -48,7 +48,7 @@ def test_heavy_keys_get_their_salts(adapt, counts):
         (2, "-p 8 --key amazon", "needs a trace"),
         (2, "-p 8 --tolerance 0.9", "give 1 or more"),
         (2, "-p 8 --tolerance much", "is no number"),
-        (2, "-p 8 --max-parallelism 4", "key groups do not go with 8 channels"),
+        (2, "-p 8 --max-parallelism 4", "--max-parallelism must be from 8"),
         (2, "-p 8 --partitions 0", "a topic has from 1"),
         (2, "-p 8 --engine uniform", "there is no advice for uniform"),
         (3, "none.csv -p 8", "does not exist"),

@@ -158,7 +158,7 @@ def test_counted_keys_are_judged_under_an_engine_or_a_plan(adapt, made):
 
 
 def test_an_evaluation_that_was_printed_is_checked(adapt, made):
-    printed = adapt.done("partition", "evaluate", "even.plan", "hashed.plan", "counts.csv", "--format", "json").out
+    printed = adapt.done("partition", "evaluate", "counts.csv", "even.plan", "hashed.plan", "--format", "json").out
     (made / "found.json").write_text(printed)
     adapt.done("check", "found.json", "--limit", "imbalance[plan=even.plan]<=1.1")
     assert adapt("check", "found.json", "--limit", "imbalance<=1.1").code == 1

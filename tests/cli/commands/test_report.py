@@ -26,7 +26,7 @@ def test_every_format_shows_the_same_plan(adapt, plans):
     assert read["schema"] == "adapt.report/1"
     (plan,) = read["artefacts"]
     assert (plan["kind"], plan["name"]) == ("plan", "2.plan")
-    assert {table["title"] for table in plan["tables"]} >= {"Plan", "Foreseen load of each channel"}
+    assert {table["title"] for table in plan["tables"]} >= {"Plan", "Predicted load of each channel"}
     assert adapt.done("report", "2.plan", "--format", "csv").out.startswith("# Plan\nscheme,")
     assert plan["verdict"]["channels"] == 2
     headline = f"Verdict: {plan['verdict']['class']} (2 channels, limit 1.2)\n"
@@ -93,14 +93,14 @@ def hostile_plan(adapt, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with open("counts.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("key", "count"), *((key, 900 - at) for at, key in enumerate(HOSTILE))])
-    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--track", len(HOSTILE), "-o", "h.plan")
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--max-pins", len(HOSTILE), "-o", "h.plan")
     return tmp_path / "h.plan"
 
 
 @pytest.mark.usefixtures("hostile_plan")
 def test_hostile_keys_are_given_back_by_json_as_they_are(adapt):
     said = adapt.done("report", "h.plan", "--format", "json").out
-    keys = tables_of(json.loads(said)["artefacts"][0])["Keys mapped one by one"]
+    keys = tables_of(json.loads(said)["artefacts"][0])["Pinned keys"]
     assert {row["key"] for row in keys} == set(HOSTILE)
     assert not any(acts(character) for character in said)
 
@@ -117,7 +117,7 @@ def test_hostile_keys_do_nothing_in_a_terminal(adapt):
 @pytest.mark.usefixtures("hostile_plan")
 def test_hostile_keys_are_text_to_a_spreadsheet(adapt):
     said = adapt.done("report", "h.plan", "--format", "csv").out
-    block = said.split("# Keys mapped one by one\n")[1]
+    block = said.split("# Pinned keys\n")[1]
     keys = {row[0] for row in csv.reader(io.StringIO(block, newline=""), strict=True) if row}
     assert {"'=cmd|'/c calc'!A1", "'@SUM(A1)", "a" * 65_536} <= keys
     assert not any(key[:1] in "=+-@" for key in keys)

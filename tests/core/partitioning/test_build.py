@@ -71,8 +71,8 @@ def test_without_a_previous_plan_the_construction_starts_from_hashing_alone():
 
 
 def test_the_construction_sees_the_plan_in_force_and_the_keys_that_it_tracked():
-    before = build_plan(TEXTS, Recipe(Scheme.HYBRID, track=40), 5).partitioner()
-    recipe = Recipe(Scheme.HYBRID, Construction.SCAN, utility=UtilityName.ATM, track=10)
+    before = build_plan(TEXTS, Recipe(Scheme.HYBRID, max_pins=40), 5).partitioner()
+    recipe = Recipe(Scheme.HYBRID, Construction.SCAN, utility=UtilityName.ATM, max_pins=10)
     built = build_partitioner(TEXTS, recipe, 6, before)
     heaviest = TEXTS.keys[:10]
     problem = Problem.from_counts(before, ConsistentHash(6), TEXTS, heaviest, Resources(), UtilityName.ATM)
@@ -117,9 +117,9 @@ def test_the_metrics_are_those_of_evaluating_the_partitioner():
 
 def test_choices_are_parameters_of_the_plan():
     resources = Resources.parse("LCL", "1.2,1.5,1.3", 0.2)
-    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, resources=resources, utility=UtilityName.ATM, track=7), 6)
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, resources=resources, utility=UtilityName.ATM, max_pins=7), 6)
     assert plan.parameters == {
-        "resources": "LCL", "tolerance": [1.2, 1.5, 1.3], "sigma": 0.2, "utility": "ATM", "track": 7,
+        "resources": "LCL", "tolerance": [1.2, 1.5, 1.3], "sigma": 0.2, "utility": "ATM", "max_pins": 7,
     }  # fmt: skip
     assert len(plan.explicit) == 7
 
@@ -169,5 +169,5 @@ def test_other_hashes_and_key_types_are_refused_by_name():
 
 @pytest.mark.parametrize("scheme", Scheme)
 def test_no_channels_are_refused(scheme):
-    with pytest.raises(UsageError, match="0 channels"):
+    with pytest.raises(UsageError, match="must be at least 1"):
         build_plan(TEXTS, Recipe(scheme), 0)

@@ -30,7 +30,7 @@ def recipe(measure, scheme=Scheme.HYBRID, letters="LLL", **options) -> Recipe:
     return Recipe(scheme, Construction.SCAN, Resources.parse(letters, measure=measure), **options)
 
 
-def test_a_plan_is_foretold_by_counts_and_measured_by_columns():
+def test_a_plan_is_predicted_by_counts_and_measured_by_columns():
     told = model_error(STREAM, [recipe(["network=bytes"])], 2)
     (row,) = told.plans.records()
     plan = build_partitioner(STREAM, recipe([]), 2)
@@ -43,28 +43,28 @@ def test_a_plan_is_foretold_by_counts_and_measured_by_columns():
         "resource": "network",
         "measured_by": "bytes",
         "function": "L",
-        "imbalance_foretold": by_count.max() / by_count.mean(),
+        "imbalance_predicted": by_count.max() / by_count.mean(),
         "imbalance_measured": by_bytes.max() / by_bytes.mean(),
-        "r_foretold": by_count.max() / by_count.min(),
+        "r_predicted": by_count.max() / by_count.min(),
         "r_measured": by_bytes.max() / by_bytes.min(),
     }
 
 
 def test_shares_of_keys_are_held_against_each_other():
-    (row,) = model_error(STREAM, [recipe(["network=bytes"], track=4)], 2).keys.records()
+    (row,) = model_error(STREAM, [recipe(["network=bytes"], max_pins=4)], 2).keys.records()
     factors = [(6 / 18) / (1 / 60), (50 / 60) / (5 / 18), (3 / 18) / (9 / 60)]
     assert row["median_factor"] == pytest.approx(sorted(factors)[1])
     assert row["worst_factor"] == pytest.approx(factors[0])
-    assert (row["worst_key"], row["tracked_keys"], row["without_load"]) == ("k0", 4, 1)
-    assert (row["worst_foretold"], row["worst_measured"]) == (pytest.approx(6 / 18), pytest.approx(1 / 60))
+    assert (row["worst_key"], row["pinned_keys"], row["without_load"]) == ("k0", 4, 1)
+    assert (row["worst_predicted"], row["worst_measured"]) == (pytest.approx(6 / 18), pytest.approx(1 / 60))
     assert row["correlation"] == pytest.approx(np.corrcoef([6, 5, 4, 3], [1, 50, 0, 9])[0, 1])
 
 
-def test_a_column_that_is_the_count_is_foretold_without_error():
+def test_a_column_that_is_the_count_is_predicted_without_error():
     told = model_error(stream([6, 5, 4, 3], tuples=[6, 5, 4, 3]), [recipe(["state=tuples"])], 3)
     (plan,), (key,) = told.plans.records(), told.keys.records()
-    assert plan["imbalance_foretold"] == plan["imbalance_measured"]
-    assert plan["r_foretold"] == plan["r_measured"]
+    assert plan["imbalance_predicted"] == plan["imbalance_measured"]
+    assert plan["r_predicted"] == plan["r_measured"]
     assert (key["correlation"], key["median_factor"], key["worst_factor"]) == pytest.approx((1, 1, 1))
 
 
@@ -95,9 +95,9 @@ def test_where_nothing_was_measured_there_is_nothing_to_tell():
 
 def test_one_channel_and_no_keys_have_no_factors():
     (row,) = model_error(STREAM, [recipe(["state=bytes"])], 1).keys.records()
-    assert (row["tracked_keys"], row["median_factor"], row["worst_key"]) == (0, None, None)
+    assert (row["pinned_keys"], row["median_factor"], row["worst_key"]) == (0, None, None)
     (row,) = model_error(stream([], bytes=[]), [recipe(["state=bytes"])], 2).keys.records()
-    assert (row["tracked_keys"], row["correlation"]) == (0, None)
+    assert (row["pinned_keys"], row["correlation"]) == (0, None)
 
 
 def test_a_column_that_is_not_there_is_refused():

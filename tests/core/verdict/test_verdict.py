@@ -9,7 +9,6 @@ import pytest
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.spark.scheme import SparkPartitioner
-from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.stream import Weight
 from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.core.verdict.stream_verdict import judge
@@ -23,10 +22,8 @@ def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
     return frequencies_of(KeyCounts(keys, np.array(counts), sum(counts)), weight)
 
 
-def judged(counts: list[int], channels: int, tolerance: float = 1.2, **more) -> Verdict:
-    found = judge(
-        stream(counts), SparkPartitioner(channels), "spark", resources=Resources.parse("LLL", tolerance), **more
-    )
+def judged(counts: list[int], channels: int, max_imbalance: float = 1.2, **more) -> Verdict:
+    found = judge(stream(counts), SparkPartitioner(channels), "spark", max_imbalance=max_imbalance, **more)
     assert found is not None
     return found
 

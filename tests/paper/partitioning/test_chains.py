@@ -51,7 +51,7 @@ def test_a_hybrid_chain_has_the_numbers_of_a_comparison_of_every_key(constructio
         range(1, 8),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
-        recipe=BuildRecipe(resources=recipe.resources, track=recipe.track),
+        recipe=BuildRecipe(resources=recipe.resources, max_pins=recipe.track),
     )
     for step, row in zip(steps, compared.rows, strict=True):
         agree(step, row.metrics, recipe.resources)
@@ -69,7 +69,7 @@ def test_so_it_has_where_most_keys_are_not_listed(construction):
         range(1, 6),
         schemes=[Scheme.HYBRID],
         constructions=[construction],
-        recipe=BuildRecipe(resources=recipe.resources, utility=recipe.utility, track=track),
+        recipe=BuildRecipe(resources=recipe.resources, utility=recipe.utility, max_pins=track),
     )
     assert steps[-1].explicit_keys > 10
     for step, row in zip(steps, compared.rows, strict=True):

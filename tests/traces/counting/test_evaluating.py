@@ -50,7 +50,7 @@ def trace(request, tmp_path_factory):
 def chain(frequencies, resources=RESOURCES):
     """Plans one after the other, of several schemes."""
     first = build_plan(frequencies, Recipe(Scheme.UNIFORM, resources=resources), 4)
-    second = build_plan(frequencies, Recipe(Scheme.HYBRID, resources=resources, track=20), 5, previous=first)
+    second = build_plan(frequencies, Recipe(Scheme.HYBRID, resources=resources, max_pins=20), 5, previous=first)
     third = build_plan(frequencies, Recipe(Scheme.GREEDY, resources=resources), 5, previous=second)
     return [("first", first), ("second", second), ("third", third)]
 
@@ -83,8 +83,8 @@ def test_a_trace_is_measured_as_its_exact_counts_are(trace, weight):
     same(found, plans, frequencies)
     assert found.weight is weight
     for each in found.plans:  # a plan built from the very keys foresaw what there is
-        assert each.foreseen.keys() >= {"imbalance", "r_s", "r_floor", "b"}
-        for metric, value in each.foreseen.items():
+        assert each.predicted.keys() >= {"imbalance", "r_s", "r_floor", "b"}
+        for metric, value in each.predicted.items():
             assert close(value, each.measured.as_data()[metric]), metric
 
 
@@ -203,26 +203,26 @@ def test_a_plan_for_other_keys_is_refused_with_the_remedy(trace):
 
 
 def test_a_key_that_is_not_foreseen_shows_beside_what_was(tmp_path):
-    """By hand: two keys were foreseen on two channels, and a third comes."""
+    """By hand: two keys were predicted on two channels, and a third comes."""
     (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
     plan = build_plan(frequencies_of(count_keys(pa.array(["a"] * 3 + ["b"] * 3))), Recipe(Scheme.GREEDY), 2)
     (tmp_path / "more.csv").write_text("key,count\na,3\nb,3\nc,6\n")
     [found] = evaluate_plans([("p", plan)], tmp_path / "more.csv").plans
-    assert found.foreseen["imbalance"] == 1.0
+    assert found.predicted["imbalance"] == 1.0
     assert found.measured.imbalance == 1.5
     assert found.measured.m is None
     assert sorted(found.loads[2]) == [3, 9]
     [told] = [
         row
-        for row in evaluate_plans([("p", plan)], tmp_path / "more.csv").foresight().records()
+        for row in evaluate_plans([("p", plan)], tmp_path / "more.csv").predictions().records()
         if row["metric"] == "imbalance"
     ]
-    assert told == {"plan": "p", "metric": "imbalance", "foreseen": 1.0, "measured": 1.5, "off": 0.5}
+    assert told == {"plan": "p", "metric": "imbalance", "predicted": 1.0, "measured": 1.5, "error": 0.5}
 
 
 def test_a_plan_weighed_by_other_resources_foresaw_nothing_of_it(tmp_path):
     (tmp_path / "counts.csv").write_text("key,count\na,3\nb,3\n")
     plan = build_plan(frequencies_of(count_keys(pa.array(["a", "b"]))), Recipe(Scheme.CONSISTENT), 2)
     found = evaluate_plans([("p", plan)], tmp_path / "counts.csv", Resources.parse("LCL"))
-    assert found.plans[0].foreseen == {}
-    assert "p foresaw nothing by resources LCL" in found.foresight().note
+    assert found.plans[0].predicted == {}
+    assert "No prediction for resources LCL: p." in found.predictions().note

@@ -22,7 +22,7 @@ from adapt.traces.store.plans import read_plan, read_plan_made, write_plan
 
 MADE = Provenance("adapt partition build a.trace", {"resources": "LLL"}, [{"name": "a.trace"}])
 STREAM = frequencies_of(count_keys(pa.array([f"k{at % (1 + at % 97)}" for at in range(5000)])))
-BUILT = build_plan(STREAM, Recipe(Scheme.HYBRID, track=20), 4)
+BUILT = build_plan(STREAM, Recipe(Scheme.HYBRID, max_pins=20), 4)
 
 
 LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz0123456789", np.uint8)

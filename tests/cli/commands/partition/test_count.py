@@ -49,7 +49,7 @@ def counted(adapt, *options):
 
 
 def test_lossy_counts_hold_every_key_in_its_interval_and_miss_none_above_the_threshold(adapt, here, true):
-    told = counted(adapt, "zipf.trace", "--track", "39")
+    told = counted(adapt, "zipf.trace", "--max-pins", "39")
     assert (told["schema"], told["counts"], told["rows"]) == ("adapt.frequencies/1", "lossy", ROWS)
     assert told["epsilon"] == pytest.approx(1.7647e-4, rel=1e-3)
     assert 0 < told["complete_above"] <= told["epsilon"] * ROWS
@@ -168,7 +168,7 @@ def test_plans_come_from_lossy_counts_unless_exact_ones_are_asked_for(adapt, her
 
 
 def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
-    compare = ("partition", "compare", "zipf.trace", "--channels", "4,5", "--track", "39", "--format", "json")
+    compare = ("partition", "compare", "zipf.trace", "--channels", "4,5", "--max-pins", "39", "--format", "json")
     lossy, exact = (json.loads(adapt.done(*compare, *more).out) for more in ((), ("--exact",)))
     assert (lossy["counts"], exact["counts"]) == ("lossy", "exact")
     assert lossy["complete_above"] > 0

@@ -16,63 +16,63 @@ def here(tmp_path, monkeypatch, adapt):
 
 
 def test_plans_stand_beside_what_they_foresaw(adapt, here):
-    line = "partition evaluate two.plan three.plan counts.csv --format json"
+    line = "partition evaluate counts.csv two.plan three.plan --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert (told["schema"], told["keys"], told["resources"]) == ("adapt.evaluation/1", 299, "LCL")
     two, three = told["plans"]
     assert [each["plan"] for each in (two, three)] == ["two.plan", "three.plan"]
     assert two["measured"]["m"] is None
     assert three["measured"]["migrated_keys"] > 0
-    assert "m" not in two["foreseen"]
+    assert "m" not in two["predicted"]
     assert three["measured"].pop("explicit_keys") > 0
-    assert three["foreseen"] == pytest.approx(three["measured"])
+    assert three["predicted"] == pytest.approx(three["measured"])
     assert {name: len(loads) for name, loads in three["loads"].items()} == {"state": 3, "computation": 3, "network": 3}
 
 
 def test_a_plan_that_was_not_built_to_follow_the_one_before_foresaw_no_migration_from_it(adapt, here):
-    line = "partition evaluate three.plan two.plan three.plan counts.csv --format json"
+    line = "partition evaluate counts.csv three.plan two.plan three.plan --format json"
     first, second, third = json.loads(adapt.done(*line.split()).out)["plans"]
     assert second["measured"]["m"] > 0
-    assert "m" not in first["foreseen"].keys() | second["foreseen"].keys()
-    assert "m" in third["foreseen"]
+    assert "m" not in first["predicted"].keys() | second["predicted"].keys()
+    assert "m" in third["predicted"]
 
 
 @pytest.mark.parametrize("format", ["table", "csv", "md"])
 def test_every_format_holds_both_tables(adapt, here, format):
-    told = adapt.done("partition", "evaluate", "two.plan", "counts.csv", "--format", format).out
-    for word in ("imbalance_floor", "foreseen", "measured", "two.plan"):
+    told = adapt.done("partition", "evaluate", "counts.csv", "two.plan", "--format", format).out
+    for word in ("imbalance_floor", "predicted", "measured", "two.plan"):
         assert word in told
 
 
 def test_the_resources_are_those_of_the_first_plan_unless_they_are_given(adapt, here):
-    line = "partition evaluate two.plan counts.csv --resources QQQ --tolerance 1.5 --format json"
+    line = "partition evaluate counts.csv two.plan --resources QQQ --tolerance 1.5 --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert (told["resources"], told["tolerance"]) == ("QQQ", [1.5] * 3)
-    assert told["plans"][0]["foreseen"] == {}
+    assert told["plans"][0]["predicted"] == {}
 
 
 def test_what_cannot_be_evaluated_is_refused_with_the_remedy(adapt, here):
-    assert "missing argument 'PLAN'" in adapt.refused(2, "partition", "evaluate", "two.plan")
-    assert "nowhere does not exist; give a trace" in adapt.refused(3, "partition", "evaluate", "two.plan", "nowhere")
+    assert "missing argument 'PLAN'" in adapt.refused(2, "partition", "evaluate", "counts.csv")
+    assert "nowhere does not exist; give a trace" in adapt.refused(3, "partition", "evaluate", "nowhere", "two.plan")
     (here / "numbers.csv").write_text("1,2\n2,3\n")
     assert "two.plan is a plan for string keys, but numbers.csv has int64 keys; build a plan from it" in adapt.refused(
-        3, "partition", "evaluate", "two.plan", "numbers.csv", "--key-type", "int64"
+        3, "partition", "evaluate", "numbers.csv", "two.plan", "--key-type", "int64"
     )
     assert "--weight goes with a trace" in adapt.refused(
-        2, "partition", "evaluate", "two.plan", "counts.csv", "--weight", "count"
+        2, "partition", "evaluate", "counts.csv", "two.plan", "--weight", "count"
     )
 
 
 def test_measured_loads_are_those_of_the_first_plan_unless_resources_are_given(adapt, here):
     (here / "sizes.csv").write_text("key,count,size\n" + "".join(f"k{n},{3000 // n},{n % 7}\n" for n in range(1, 300)))
     adapt.done(*"partition build sizes.csv --channels 3 --measure state=size -o sizes.plan".split())
-    line = "partition evaluate sizes.plan sizes.csv --format json"
+    line = "partition evaluate sizes.csv sizes.plan --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert told["measured"] == {"state": "size"}
     [plan] = told["plans"]
     assert sum(plan["loads"]["state"]) == sum(n % 7 for n in range(1, 300))
-    assert plan["foreseen"]["r_s"] == pytest.approx(plan["measured"]["r_s"])
+    assert plan["predicted"]["r_s"] == pytest.approx(plan["measured"]["r_s"])
     by_letters = json.loads(adapt.done(*line.split(), "--resources", "LLL").out)
     assert "measured" not in by_letters
-    assert by_letters["plans"][0]["foreseen"] == {}
-    assert "no column 'size'" in adapt.refused(2, "partition", "evaluate", "sizes.plan", "counts.csv")
+    assert by_letters["plans"][0]["predicted"] == {}
+    assert "no column 'size'" in adapt.refused(2, "partition", "evaluate", "counts.csv", "sizes.plan")

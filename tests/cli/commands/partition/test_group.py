@@ -73,22 +73,22 @@ def test_compare_takes_schemes_that_split_keys_and_refuses_unknown_ones(adapt, h
         "uniform",
     }
     said = adapt.refused(2, "partition", "compare", "counts.csv", "--channels", "4", "--scheme", "jmp")
-    assert "did you mean 'jump'? (there are: bounded," in said
+    assert "did you mean 'jump'? Available: " in said
 
 
 def test_the_optimum_stands_beside_the_plan(adapt, here):
-    line = ("partition", "build", "counts.csv", "--channels", 3, "--track", 6, "--optimum", 5, "--format", "json")
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--max-pins", 6, "--optimum", "5s", "--format", "json")
     rows = {row["objective"]: row for row in document(adapt.done(*line))["optimum"]}
     assert rows["imbalance"]["floor"] <= rows["imbalance"]["optimum"] <= rows["imbalance"]["placed"]
     assert rows["imbalance"]["proved"]
-    said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", 5)
-    assert "track 166 keys or fewer" in said
+    said = adapt.refused(2, "partition", "build", "counts.csv", "--channels", 30, "--optimum", "5s")
+    assert "--max-pins 166 or less" in said
 
 
 def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
     line = ("partition", "build", "counts.csv", "--channels", 3, "--construction", "readj", "--format", "json")
-    assert document(adapt.done(*line, "--moves", 1))["parameters"]["moves"] == 1
-    assert adapt.refused(2, *line, "--moves", 0)
+    assert document(adapt.done(*line, "--max-moves", 1))["parameters"]["max_moves"] == 1
+    assert adapt.refused(2, *line, "--max-moves", 0)
 
 
 def test_a_tolerance_is_suggested_without_counting_anything(adapt):
@@ -96,7 +96,14 @@ def test_a_tolerance_is_suggested_without_counting_anything(adapt):
     suggested = document(adapt.done(*line))
     assert suggested["schema"] == "adapt.tolerance/1"
     assert suggested["tolerances"][0]["tolerance"] == pytest.approx(9 / 7)
-    assert "give --utilisation" in adapt.refused(2, "partition", "tolerance")
+    assert "give --utilization" in adapt.refused(2, "partition", "tolerance")
+
+
+@pytest.mark.parametrize("command", ["build", "compare"])
+def test_the_limit_of_the_verdict_is_not_the_tolerance_of_constructions(adapt, here, command):
+    line = ("partition", command, "counts.csv", "--channels", 3, "--format", "json")
+    for limit, more in ((1.2, ()), (1.2, ("--tolerance", 2)), (1.5, ("--max-imbalance", 1.5))):
+        assert limit in document(adapt.done(*line, *more))["verdict"].values()
 
 
 @pytest.mark.parametrize("command", ["build", "compare"])
@@ -187,8 +194,8 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
         (3, "route counts.csv", "is no plan"),
         (3, "route a.plans", "hybrid-scan.plan"),
         (3, "route a.plan none.txt", "none.txt"),
-        (3, "diff a.plan counts.csv counts.csv", "is no plan"),
-        (3, "diff a.plan a.plan a.plans", "is a comparison; give a trace"),
+        (3, "diff counts.csv a.plan counts.csv", "is no plan"),
+        (3, "diff a.plans a.plan a.plan", "is a comparison; give a trace"),
         (2, "build counts.csv --channels 2 --weight cost", "--weight goes with a trace"),
         (2, "build a.plans --channels 2 --key-type int64", "--key-type goes with a CSV"),
         (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; make it"),
@@ -213,19 +220,19 @@ class TestDiff:
     def test_the_bill_agrees_with_itself(self, adapt, here):
         for channels in (2, 3):
             adapt.done("partition", "build", "counts.csv", "--channels", channels, "-o", f"{channels}.plan")
-        line = ("partition", "diff", "2.plan", "3.plan", "counts.csv")
+        line = ("partition", "diff", "counts.csv", "2.plan", "3.plan")
         bill = document(adapt.done(*line, "--format", "json"))
         assert bill["schema"] == "adapt.difference/1"
         assert sum(map(sum, bill["keys_moved"])) == bill["migrated_keys"] == bill["after"]["migrated_keys"]
         assert sum(map(sum, bill["state_moved"])) == pytest.approx(bill["migrated_state"])
         assert [len(bill["keys_moved"]), len(bill["keys_moved"][0])] == [2, 3]
         for format in ("table", "csv", "md"):
-            assert "Heaviest keys that move" in adapt.done(*line, "--format", format).out
+            assert "Hot keys that move" in adapt.done(*line, "--format", format).out
 
     def test_a_plan_and_itself_differ_in_nothing(self, adapt, here):
         adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "2.plan")
-        bill = document(adapt.done("partition", "diff", "2.plan", "2.plan", "counts.csv", "--format", "json"))
-        assert (bill["migrated_keys"], bill["migrated_state"], bill["heaviest"]) == (0, 0, [])
+        bill = document(adapt.done("partition", "diff", "counts.csv", "2.plan", "2.plan", "--format", "json"))
+        assert (bill["migrated_keys"], bill["migrated_state"], bill["hot_keys"]) == (0, 0, [])
 
 
 class TestRoute:
@@ -352,17 +359,17 @@ def test_the_names_of_metrics_are_those_of_the_design():
 
 def test_programs_get_every_row_and_people_the_first(adapt, here):
     (here / "counts.csv").write_text("".join(f"k{n},{100_000 + n}\n" for n in range(100)))
-    build = "partition build counts.csv --channels 40 --scheme hybrid --track 90 -o a.plan --force".split()
+    build = "partition build counts.csv --channels 40 --scheme hybrid --max-pins 90 -o a.plan --force".split()
     explicit = document(adapt.done(*build, "--format", "json"))["explicit"]
     assert len(explicit) > MOST_ROWS
     csv = adapt.done(*build, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
     assert f"and {len(explicit) - MOST_ROWS} more rows, which --format csv has" in adapt.done(*build, "--all").out
     adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
-    diff = "partition diff a.plan b.plan counts.csv".split()
+    diff = "partition diff counts.csv a.plan b.plan".split()
     told = document(adapt.done(*diff, "--format", "json"))
-    assert told["migrated_keys"] == len(told["heaviest"]) > MOST_ROWS
-    assert told["heaviest_cut"] is False
+    assert told["migrated_keys"] == len(told["hot_keys"]) > MOST_ROWS
+    assert told["hot_keys_cut"] is False
     csv = adapt.done(*diff, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
     assert "more rows, which --format csv has" in adapt.done(*diff).out

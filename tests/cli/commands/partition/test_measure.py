@@ -63,7 +63,7 @@ def test_every_construction_sees_what_was_measured(adapt, here, construction):
     assert "model_error" not in by_count
     (row,) = measured["model_error"]["plans"]
     assert (row["resource"], row["measured_by"], row["construction"]) == ("state", "state_bytes", construction)
-    assert row["r_foretold"] == pytest.approx(by_count["metrics"]["r_s"])
+    assert row["r_predicted"] == pytest.approx(by_count["metrics"]["r_s"])
     if construction != "readj-printed":  # whose gain is no fall of anything, so that it may end anywhere
         assert measured["metrics"]["r_s"] < row["r_measured"]
     assert "k199" in measured["explicit"]
@@ -91,7 +91,7 @@ def test_compare_and_diff_measure_too(adapt, here):
     on = loads_by_hand(plan, {f"k{n}": n / 8 for n in range(1, 200)})
     assert level["r_n"] == pytest.approx(max(on) / min(on))
     adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "P2")
-    diff = ("partition", "diff", "P2", "plans/hybrid-level.plan", "counts.csv", "--format", "json")
+    diff = ("partition", "diff", "counts.csv", "P2", "plans/hybrid-level.plan", "--format", "json")
     moved = document(adapt.done(*diff, "--measure", "state=state_bytes"))
     before, after = read_plan(here / "P2").partitioner(), plan.partitioner()
     expected = sum(n * n for n in range(1, 200) if before.channel_of(f"k{n}") != after.channel_of(f"k{n}"))
@@ -102,8 +102,8 @@ def test_compare_and_diff_measure_too(adapt, here):
     ("code", "measure", "told"),
     [
         (2, "state=bytes", "counts.csv has no column 'bytes' to measure by"),
-        (2, "stat=cpu", "'stat' is no resource; did you mean 'state'?"),
-        (2, "cpu", "measure 'cpu' is not RESOURCE=COLUMN"),
+        (2, "stat=cpu", "unknown resource 'stat'; did you mean 'state'?"),
+        (2, "cpu", "--measure takes RESOURCE=COLUMN"),
         (2, "state=cpu,state=count", "state is measured by 'cpu' already"),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     on = loads_by_hand(read_plan(here / "web.plan"), by_path)
     assert placed["metrics"]["r_n"] == pytest.approx(max(on) / min(on))
     wrong = placed["model_error"]["plans"][1]
-    assert wrong["r_foretold"] < 1.01
+    assert wrong["r_predicted"] < 1.01
     assert wrong["r_measured"] > 1.5
     assert placed["metrics"]["r_n"] < 1.01
     assert max(by_path.values()) / sum(by_path.values()) > 0.47

@@ -14,7 +14,7 @@ PARTITIONS = 20
 
 
 def planned(scheme=Scheme.HYBRID, costed=False):
-    recipe = Recipe(scheme, Construction.SCAN, track=3 if scheme is Scheme.HYBRID else None, replicas=50)
+    recipe = Recipe(scheme, Construction.SCAN, max_pins=3 if scheme is Scheme.HYBRID else None, replicas=50)
     return PlannedPlacement(recipe, PARTITIONS, Counting(10.0, 1e-2), costed)
 
 

@@ -75,7 +75,7 @@ def test_the_groups_are_flink_s_default_or_those_given():
     plan = Plan(Scheme.HYBRID, 100, KeyType.STRING)
     assert group_plan(plan).groups == default_max_parallelism(100) == 256
     assert group_plan(plan, 1_000).groups == 1_000
-    with pytest.raises(UsageError, match="key groups do not go with"):
+    with pytest.raises(UsageError, match="--max-parallelism must be from"):
         group_plan(plan, 99)
     with pytest.raises(UsageError, match="the plan has 120 key groups"):
         group_plan(Plan(Scheme.KEY_GROUPS, 4, KeyType.STRING, max_parallelism=120), 128)

@@ -166,8 +166,8 @@ class TestPlans:
             plan = built(constraints)
         except UsageError as refusal:
             told = str(refusal)
-            assert f"--max-migration {most} allows a state of" in told
-            enough = MigrationLimit.parse(told.split("; allow ")[1].split(" or more")[0])
+            assert f"--max-migration {most} allows" in told
+            enough = MigrationLimit.parse(told.split("; use at least ")[1].split(",")[0])
             assert enough.state(total, after) > most.state(total, after)
             constraints = replace(constraints, max_migration=enough)
             plan = built(constraints)

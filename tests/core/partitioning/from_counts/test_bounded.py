@@ -143,5 +143,5 @@ def test_a_constant_load_bounds_the_number_of_keys():
 
 @pytest.mark.parametrize("capacity", [1.0, 0.5, float("nan")])
 def test_a_cap_without_room_is_refused(capacity):
-    with pytest.raises(UsageError, match="leaves no room"):
+    with pytest.raises(UsageError, match="must be above the mean load"):
         bounded(ZIPF, ConsistentHash(8), capacity=capacity)

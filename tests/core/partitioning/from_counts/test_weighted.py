@@ -132,7 +132,7 @@ def test_of_two_linear_resources_the_stricter_tolerance_counts():
 @pytest.mark.parametrize("letters", ["CLL", "LCL", "LLC", "CCC", "QQC"])
 @pytest.mark.parametrize("channels", [1, 4])
 def test_a_constant_resource_is_refused(letters, channels):
-    with pytest.raises(UsageError, match=f"resources {letters} have .* construction level"):
+    with pytest.raises(UsageError, match=f"got --resources {letters}.* construction level"):
         weighted(ZIPF, HEAVIEST, ConsistentHash(channels), Resources.parse(letters))
 
 
@@ -189,7 +189,7 @@ def test_a_channel_never_has_more_than_eight_times_the_replicas_to_begin_with():
     """Squares of keys so uneven that all light keys belong on one channel."""
     uneven, current = counted(10**6 // np.arange(1, 3001) ** 2), None
     for _ in range(8):
-        recipe = Recipe(Scheme.WEIGHTED, resources=Resources.parse("QQQ"), track=6, replicas=100)
+        recipe = Recipe(Scheme.WEIGHTED, resources=Resources.parse("QQQ"), max_pins=6, replicas=100)
         current = build_partitioner(uneven, recipe, 5, current)
     assert 100 < current.ring.replica_counts.max() <= 800
 
@@ -222,7 +222,7 @@ def test_of_several_loads_the_one_that_most_resources_have_is_evened_out():
     frequencies = replace(plain, measured=(replace(column, total=float(column.values.sum())),))
 
     def ratios(measure):
-        recipe = Recipe(Scheme.WEIGHTED, resources=Resources.parse("CLL", measure=[measure]), track=0)
+        recipe = Recipe(Scheme.WEIGHTED, resources=Resources.parse("CLL", measure=[measure]), max_pins=0)
         metrics = evaluate(build_partitioner(frequencies, recipe, 6), frequencies, recipe.resources)
         return metrics.r_s, metrics.r_n
 
@@ -252,4 +252,4 @@ def test_a_plan_follows_the_plan_that_was_written():
     assert after == build_plan(ZIPF, Recipe(Scheme.WEIGHTED), 7, previous=before)
     assert after.parent == before.content_hash()
     assert after.metrics["m"] <= 1.5
-    assert after.parameters == {"resources": "LLL", "tolerance": [1.2] * 3, "sigma": 0.1, "track": None}
+    assert after.parameters == {"resources": "LLL", "tolerance": [1.2] * 3, "sigma": 0.1, "max_pins": None}

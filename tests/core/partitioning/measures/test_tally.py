@@ -82,5 +82,5 @@ def test_a_count_that_is_none_is_refused(count, said):
 
 
 def test_keys_of_another_type_than_the_explicit_ones_are_refused():
-    with pytest.raises(UsageError, match="int64 keys, but the explicit map has string keys"):
+    with pytest.raises(UsageError, match="int64 keys, but the pinned keys are string"):
         tallies([HybridPartitioner({"a": 1}, RING)], pa.array([1]), np.array([1]), Resources())

@@ -251,7 +251,7 @@ def test_without_keys_or_load_nothing_is_searched():
 
 
 def test_too_large_an_instance_is_refused_with_a_remedy():
-    with pytest.raises(UsageError, match="track 50 keys or fewer"):
+    with pytest.raises(UsageError, match="--max-pins 50 or less"):
         optimum(problem_of([1] * 51, MOST_PAIRS // 50))
 
 

@@ -28,7 +28,7 @@ LOSSY: Frequencies = replace(
     epsilon=0.01,
     complete_above=float(COUNTS[LISTED]),
 )
-BEFORE, AFTER = (build_plan(STREAM, Recipe(Scheme.HYBRID, track=LISTED), channels) for channels in (5, 6))
+BEFORE, AFTER = (build_plan(STREAM, Recipe(Scheme.HYBRID, max_pins=LISTED), channels) for channels in (5, 6))
 
 
 @pytest.mark.parametrize("frequencies", [STREAM, LOSSY], ids=["exact", "lossy"])
@@ -49,20 +49,20 @@ def test_keys_that_move_are_listed_with_the_heaviest_first():
     old, new = (plan.partitioner().channels_of(STREAM.keys) for plan in (BEFORE, AFTER))
     first = np.flatnonzero(old != new)[:MOST_KEYS]
     difference = plan_difference(BEFORE, AFTER, STREAM, Resources())
-    assert difference.heaviest.values("key") == [f"key{at}" for at in first]
-    assert difference.heaviest.values("state") == COUNTS[first].tolist()
-    assert difference.heaviest.values("to") == new[first].tolist()
+    assert difference.hot_keys.values("key") == [f"key{at}" for at in first]
+    assert difference.hot_keys.values("state") == COUNTS[first].tolist()
+    assert difference.hot_keys.values("to") == new[first].tolist()
     assert difference.migration.keys == np.count_nonzero(old != new)
-    assert difference.as_data()["heaviest_cut"] == (difference.migration.keys > MOST_KEYS)
+    assert difference.as_data()["hot_keys_cut"] == (difference.migration.keys > MOST_KEYS)
 
 
 def test_stand_ins_are_billed_but_never_named():
     difference = plan_difference(BEFORE, AFTER, LOSSY, Resources())
-    named = difference.heaviest.values("key")
+    named = difference.hot_keys.values("key")
     assert set(named) <= set(LOSSY.keys.to_pylist())
     assert len(named) < LISTED < difference.migration.keys
-    assert difference.heaviest.note == f"and {difference.migration.keys - len(named):,} lighter keys"
-    assert difference.as_data()["heaviest_cut"]
+    assert difference.hot_keys.note == f"and {difference.migration.keys - len(named):,} more keys"
+    assert difference.as_data()["hot_keys_cut"]
     assert "stand-in" not in str(difference.as_data())
 
 
@@ -93,5 +93,5 @@ def test_moves_are_by_channel_with_most_state_first():
 
 def test_plans_for_other_keys_are_refused():
     numbers = frequencies_of(KeyCounts(pa.array([1, 2]), np.array([2, 1]), 3))
-    with pytest.raises(BadInput, match="the first plan is for string keys, but the counted keys are int64"):
+    with pytest.raises(BadInput, match="the first plan has string keys, but the counted keys are int64"):
         plan_difference(BEFORE, AFTER, numbers, Resources())

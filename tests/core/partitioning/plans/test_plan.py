@@ -160,40 +160,40 @@ def test_the_order_of_parameters_and_entries_does_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "adapt.plan/2"}, r"'schema': 'adapt.plan/2' cannot be read here, only 'adapt.plan/1'"),
+        ({"schema": "adapt.plan/2"}, r"'schema': must be 'adapt.plan/1' \(got 'adapt.plan/2'\)"),
         ({"schema": "adapt.run/1"}, r"'schema'"),
-        ({"schema": None}, r"'schema': it is missing"),
-        ({"scheme": "hybird"}, r"'scheme': 'hybird' is not known; did you mean 'hybrid'"),
-        ({"scheme": "uniform"}, r"'explicit' has 3 keys, but scheme uniform has no explicit map"),
-        ({"construction": "scam"}, r"'construction': 'scam' is not known; did you mean 'scan'"),
-        ({"channels": 7}, r"'explicit': key 'b' is mapped to channel 7, but channels run from 0 to 6"),
-        ({"channels": 0}, r"'channels': 0 is not from 1"),
-        ({"channels": 2**31}, r"'channels': 2147483648 is not from 1"),
-        ({"channels": True}, r"'channels': True is not a whole number"),
-        ({"channels": 8.0}, r"'channels': 8.0 is not a whole number"),
-        ({"channels": None}, r"'channels': it is missing"),
-        ({"key_type": "int46"}, r"'key_type': 'int46' is not known; did you mean 'int64'"),
+        ({"schema": None}, r"'schema': missing"),
+        ({"scheme": "hybird"}, r"'scheme': unknown 'hybird'; did you mean 'hybrid'"),
+        ({"scheme": "uniform"}, r"'explicit': pins 3 keys, but scheme uniform pins no keys"),
+        ({"construction": "scam"}, r"'construction': unknown 'scam'; did you mean 'scan'"),
+        ({"channels": 7}, r"'explicit': key 'b' is pinned to channel 7, but channels run from 0 to 6"),
+        ({"channels": 0}, r"'channels': must be from 1 .*got 0"),
+        ({"channels": 2**31}, r"'channels': must be from 1 .*got 2147483648"),
+        ({"channels": True}, r"'channels': must be a whole number \(got True"),
+        ({"channels": 8.0}, r"'channels': must be a whole number \(got 8.0"),
+        ({"channels": None}, r"'channels': missing"),
+        ({"key_type": "int46"}, r"'key_type': unknown 'int46'; did you mean 'int64'"),
         ({"key_type": "int64"}, r"'explicit': key 'a' is not an int64 in decimal"),
-        ({"hash": {"name": "murmur", "seed": 0}}, r"'hash.name': 'murmur' is not known; did you mean 'murmur3'"),
-        ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': 7 is not the seed of murmur3, which is 0"),
-        ({"hash": "murmur3"}, r"'hash': 'murmur3' is not an object"),
-        ({"replicas": -5}, r"'replicas': -5 is not from 1"),
-        ({"ring_replicas": [1, 2]}, r"'ring_replicas': it has the replicas of 2 channels, but the plan has 8"),
-        ({"ring_replicas": [1] * 7 + [0]}, r"'ring_replicas\[7\]': 0 is not from 1 to 2147483647"),
-        ({"ring_replicas": [1] * 7 + ["1"]}, r"'ring_replicas\[7\]': '1' is not a whole number"),
-        ({"ring_replicas": [None] * 8}, r"'ring_replicas\[0\]': it is missing"),
-        ({"ring_replicas": 9}, r"'ring_replicas': 9 is not a list"),
+        ({"hash": {"name": "murmur", "seed": 0}}, r"'hash.name': unknown 'murmur'; did you mean 'murmur3'"),
+        ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': must be 0, the seed of murmur3 \(got 7"),
+        ({"hash": "murmur3"}, r"'hash': must be an object"),
+        ({"replicas": -5}, r"'replicas': must be from 1 .*got -5"),
+        ({"ring_replicas": [1, 2]}, r"'ring_replicas': must have one number per channel \(got 2 for 8"),
+        ({"ring_replicas": [1] * 7 + [0]}, r"'ring_replicas\[7\]': must be from 1 to 2147483647 \(got 0\)"),
+        ({"ring_replicas": [1] * 7 + ["1"]}, r"'ring_replicas\[7\]': must be a whole number \(got '1'"),
+        ({"ring_replicas": [None] * 8}, r"'ring_replicas\[0\]': missing"),
+        ({"ring_replicas": 9}, r"'ring_replicas': must be a list"),
         (
             {"scheme": "jump", "explicit": {}, "explicit_null": None, "ring_replicas": [1] * 8},
-            r"'ring_replicas' is given, but scheme jump has no ring",
+            r"'ring_replicas': given, but scheme jump has no ring",
         ),
-        ({"explicit": None}, r"'explicit': it is missing"),
-        ({"explicit": {"a": "x"}}, r"'explicit': key 'a' is mapped to 'x', which is not a whole number"),
-        ({"explicit": {"a": True}}, r"'explicit': key 'a' is mapped to True"),
-        ({"explicit": {"a": 2**70}}, r"'explicit': key 'a' is mapped to channel 1180591620717411303424"),
-        ({"explicit_null": 8}, r"'explicit_null': key None is mapped to channel 8, but channels run from 0 to 7"),
-        ({"metrics": []}, r"'metrics': \[\] is not an object"),
-        ({"trace": 5}, r"'trace': 5 is not text"),
+        ({"explicit": None}, r"'explicit': missing"),
+        ({"explicit": {"a": "x"}}, r"'explicit': key 'a' must have a whole number as channel .*'x'"),
+        ({"explicit": {"a": True}}, r"'explicit': key 'a' must have a whole number as channel .*True"),
+        ({"explicit": {"a": 2**70}}, r"'explicit': key 'a' is pinned to channel 1180591620717411303424"),
+        ({"explicit_null": 8}, r"'explicit_null': key None is pinned to channel 8, but channels run from 0 to 7"),
+        ({"metrics": []}, r"'metrics': must be an object"),
+        ({"trace": 5}, r"'trace': must be text"),
     ],
 )
 def test_a_wrong_field_is_named(change, message):
@@ -206,20 +206,20 @@ def test_fields_of_later_writers_are_passed_over():
 
 
 def test_hex_keys_that_are_the_same_bytes_are_refused():
-    with pytest.raises(BadInput, match="'explicit': key b'\\\\xff' has two explicit channels"):
+    with pytest.raises(BadInput, match="'explicit': key b'\\\\xff' is pinned to two channels"):
         plan_from_data(DATA | {"key_type": "binary", "explicit": {"ff": 0, "FF": 1}})
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"key": ["a"]}, r"its table has columns \['key'\], but needs 'key' and 'channel'"),
+        ({"key": ["a"]}, r"its table needs columns 'key' and 'channel'"),
         ({"key": [1], "channel": [1]}, "its table has int64 keys, but the plan has string keys"),
         ({"key": [1.5], "channel": [1]}, "not double"),
         ({"key": ["a"], "channel": ["x"]}, "string with 0 nulls"),
         ({"key": ["a", "b"], "channel": [1, None]}, "int64 with 1 nulls"),
-        ({"key": ["a"], "channel": [8]}, "key 'a' is mapped to channel 8, but channels run from 0 to 7"),
-        ({"key": ["a", "a"], "channel": [1, 1]}, "key 'a' has two explicit channels"),
+        ({"key": ["a"], "channel": [8]}, "key 'a' is pinned to channel 8, but channels run from 0 to 7"),
+        ({"key": ["a", "a"], "channel": [1, 1]}, "key 'a' is pinned to two channels"),
     ],
 )
 def test_a_wrong_table_is_refused_by_field(table, message):
@@ -230,5 +230,5 @@ def test_a_wrong_table_is_refused_by_field(table, message):
 def test_a_plan_refuses_entries_that_do_not_fit_it():
     with pytest.raises(BadInput, match="channels run from 0 to 6"):
         replace(PLAN, channels=7)
-    with pytest.raises(UsageError, match="one type, not int64 and string"):
+    with pytest.raises(UsageError, match="one type"):
         replace(PLAN, key_type=KeyType.INT64)

@@ -97,7 +97,7 @@ def test_upper_bounds_decide_for_lossy_counts():
 def test_a_given_number_of_keys_can_be_tracked():
     assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=2).to_pylist() == ["a", "b"]
     assert tracked_keys(counted(a=3, c=2, b=2), Resources(), 4, track=9).to_pylist() == ["a", "b", "c"]
-    with pytest.raises(UsageError, match="-1 keys"):
+    with pytest.raises(UsageError, match="--max-pins must be at least 0"):
         tracked_keys(counted(a=3), Resources(), 4, track=-1)
 
 
@@ -205,7 +205,7 @@ def test_what_is_measured_on_unlisted_keys_is_told():
     told = partial(measured_sentences, resources=by_bytes, channels=4)
     assert told(stream) == told(lossy) == []
     (much,) = told(replace(lossy, measured=(MeasuredColumn("bytes", np.array([10.0, 30.0]), 80.0),)))
-    assert "bytes: 50.00% is on keys that are not listed" in much
+    assert "bytes: 50.00% is on unlisted keys" in much
     assert "count exactly, or with --weight bytes" in much
     (little,) = told(replace(lossy, measured=(MeasuredColumn("bytes", np.array([10.0, 30.0]), 40.01),)))
     assert "--weight" not in little

@@ -50,17 +50,17 @@ def test_a_map_of_null_alone_is_of_any_type():
 
 
 def test_keys_of_another_type_are_refused():
-    with pytest.raises(UsageError, match="column has int64 keys, but the explicit map has string keys"):
+    with pytest.raises(UsageError, match="column has int64 keys, but the pinned keys are string"):
         ExplicitMap.from_mapping({"1": 0}).rows_of(pa.array([1]))
 
 
 def test_keys_of_two_types_are_refused():
-    with pytest.raises(UsageError, match="one type, not int64 and string"):
+    with pytest.raises(UsageError, match="one type"):
         ExplicitMap.from_mapping({"1": 0, 1: 0})
 
 
 def test_keys_of_another_type_than_was_asked_for_are_refused():
-    with pytest.raises(UsageError, match="one type, not binary and int64"):
+    with pytest.raises(UsageError, match="one type"):
         ExplicitMap.from_mapping(ExplicitMap.from_mapping({b"1": 0}), KeyType.INT64)
 
 
@@ -72,13 +72,13 @@ def test_the_type_of_an_empty_map_is_the_one_asked_for():
     ("keys", "named"), [(["b", "a", "b"], "key 'b'"), ([None, "a", None], "the null key"), ([7, 7], "key 7")]
 )
 def test_a_key_that_stands_twice_is_refused(keys, named):
-    with pytest.raises(BadInput, match=f"{named} has two explicit channels"):
+    with pytest.raises(BadInput, match=f"{named} is pinned to two channels"):
         ExplicitMap(pa.array(keys), [0] * len(keys))
 
 
 @pytest.mark.parametrize("channel", [-1, 2**31 - 1, 2**32])
 def test_a_channel_that_cannot_be_is_refused_and_never_wraps(channel):
-    with pytest.raises(BadInput, match=f"key 'a' is mapped to channel {channel}, but channels run from 0"):
+    with pytest.raises(BadInput, match=f"key 'a' is pinned to channel {channel}, but channels run from 0"):
         ExplicitMap.from_mapping({"a": channel})
 
 

@@ -45,15 +45,15 @@ def test_a_group_moves_whole():
 
 @pytest.mark.parametrize("make", [lambda n, groups: KeyGroups(n, max_parallelism=groups), FlinkPartitioner])
 def test_groups_that_do_not_go_with_the_channels_are_refused(make):
-    with pytest.raises(UsageError, match="7 key groups do not go with 8 channels"):
+    with pytest.raises(UsageError, match="--max-parallelism must be from 8"):
         make(8, 7)
-    with pytest.raises(UsageError, match="0 key groups"):
+    with pytest.raises(UsageError, match="--max-parallelism must be from 8"):
         make(8, 0)
 
 
 def test_flink_has_32768_groups_at_most():
     assert KeyGroups(8, max_parallelism=32769).groups == 32769
-    with pytest.raises(UsageError, match="from 8 to 32768"):
+    with pytest.raises(UsageError, match="to 32768"):
         FlinkPartitioner(8, 32769)
     with pytest.raises(UsageError, match="32769"):
         FlinkPartitioner(32769)

@@ -60,5 +60,5 @@ def test_a_heavier_channel_takes_keys_and_nothing_else_moves():
 
 @pytest.mark.parametrize("weights", [(1.0,), (1.0, 0.0), (1.0, -1.0), (1.0, math.inf), (1.0, math.nan)])
 def test_impossible_weights_are_refused(weights):
-    with pytest.raises(UsageError, match="not 2 numbers above 0"):
+    with pytest.raises(UsageError, match="must be 2 numbers above 0"):
         Rendezvous(2, weights=weights)
