@@ -1,4 +1,4 @@
-"""Finding what a report says first of counted keys."""
+"""Judge counted keys: verdict, hot keys, channels before and after a plan."""
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
@@ -26,12 +26,12 @@ def answer_on(
     plan: Plan | None = None,
     before: Plan | None = None,
 ) -> Answer:
-    """The verdict on counted keys, the hot ones, and the channels before and after a plan.
+    """Verdict on counted keys, hot keys, and channels before and after a plan.
 
     Args:
         recipe: Loads, tolerances, capacities, and the key groups of an engine that has them.
-        panes: The same stream by panes (`panes_of`).
-        before: The plan in force, to stand beside it in place of the engine.
+        panes: The same stream cut into windows (`panes_of`).
+        before: The plan in force, compared instead of the engine.
     """
     resources, capacities = recipe.resources, recipe.constraints.unequal
     today = make_partitioner(engine, channels, max_parallelism=recipe.max_parallelism)
@@ -51,7 +51,7 @@ def _placed(
     plan: Plan,
     before: Plan | None,
 ) -> BeforeAfter | None:
-    """The channels as they are and as the plan foresees them; None of a plan that foresees nothing."""
+    """Channels today and as the plan predicts; None if the plan has no predicted loads."""
     if not plan.predicted_loads:
         return None
     was, name = (today, engine.value) if before is None else (before.partitioner(), "the plan in force")

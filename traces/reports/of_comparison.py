@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapt.core.report.scheme_charts import comparison
-from adapt.core.verdict.compared import at_channels, told_of
+from adapt.core.verdict.compared import at_channels, best_sentences
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
 from adapt.traces.store.comparisons import read_comparison
@@ -20,4 +20,4 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         return replace(said, sentences=("Made without a verdict, by an earlier version; compare again for it.",))
     verdict = answer.verdict
     first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
-    return replace(said, lead=(*answer.lead, *told_of(stored.table, verdict)), first=first, answer=answer)
+    return replace(said, lead=(*answer.lead, *best_sentences(stored.table, verdict)), first=first, answer=answer)

@@ -171,7 +171,7 @@ def test_bars_of_periods_that_start_together_stand_side_by_side():
 
 
 def test_a_life_line_is_one_area():
-    columns = (Column("key"), Column("pane", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
+    columns = (Column("key"), Column("window", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
     (chart,) = life_lines(Table.from_rows("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
     (area,) = re.findall(r'<path d="([^"]*)" fill="#3b7dd8"', render_svg(chart.spec))
     heights = re.findall(r"[MLV](?:-?[0-9.]+,)?(-?[0-9.]+)", area)
