@@ -1,1 +1,1 @@
-"""What can be said before any algorithm runs: how work divides over workers, and how far keys must be split."""
+"""Advice before planning: how work divides over workers, and salts for hot keys."""

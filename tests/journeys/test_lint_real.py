@@ -26,10 +26,7 @@ def test_a_web_log_is_told_of_by_ingest_lint_and_report(adapt, real_traces, tmp_
     )
     assert "source-order: 9 447 of the 9 999 rows of the source are late, by up to 59 s" in lines[2]
     reported = adapt.done("report", trace, "--html", tmp_path / "web.html")
-    assert (
-        "Lint: 3 findings (1 severe, 1 warning, 1 note): minute-of-hour, bytes-skew, source-order."
-        in reported.err
-    )
+    assert "Lint: 3 findings (1 severe, 1 warning, 1 note): minute-of-hour, bytes-skew, source-order." in reported.err
     assert "minute-of-hour" in reported.out
     assert "Minute 05 of the hour" in (tmp_path / "web.html").read_text()
 
