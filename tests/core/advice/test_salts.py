@@ -55,5 +55,5 @@ def test_a_limit_that_no_hash_keeps_is_said_to_be_none():
 
 
 def test_a_key_weighs_no_more_than_all():
-    with pytest.raises(UsageError, match="between 0 and the total|max-imbalance must be at least 1"):
+    with pytest.raises(UsageError, match=r"between 0 and the total|max-imbalance must be at least 1"):
         salts_needed("k", 2, 1, SparkPartitioner(2), Fraction(2))
