@@ -1,1 +1,1 @@
-"""What charts are made of: axes, bars, points, colours."""
+"""Parts of charts: axes, bars, points, colors."""

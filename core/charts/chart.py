@@ -1,4 +1,4 @@
-"""A chart: a Vega-Lite spec, the sentence that says what it shows, and the table all its numbers are from."""
+"""Charts: a Vega-Lite spec, a caption, and the table of its numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. No number in it is missing from its table, unless its sentence says how it follows from it."""
+    """A chart. Its table has every number in it, or its caption says how the number follows."""
 
     title: str
     spec: Spec
@@ -26,7 +26,7 @@ class Chart:
 
 
 def chart(title: str, body: Spec, points: Records, sentence: str, table: Table) -> Chart:
-    """A chart of `points`, as wide as it will be drawn; `body` holds marks, encodings, and a height if not usual."""
+    """A chart of `points`; `body` has marks, encodings, and optionally a height."""
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": title,
