@@ -69,7 +69,7 @@ def migration_per_period(table: Table, at: str = "start", migration: str = "migr
         "description": {"field": "d"},
     }
     mark = {"type": "rect", "color": PALETTE[1]}
-    sentence = f"The {named(table, migration)} in each period.{said}"
+    sentence = f"State moved in each period ({migration}).{said}"
     return chart("Migration per period", {"mark": mark, "encoding": encoding}, points, sentence, table)
 
 

@@ -79,7 +79,9 @@ def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:
     rows: list[tuple[str, str, str]] = []
     for finding in findings:
         rows.append((finding.severity.value, finding.id, finding.evidence))
-        rows += [("", "", text) for text in (finding.effect, finding.fix) if text]
+        rows += [
+            ("", "", f"{name}: {text}") for name, text in (("Effect", finding.effect), ("Fix", finding.fix)) if text
+        ]
     return Table.from_rows(title, columns, rows)
 
 

@@ -107,8 +107,8 @@ def source_order(seen: Evidence) -> Finding | None:
         "source-order",
         Severity.NOTE if is_jitter else Severity.WARNING,
         f"{count(order['late'])} of the {first}{count(order['rows'])} rows of the source{files} are late, by up to"
-        f" {duration(latest_s)}; {back}: "
-        + ("otherwise in time order." if is_jitter else _order_of(order["steps_back"], order["rows"])),
+        f" {duration(latest_s)}; {back}; "
+        + ("otherwise it is in time order." if is_jitter else _order_of(order["steps_back"], order["rows"])),
         "The trace is sorted by time, so counts, plans and rates hold. Lateness, watermarks and the order of rows with"
         " equal times are not those of production"
         + ("." if is_jitter else ", and a job that reads the source in file order sees another stream."),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, colours, column_of, has, named, shapes, spans_magnitudes, ticks, up
+from adapt.core.charts.axes import DASHED, colours, column_of, has, shapes, spans_magnitudes, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import Real, is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
@@ -24,12 +24,14 @@ def comparison(table: Table) -> tuple[Chart, ...]:
 
 def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
     """Imbalance of each scheme at each channel count, and the best possible imbalance."""
-    return _by_channels(table, "Imbalance", imbalance, floor)
+    text = "The imbalance (load of the busiest worker over the mean) of each scheme"
+    return _by_channels(table, "Imbalance", text, imbalance, floor)
 
 
 def migration_by_channels(table: Table, migration: str = "m") -> Chart:
     """State that each scheme moves on the way to each channel count."""
-    return _by_channels(table, "Migration", migration, "")
+    text = "The migration factor m (state moved over the state of an average worker) of each scheme"
+    return _by_channels(table, "Migration", text, migration, "")
 
 
 def three_way_trade(
@@ -65,8 +67,9 @@ def three_way_trade(
         },
     ]
     sentence = (
-        f"The {named(table, imbalance)} of each scheme at {human(most, column_of(table, 'channels'))} channels"
-        f" against {named(table, migration)}: the lower left is best. Larger marks pin more keys."
+        f"The imbalance of each scheme at {human(most, column_of(table, 'channels'))} channels against the migration"
+        " factor m (state moved over the state of an average worker): the lower left is best. Larger marks pin more"
+        " keys."
     )
     return chart(
         "Imbalance, migration and pinned keys",
@@ -77,9 +80,9 @@ def three_way_trade(
     )
 
 
-def _by_channels(table: Table, what: str, value: str, floor: str) -> Chart:
+def _by_channels(table: Table, what: str, text: str, value: str, floor: str) -> Chart:
     floor = floor if floor and has(table, floor) else ""
-    sentence = f"The {named(table, value)} of each scheme; lower is better"
+    sentence = f"{text}; lower is better"
     if floor:
         sentence += "; the dashed line is the best possible imbalance without splitting keys"
     points, shown = _lowest(_by_scheme(table, value, floor))

@@ -28,7 +28,7 @@ def channels_before_after(table: Table) -> Chart:
         for name in names
         if row[name] is not None
     ]
-    sentence = f"{table.note} Busiest channel before first"
+    sentence = f"{table.note} Sorted by load before"
     if len(kept) < len(table.rows):
         sentence += f"; the first {count(len(kept))} of {count(len(table.rows))} channels are drawn"
     y = up(table, "before", zero=True)

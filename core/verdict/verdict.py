@@ -22,6 +22,14 @@ _MOST_SPELT = 5
 
 _BEST = "the best possible without splitting keys"
 
+_NEEDED = {
+    VerdictClass.BALANCED: "nothing to do",
+    VerdictClass.PINNING: "pinning is enough",
+    VerdictClass.SPLITTING: "splitting is needed",
+    VerdictClass.ANOTHER_KEY: "another key is needed",
+}
+"""What a window needs, in words."""
+
 _ROUNDING = 1e-9
 
 
@@ -270,10 +278,10 @@ def _varies(over_time: OverTime) -> str:
     windows = over_time.windows
     shares = [window.top_share for window in windows]
     floors = [window.imbalance_floor for window in windows]
-    classes = ", ".join(f"{each.value} in {count}" for each, count in over_time.classes)
+    classes = ", ".join(f"{_NEEDED[each]} in {count}" for each, count in over_time.classes)
     return (
         f"Over time, in {len(windows)} windows of about {windows[0].rows:,} rows:"
-        f" {classes if over_time.changes else f'{over_time.classes[0][0].value} in every one'}. The hottest key of a"
+        f" {classes if over_time.changes else f'{_NEEDED[over_time.classes[0][0]]} in every one'}. The hottest key of a"
         f" window has {_ends(percent(min(shares)), percent(max(shares)))} of the load, and the best possible imbalance"
         f" is {_ends(f'{min(floors):.3f}', f'{max(floors):.3f}')}."
     )

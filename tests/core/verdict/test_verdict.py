@@ -97,7 +97,7 @@ def test_panes_are_judged_by_themselves_and_the_class_may_change():
     found = judged([100] * 4000, 4, panes=panes)
     assert found.over_time.changes
     assert found.over_time.classes == [(VerdictClass.BALANCED, 2), (VerdictClass.SPLITTING, 1)]
-    assert "in 3 windows of about 200,000 rows: balanced in 2, needs splitting in 1" in found.sentences[-1]
+    assert "in 3 windows of about 200,000 rows: nothing to do in 2, splitting is needed in 1" in found.sentences[-1]
     assert found.over_time.table().values("top_share")[1] == pytest.approx(0.45)
 
 
