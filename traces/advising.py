@@ -69,7 +69,7 @@ class Job:
         return definition_of(self.engine).placement(self.parallelism, self.max_parallelism)
 
     def division(self, engine: Engine, number: int | None) -> Table:
-        """Division of an engine's units of work (None: its default) over the workers."""
+        """Division of units of work (None: the default) over workers."""
         definition = definition_of(engine)
         return division_table(definition.title, definition.units, self.parallelism, number)
 
@@ -139,7 +139,7 @@ def advise(job: Job, source: Path | None = None, keys: Sequence[str] = ()) -> Ad
 
 
 def weighed_keys(source: Path) -> Weighed:
-    """Hot keys from a trace's profile, counted keys or a CSV; hottest first.
+    """Hot keys of a trace, counted keys or a CSV, hottest first.
 
     Raises:
         BadInput: the source is none of these.

@@ -1,4 +1,4 @@
-"""Lint a trace, from the evidence in its profile or by reading it."""
+"""Lint a trace from its profile, or by reading it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Linted:
 
 
 def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> Linted:
-    """Lint a trace without Spark; reads its rows only if its profile has no evidence.
+    """Lint a trace; reads its rows only if its profile lacks evidence.
 
     Args:
         rules: Ids of the rules to apply. Default: all.

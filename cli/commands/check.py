@@ -68,7 +68,7 @@ class LimitOptions:
     worse_by: str | None = setting(None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%")
 
     def asked(self) -> "tuple[list[Limit], float]":
-        """Limits from options and file, and the tolerated change for the worse against a baseline.
+        """Limits from options and file, and the tolerated change against a baseline.
 
         Raises:
             UsageError: there is no limit, or one is invalid.

@@ -1,1 +1,1 @@
-"""Advice before planning: how work divides over workers, and salts for hot keys."""
+"""Advice before planning: division of work, salts for hot keys."""

@@ -9,7 +9,7 @@ MOST_WORKERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Units dealt to workers as evenly as possible: some workers have one more than others.
+    """Units dealt to workers as evenly as possible.
 
     Flink gives subtask i the key groups g with floor(g n / P) = i, and Kafka's range, round-robin and sticky assignors
     give each consumer of a topic floor(P/n) or ceil(P/n) partitions: all leave the busiest with ceil(P/n).
@@ -49,7 +49,7 @@ class Division:
 
     @property
     def excess(self) -> float:
-        """Load of the busiest worker above the mean, relative to the mean: 0 is even, 1 is twice the mean.
+        """Load of the busiest worker above the mean, relative to the mean.
 
         The lower bound for any stream, reached if keys spread evenly over units; the workers together then reach
         1 / (1 + excess) of their capacity.
@@ -63,7 +63,9 @@ class Division:
 
 
 def better_workers(division: Division) -> tuple[Division | None, Division | None]:
-    """The nearest smaller and larger numbers of workers that at least halve the excess; None if there are none.
+    """Nearest smaller and larger numbers of workers that halve the excess.
+
+    None where no number does.
 
     More workers than units would be idle, so they are not suggested.
     """
@@ -77,7 +79,7 @@ def better_workers(division: Division) -> tuple[Division | None, Division | None
 
 
 def better_units(division: Division, most: int) -> Division | None:
-    """The nearest larger number of units, up to `most`, that at least halves the excess; None if there is none.
+    """Nearest larger number of units, up to `most`, that halves the excess.
 
     The next multiple of the workers always does.
     """
@@ -87,6 +89,6 @@ def better_units(division: Division, most: int) -> Division | None:
 
 
 def even_units(division: Division, most: int) -> Division | None:
-    """The smallest larger number of units, at most `most`, that divides evenly; None if there is none."""
+    """Smallest larger number of units, up to `most`, that divides evenly."""
     even = Division(division.busiest * division.workers, division.workers)
     return even if even.units <= most else None

@@ -1,4 +1,4 @@
-"""Number of salts that a hot key needs to stay within the imbalance limit."""
+"""Number of salts that a hot key needs."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,7 +31,7 @@ class Salts:
 
 
 def salts_needed(key: str, load: int, total: int, partitioner: Partitioner, max_imbalance: Fraction) -> Salts:
-    """Fewest salts with which a key alone puts no worker above `max_imbalance` times the mean load.
+    """Fewest salts with which a key alone overloads no worker.
 
     Rows get salts round-robin or at random, so each salted key has an equal share. Other keys on a worker are ignored:
     balancing them is the job of a plan.
@@ -71,7 +71,7 @@ def check_max_imbalance(max_imbalance: Fraction) -> None:
 
 
 def fullest_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Most of the first 1, 2, ... keys on one channel; same shape as `channels`."""
+    """Most of the first 1, 2, ... keys on one channel."""
     order = np.argsort(channels, kind="stable")
     by_channel = channels[order]
     starts = np.flatnonzero(np.diff(by_channel, prepend=-1))
@@ -82,7 +82,7 @@ def fullest_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def used_so_far(channels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of channels used by the first 1, 2, ... keys; same shape as `channels`."""
+    """Number of channels used by the first 1, 2, ... keys."""
     firsts = np.zeros(len(channels), np.int64)
     firsts[np.unique(channels, return_index=True)[1]] = 1
     return np.cumsum(firsts)

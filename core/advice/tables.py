@@ -18,7 +18,7 @@ EXCESS = Column("excess", Kind.SHARE, about="load of the busiest above the mean,
 
 
 def division_table(engine: str, units: WorkUnits, workers: int, number: int | None) -> Table:
-    """Division of an engine's units of work over workers: as requested, by default, and better numbers nearby.
+    """Division of an engine's units of work, and better numbers nearby.
 
     Args:
         number: The units. None: the engine's default for this number of workers.
@@ -95,7 +95,7 @@ def keys_table(
 
 
 def useful_table(hottest: HotKey, total: int, parallelism: int) -> Table:
-    """Workers that can be busy at once while the hottest key stays whole."""
+    """Workers that can be busy while the hottest key stays whole."""
     most = total / hottest.low if hottest.low else None
     columns = (
         Column("hottest_key"),

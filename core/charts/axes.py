@@ -73,7 +73,7 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
 
 
 def powers(numbers: Iterable[Real]) -> dict[str, Any]:
-    """Ticks of a logarithmic axis over positive numbers: powers of ten, and over few of them their 2 and 5 fold."""
+    """Ticks of a logarithmic axis: powers of ten, or 1-2-5 steps."""
     held = list(numbers)
     if not held or min(held) <= 0:
         return {}
@@ -84,14 +84,14 @@ def powers(numbers: Iterable[Real]) -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:
-    """A color for each series, in the order of `names`; a single series needs no legend."""
+    """A color for each series; a single series has no legend."""
     given = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
     legend = {} if len(names) > 1 else {"legend": None}
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}, **legend}
 
 
 def shapes(names: Sequence[str]) -> dict[str, Any]:
-    """A point shape for each series, so that repeated colors differ in shape."""
+    """A point shape for each series; repeated colors differ in shape."""
     given = [SHAPES[(at + at // len(PALETTE)) % len(SHAPES)] for at in range(len(names))]
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}}
 

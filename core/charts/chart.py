@@ -12,7 +12,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart. Its table has every number in it, or its caption says how the number follows."""
+    """A chart whose table, or caption, accounts for every number in it."""
 
     title: str
     spec: Spec

@@ -17,7 +17,7 @@ _MOST_BARS = 120
 
 
 def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: str = "peak") -> Chart:
-    """Arrivals per interval, and the peak rate within it if the table has that column."""
+    """Arrivals per interval, and the peak rate if the table has it."""
     names = [rows] + ([peak] if has(table, peak) else [])
     points, said = _along(table, time, names, MOST_POINTS)
     drawn = [point for point in points if point["series"] == rows and is_real(point["y"])]

@@ -48,7 +48,7 @@ def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
 
 
 def set_apart(points: list[dict[str, Any]]) -> None:
-    """Give each labeled point (text `t`) a height `at` where labels do not overlap."""
+    """Give each labeled point a height `at` without overlap of labels."""
     heights = [point["y"] for point in points]
     is_log = bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
     low, high = (

@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 
 
 def amount_for(metric: Metric, text: str) -> float:
-    """Amount of a limit on the metric, in seconds, bytes or shares of 1.
+    """Amount of a limit, in seconds, bytes or shares of 1.
 
     Raises:
         UsageError: it is not a number of at least 0, or its unit does not fit the metric.

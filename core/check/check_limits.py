@@ -15,7 +15,7 @@ WORSE_BY = 0.05
 def judge(
     limits: Sequence[Limit], artefacts: Sequence[Facts], baseline: Facts | None = None, worse_by: float = WORSE_BY
 ) -> Verdict:
-    """Check every limit against every artefact that has its metric and the selected rows.
+    """Check every limit against every artefact that has its metric.
 
     A limit holds if it holds for all rows. For an interval it must hold for every value in it. A value that was not
     measured fails.

@@ -37,7 +37,7 @@ class Change:
 
     @property
     def side(self) -> str:
-        """`better`, `worse`, `unsure` if intervals overlap, or empty for a metric without a better side."""
+        """`better`, `worse`, `unsure` if intervals overlap, or empty without better side."""
         if self.metric.better is Better.NEITHER:
             return ""
         if not self.is_sure:
@@ -52,7 +52,7 @@ class Change:
 
 
 def changes(before: Facts, after: Facts) -> list[Change]:
-    """Metrics in which two artefacts of a kind differ, in the order of the registry.
+    """Metrics in which two artefacts of a kind differ.
 
     Rows with the same labels are compared; single rows are compared whatever their labels.
     """

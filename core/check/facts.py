@@ -12,7 +12,7 @@ from adapt.core.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval that contains a value; both ends are equal if it is exact."""
+    """An interval that contains a value; equal ends if exact."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ class Facts:
     tables: Mapping[str, Sequence[Fact]]
 
     def rows_with(self, metric: Metric) -> list[tuple[Mapping[str, str], Value]]:
-        """Labels and value of each row with this metric; empty if the artefact does not have it.
+        """Labels and value of each row with this metric.
 
         The artefact's name is one of the labels.
         """
@@ -58,7 +58,7 @@ class Facts:
         ]
 
     def refusal(self, metric: Metric) -> UsageError:
-        """The error for a limit on a metric that this artefact does not have."""
+        """Error for a limit on a metric that this artefact lacks."""
         measured = [each.name for each in METRICS.values() if self.rows_with(each)]
         return UsageError(f"{self.name}, a {self.kind}, has no {metric.name}{did_you_mean(metric.name, measured)}")
 
@@ -77,7 +77,7 @@ def fact_of(record: Mapping[str, Any], labels: Iterable[str]) -> Fact:
 
 
 def value_of(cell: float | None) -> Value:
-    """A cell as a value; None if missing or not finite, such as an infinite ratio."""
+    """A cell as a value; None if missing or not finite."""
     return None if cell is None or not isfinite(cell) else Interval(cell, cell)
 
 

@@ -64,7 +64,7 @@ class Limit:
 
 
 def parse_limit(text: str) -> Limit:
-    """Parse a limit: METRIC, optional [LABEL=VALUE,...], then a comparison with an amount or `worse-by P%`.
+    """Parse a limit: METRIC[LABEL=VALUE,...], then a comparison or `worse-by P%`.
 
     A metric alone is checked against the baseline, too.
 

@@ -12,7 +12,7 @@ _KNOWN = ("limits", "worse_by")
 
 @dataclass(frozen=True, slots=True)
 class LimitsFile:
-    """Content of a limits file; `worse_by` is a share, None if not given."""
+    """Content of a limits file; `worse_by` is a share or None."""
 
     limits: tuple[Limit, ...]
     worse_by: float | None

@@ -41,7 +41,7 @@ ROWS = "rows"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number measured in artefacts, in the unit of its kind: seconds, bytes, shares of 1.
+    """A number measured in artefacts, in the unit of its kind.
 
     Attributes:
         name: Name in limits; that of a duration ends in the unit of a bare number.
@@ -78,7 +78,7 @@ def metric_named(name: str) -> Metric:
 
 
 def metrics_tables() -> list[Table]:
-    """The registry as tables, one for each set of artefacts with the same metrics."""
+    """The registry as tables, one per set of artefacts."""
     groups: dict[str, list[Metric]] = {}
     for each in METRICS.values():
         groups.setdefault(", ".join(kind.value for kind in Of if kind in each.places), []).append(each)

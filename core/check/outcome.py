@@ -92,7 +92,7 @@ def as_document(verdict: Verdict, artefacts: Sequence[Facts], baseline: Facts | 
 
 
 def junit_xml(verdict: Verdict) -> bytes:
-    """A test suite with one test case per limit and artefact; characters invalid in XML are escaped."""
+    """JUnit XML with one test case per limit and artefact."""
     failures = sum(not each.passed for each in verdict.judged)
     counts = {"tests": str(len(verdict.judged)), "failures": str(failures), "errors": "0"}
     suites = ET.Element("testsuites", {"name": "adapt check", **counts})

@@ -1,4 +1,4 @@
-"""Detect clock shifts: streams whose activity correlates only after a shift of hours."""
+"""Detect streams whose activity correlates only after a shift of hours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ClockGrid:
 
     @classmethod
     def over(cls, first_us: int, last_us: int) -> "ClockGrid":
-        """The finest grid that covers all rows, or else the coarsest, which covers the first rows."""
+        """The finest grid that covers all rows, or else the coarsest."""
         span = last_us - first_us + 1
         width = next((width for width in WIDTHS_US if span <= width * (CLOCK_BINS - 1)), WIDTHS_US[-1])
         start = first_us // width * width
@@ -60,7 +60,7 @@ class Shift:
 
 
 def shifts(activity: Sequence[NDArray[np.int64]], grid: ClockGrid) -> list[Shift]:
-    """Pairs of streams whose clocks differ by whole or half hours, highest correlation first.
+    """Pairs of streams with shifted clocks, highest correlation first.
 
     Compares the square root of the rows of each bin, so that busy and quiet hours count alike, minus its mean over an
     hour.

@@ -52,7 +52,7 @@ class Evidence:
 
     @property
     def chance_of_same(self) -> float:
-        """Probability that two random rows have the same key: the sum of squared shares."""
+        """Probability that two random rows have the same key."""
         counts = self.profile["rank_counts"]
         rest = max(0, self.rows - sum(counts))
         others = max(1, self.keys - len(counts))

@@ -74,7 +74,7 @@ def _counted(findings: int, severity: Severity) -> str:
 
 
 def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:
-    """The findings for people: evidence, with the effect and the fix below it."""
+    """Findings for people: evidence, effect, fix."""
     columns = (Column("severity"), Column("finding"), Column("evidence, effect, fix"))
     rows: list[tuple[str, str, str]] = []
     for finding in findings:

@@ -29,7 +29,10 @@ RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
 
 
 def judged(profile: Mapping[str, Any]) -> list[Finding] | None:
-    """Findings from the profile of a trace, worst first; None if the profile has no lint evidence."""
+    """Findings from the profile of a trace, worst first.
+
+    None if the profile has no lint evidence.
+    """
     lint = profile.get(LINT)
     if lint is None or not profile.get("rows"):
         return None

@@ -1,4 +1,4 @@
-"""Lint rules on keys: too few, default keys, key blocks, drift, turnover, skewed amounts."""
+"""Lint rules on keys: few keys, placeholders, blocks, drift, turnover, skew."""
 
 import math
 import re
@@ -151,7 +151,7 @@ def key_blocks(seen: Evidence) -> Finding | None:
 
 
 def drift(seen: Evidence) -> Finding | None:
-    """The hot keys of the first half differ from those of the second."""
+    """Hot keys of the first half differ from those of the second."""
     halves = seen.lint["halves"]
     first, second = (np.array(halves[name], float) for name in ("first", "second"))
     counts = first + second
@@ -200,7 +200,7 @@ def turnover(seen: Evidence) -> Finding | None:
 
 
 def skewed_amount(name: str, seen: Evidence) -> Finding | None:
-    """The hottest key by cost or bytes has a far larger share than the hottest by rows."""
+    """Cost or bytes far more skewed than rows."""
     amount = seen.lint["weights"].get(name)
     if not amount or not amount["total"] or not seen.top_keys:
         return None

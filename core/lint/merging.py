@@ -97,7 +97,7 @@ class EvidenceMerger:
 
     @property
     def key_facts(self) -> dict[str, int]:
-        """Counts of null keys, empty keys, whole seconds and whole minutes; bytes of the longest key."""
+        """Counts of null and empty keys, whole seconds and minutes, longest key."""
         whole = self._instants.whole
         return {
             "null_keys": self._key_counts["null"],

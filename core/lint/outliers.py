@@ -13,7 +13,7 @@ SPACINGS = 100
 
 @dataclass(frozen=True, slots=True)
 class Outliers:
-    """Numbers of outliers at both ends of a trace, and the first and last time between them."""
+    """Outliers at both ends of a trace, and the times between."""
 
     before: int
     after: int
@@ -27,7 +27,7 @@ class Outliers:
 
 
 def outliers(head_us: Sequence[int], tail_us: Sequence[int], rows: int) -> Outliers:
-    """Rows at both ends beyond a gap that the rest of the stream does not have.
+    """Rows at both ends beyond an unusual gap.
 
     Args:
         head_us, tail_us: First and last times of the trace, ascending; `OUTLIERS` + 1 of each, or all rows.

@@ -1,4 +1,4 @@
-"""Order of rows in a source: late rows, lateness, rows grouped by key."""
+"""Order of rows in a source: lateness, grouping by key."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MOST_ROWS = 1 << 21
 
 
 def source_evidence(file: Ints, line: Ints, time_us: Ints, key: Ints) -> dict[str, Any] | None:
-    """Order of the first rows of a source, as plain data; None without rows.
+    """Order of the first rows of a source; None without rows.
 
     A row is late if a row before it in the source has a later time.
 

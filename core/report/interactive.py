@@ -1,4 +1,4 @@
-"""Interactive charts of a page: Vega, our own script, and the chart specs."""
+"""Interactive charts of a page: Vega, our script, chart specs."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ _BUNDLED = "window.vegaEmbed = vegaEmbed;"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Scripts and specs of a page; none can end a script element or an attribute.
+    """Scripts and specs of a page, safe inside elements and attributes.
 
     Attributes:
         script: Our own script.

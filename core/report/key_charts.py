@@ -26,7 +26,7 @@ def rank_frequency(
     law: Table | None = None,
     thresholds: Mapping[str, Real] | None = None,
 ) -> Chart:
-    """Share of the key at each rank, on log-log scales: a straight line is a power law.
+    """Share of the key at each rank, on log-log scales.
 
     Args:
         law: The fitted Zipf law in one row (`zipf_table`), drawn over its range.

@@ -23,7 +23,7 @@ def comparison(table: Table) -> tuple[Chart, ...]:
 
 
 def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
-    """Imbalance of each scheme at each channel count, and the best possible imbalance."""
+    """Imbalance of each scheme at each channel count, and its floor."""
     text = "The imbalance (load of the busiest worker over the mean) of each scheme"
     return _by_channels(table, "Imbalance", text, imbalance, floor)
 
@@ -37,7 +37,7 @@ def migration_by_channels(table: Table, migration: str = "m") -> Chart:
 def three_way_trade(
     table: Table, imbalance: str = "imbalance", migration: str = "m", size: str = "explicit_keys"
 ) -> Chart:
-    """Imbalance against migration at the largest channel count; mark size is the number of pinned keys."""
+    """Imbalance against migration; mark size is the number of pinned keys."""
     most = max(filter(is_real, table.values("channels")), default=0)
     named_columns = {name: column_of(table, name) for name in (imbalance, migration, size) if has(table, name)}
     points: Records = []

@@ -62,7 +62,7 @@ class _Ids:
 
 
 def safe(value: Any) -> Any:
-    """The value with all text escaped, and null for numbers that are not finite."""
+    """The value with text escaped, and null for numbers not finite."""
     if isinstance(value, Mapping):
         return {visible(str(key)): safe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Verdict charts: channels before and after, hot keys over time, skew over time."""
+"""Verdict charts: channels before and after, hot keys and skew over time."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ _LOW = 70
 
 
 def channels_before_after(table: Table) -> Chart:
-    """Two bars per channel: load over the mean, before and after; the busiest before comes first."""
+    """Load of each channel over the mean, before and after."""
     names = ("before", "after")
     kept = table.records()[:MOST_CHANNELS]
     labels = distinct([label(str(row["channel"])) for row in kept])

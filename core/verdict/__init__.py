@@ -1,1 +1,1 @@
-"""Verdict on skew: nothing to do, pin keys, split keys, or choose another key."""
+"""Verdict on skew: pin keys, split keys, or choose another key."""

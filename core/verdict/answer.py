@@ -34,7 +34,7 @@ class Answer:
         return [self.verdict.headline, *self.verdict.sentences]
 
     def tables(self) -> list[Table]:
-        """Tables of the verdict: channels before and after, hot keys, the verdict over time."""
+        """Tables: channels before and after, hot keys, verdict over time."""
         return [*self.channels_tables(), *self.more_tables()]
 
     def channels_tables(self) -> list[Table]:

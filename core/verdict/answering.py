@@ -26,7 +26,7 @@ def answer_on(
     plan: Plan | None = None,
     before: Plan | None = None,
 ) -> Answer:
-    """Verdict on counted keys, hot keys, and channels before and after a plan.
+    """Verdict, hot keys, and channels before and after a plan.
 
     Args:
         recipe: Loads, tolerances, capacities, and the key groups of an engine that has them.

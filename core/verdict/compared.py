@@ -1,4 +1,4 @@
-"""Best scheme of a comparison, in words, and the table of schemes at one channel count."""
+"""Best scheme of a comparison, and its table at one channel count."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +42,10 @@ def at_channels(compared: Table, channels: int) -> Table:
 
 
 def best_sentences(compared: Table, verdict: Verdict | None) -> list[str]:
-    """Which scheme is best within the limit of a verdict; empty without a verdict."""
+    """Best scheme within the limit of a verdict, in words.
+
+    Empty without a verdict.
+    """
     best = "" if verdict is None else best_sentence(compared, verdict.channels, verdict.max_imbalance)
     return [best] if best else []
 

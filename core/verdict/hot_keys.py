@@ -83,7 +83,7 @@ class HotKeys:
         return f"Every key with a count above {self.complete_above:,.6g} is listed ({counted(self.listed, 'key')})."
 
     def table(self) -> Table:
-        """One row per key, with its share over time as bars if timestamps are known."""
+        """One row per key, with bars of its share over time."""
         kind = kind_of(self.weight)
         columns = [
             Column("rank", Kind.COUNT),

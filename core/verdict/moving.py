@@ -1,4 +1,4 @@
-"""Move few keys and little state to bring every channel within its limit."""
+"""Move few keys to bring every channel within its limit."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from adapt.core.verdict.packing import packed, room_of, sticking_out
 
 
 def moved_within(placed: Channels, loads: Floats, listed: int, capacities: Floats, limit: float) -> Channels | None:
-    """Placement changed until every channel is within the limit; None if that fails.
+    """Placement changed until every channel is within the limit; None on failure.
 
     Every overloaded channel first gives keys to the emptiest one: the smallest key that suffices, or, if that is more
     than twice the excess, the largest key below the excess, repeatedly. If that is not enough, the oversized keys are

@@ -1,4 +1,4 @@
-"""Find a placement of whole keys that keeps every channel within a limit."""
+"""Find a placement of whole keys within a limit."""
 
 from dataclasses import dataclass
 
@@ -26,15 +26,16 @@ _ROUNDING = 1e-9
 
 
 def room_of(total: float, capacities: Floats, limit: float) -> Floats:
-    """Load allowed on each channel, shape (channels,): `limit` times its fair share by capacity."""
+    """Load allowed on each channel, shape (channels,): `limit` times a fair share."""
     return np.asarray(limit * total * capacities / capacities.sum() * (1 + _ROUNDING))
 
 
 def sticking_out(loads: Floats, total: float, capacities: Floats, limit: float) -> NDArray[np.int64]:
-    """Oversized keys, which decide whether a placement exists: rows of `loads`, largest first.
+    """Rows of the oversized keys, which decide whether a placement exists.
 
-    Any other key fits on the least utilized channel: that channel is at most at the mean utilization, and the key adds
-    no more than the limit allows above it. So all keys can be placed within the limit if and only if these can.
+    They come largest first. Any other key fits on the least utilized channel: that channel is at most at the mean
+    utilization, and the key adds no more than the limit allows above it. So all keys can be placed within the limit if
+    and only if these can.
     """
     allowed = (limit - 1) * total * float(capacities.min()) / float(capacities.sum())
     heavy = np.flatnonzero(loads > allowed)
@@ -55,7 +56,7 @@ class Packing:
 
 
 def packed(loads: Floats, room: Floats) -> Packing:
-    """Placement of keys that fills no channel beyond its room, if one is found.
+    """Placement of keys within the room of each channel, if found.
 
     Args:
         loads: Loads of the keys, falling; shape (keys,).

@@ -17,7 +17,7 @@ ROWS_A_PANE = 1000
 
 
 def rows_a_pane(rows: int) -> int | None:
-    """Rows of each window; None where the stream is too short for two."""
+    """Rows of each window; None if the stream is too short."""
     panes = min(MOST_PANES, rows // ROWS_A_PANE)
     return -(-rows // panes) if panes > 1 else None
 

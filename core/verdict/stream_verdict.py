@@ -1,4 +1,4 @@
-"""Judge a stream: verdict class, keys to pin or split, confidence, variation over time."""
+"""Judge a stream: action, evidence, confidence, variation over time."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def judge(
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
 ) -> Verdict | None:
-    """Judge a stream at the channels of the placement that it has today; None where there is no load.
+    """Judge a stream as it is placed today; None without load.
 
     Args:
         resources: The network load is what is to be even, its tolerance the limit T; the state load is what moves.

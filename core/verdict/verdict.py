@@ -1,4 +1,4 @@
-"""The verdict on a stream: what to do, the evidence, and how sure it is."""
+"""Verdict on a stream: action, evidence, confidence."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -56,7 +56,7 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What to do about the skew of a stream at a number of workers.
+    """Verdict on the skew of a stream at a number of workers.
 
     Attributes:
         engine: The scheme that places the keys today.
@@ -103,7 +103,7 @@ class Verdict:
 
     @property
     def useful_workers(self) -> float:
-        """Workers that can be busy at once while keys stay whole: 1 / f_max."""
+        """Workers that can be busy while keys stay whole: 1 / f_max."""
         return 1 / self.top_share if self.top_share else float(max(self.busy_keys, 1))
 
     @property

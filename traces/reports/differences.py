@@ -42,7 +42,7 @@ class Differences:
 
 
 def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differences]:
-    """Every comparable artefact compared with the first of its kind, in the order given.
+    """Compare every artefact with the first of its kind.
 
     Args:
         read: The artefacts. Counted keys among them are used to compute the migration between plans.

@@ -1,4 +1,4 @@
-"""`adapt advise keys`: key groups, partitions, useful workers and salts for a job."""
+"""`adapt advise keys`: key groups, partitions, useful workers and salts."""
 
 from fractions import Fraction
 from pathlib import Path
