@@ -52,7 +52,7 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     page = (here / "x.html").read_text()
     for title in ("Cost against latency", "Workers", "Sites, elastic"):
         assert f"<h3>{title}</h3>" in page
-    limits = ("--limit", "shed_share <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
+    limits = ("--limit", "drop_rate <= 50%", "--limit", "offered <= 1.21", "--limit", "worker_time_s > 0")
     adapt.done("check", "x.run", *limits)
     assert adapt("check", "x.run", "--limit", "restarts <= 0").code == 1
 
