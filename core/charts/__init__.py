@@ -1,1 +1,1 @@
-"""Parts of charts: axes, bars, points, colors."""
+"""Chart building blocks: axes, bars, points, colors."""

@@ -1,4 +1,4 @@
-"""Axes from table columns: scale, title with unit, ticks."""
+"""Axes of columns: scale, title with unit, ticks formatted like cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, log10
@@ -16,7 +16,7 @@ DASHED: Mapping[str, Any] = {
     "strokeWidth": 1.3,
     "aria": False,
 }
-"""Mark of a bound or a mean, in the text color."""
+"""The mark of a bound or a mean, in ink instead of a data color."""
 
 _TICKS = 5
 _LONG_S = 4 * 3600
@@ -37,11 +37,11 @@ _SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.
 
 
 def across(table: Table, name: str) -> dict[str, Any]:
-    """Horizontal encoding of a time or a number, in field `x`."""
+    """The x encoding of a time or a number."""
     if column_of(table, name).kind is Kind.TIME:
         instants = [cell for cell in table.values(name) if is_real(cell)]
         is_short = bool(instants) and max(instants) - min(instants) < _YEAR_US
-        # Within one year, January 1 is labeled as a day, not as a year.
+        # Within a year, the first of January is an ordinary day.
         axis = {"title": f"{name} (UTC)", "format": {**_TIMES, "year": "%b %-d"} if is_short else _TIMES}
         return {"field": "x", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     scale = {"zero": False, "nice": False}
@@ -52,12 +52,12 @@ def across(table: Table, name: str) -> dict[str, Any]:
 
 
 def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
-    """Vertical encoding of a column, in field `y`; `zero` includes zero."""
+    """The y encoding of a measured column; `zero` for lengths."""
     return {"field": "y", "type": "quantitative", "scale": {"zero": zero}, "axis": ticks(table, name)}
 
 
 def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
-    """Axis of a column; `whole` for integer ticks only."""
+    """The axis of a column; `whole` for integers only."""
     column = column_of(table, name)
     axis: dict[str, Any] = {"title": f"{name} ({column.unit})" if column.unit else name}
     match column.kind:
@@ -73,7 +73,7 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
 
 
 def powers(numbers: Iterable[Real]) -> dict[str, Any]:
-    """Ticks of a logarithmic axis: powers of ten, or 1-2-5 steps."""
+    """Ticks of a logarithmic axis."""
     held = list(numbers)
     if not held or min(held) <= 0:
         return {}
@@ -84,20 +84,20 @@ def powers(numbers: Iterable[Real]) -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:
-    """A color for each series; a single series has no legend."""
+    """A color per series; no legend for a single series."""
     given = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
     legend = {} if len(names) > 1 else {"legend": None}
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}, **legend}
 
 
 def shapes(names: Sequence[str]) -> dict[str, Any]:
-    """A point shape for each series; repeated colors differ in shape."""
+    """A point shape per series; color and shape never repeat together."""
     given = [SHAPES[(at + at // len(PALETTE)) % len(SHAPES)] for at in range(len(names))]
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}}
 
 
 def spans_magnitudes(heights: Sequence[Real]) -> bool:
-    """Whether a linear scale would squeeze most points to its bottom."""
+    """Whether a linear scale would hide most points."""
     return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
 
 
@@ -107,10 +107,10 @@ def has(table: Table, name: str) -> bool:
 
 
 def column_of(table: Table, name: str) -> Column:
-    """The column with that name.
+    """The column of that name.
 
     Raises:
-        KeyError: it does not exist.
+        KeyError: no column has that name.
     """
     table.values(name)
     return next(column for column in table.columns if column.name == name)
@@ -123,7 +123,7 @@ def named(table: Table, name: str) -> str:
 
 
 def _hours(name: str, longest_s: Real) -> dict[str, Any]:
-    """Ticks at whole hours for a long axis in seconds."""
+    """Ticks at whole hours for long times in seconds."""
     if longest_s < _LONG_S:
         return {}
     step = next(step for step in (1, 2, 3, 6, 12, 24, 48, 120, 240, 24 * 10**9) if 3600 * step * _TICKS >= longest_s)
@@ -132,7 +132,7 @@ def _hours(name: str, longest_s: Real) -> dict[str, Any]:
 
 
 def _binary_ticks(highest: Real) -> dict[str, Any]:
-    """Ticks at round numbers of KiB, MiB and so on."""
+    """Ticks at round numbers of KiB, MiB and so on, instead of thousands."""
     unit = 0
     while highest >= 1024 ** (unit + 1) and unit < 6:
         unit += 1

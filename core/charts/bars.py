@@ -1,4 +1,4 @@
-"""Horizontal bars with labels at their ends."""
+"""Horizontal bars with labels."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from adapt.core.values import human
 
 
 def written_bars(title: str, pairs: Sequence[tuple[str, Real]], column: Column, sentence: str, table: Table) -> Chart:
-    """One bar per name, in order.
+    """A bar for each name, in order.
 
     Args:
-        pairs: Distinct names and bar lengths.
+        pairs: Distinct names and the lengths of their bars.
     """
     points: Records = [
         {"k": name, "y": length, "t": human(length, column), "d": f"{name}: {human(length, column)}"}

@@ -1,4 +1,4 @@
-"""Charts: a Vega-Lite spec, a caption, and the table of its numbers."""
+"""A chart: a Vega-Lite spec, a caption, and the table behind it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart whose table, or caption, accounts for every number in it."""
+    """One chart, with a sentence and the table of its numbers."""
 
     title: str
     spec: Spec
@@ -21,12 +21,12 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """Whether the chart has no points."""
         return not self.spec["data"]["values"]
 
 
 def chart(title: str, body: Spec, points: Records, sentence: str, table: Table) -> Chart:
-    """A chart of `points`; `body` has marks, encodings, and optionally a height."""
+    """A chart of `points`; `body` has marks, encodings, optionally a height."""
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": title,

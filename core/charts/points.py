@@ -1,4 +1,4 @@
-"""Downsample points for a chart without hiding peaks."""
+"""Downsampling points of a chart without hiding peaks."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite, log10
@@ -9,10 +9,10 @@ from adapt.core.table import Cell
 Real: TypeAlias = int | float
 
 MAGNITUDES = 1.3
-"""Decades above which a logarithmic scale is used."""
+"""Decades from which a linear scale hides most points."""
 
 _LINE = 0.055
-"""Height of a line of text, relative to a chart."""
+"""The share of a chart's height that a line of text takes."""
 
 
 def is_real(cell: Cell) -> TypeGuard[Real]:
@@ -21,18 +21,18 @@ def is_real(cell: Cell) -> TypeGuard[Real]:
 
 
 def highest_of_neighbours(cells: Sequence[Cell], size: int) -> list[Real | None]:
-    """Maximum finite number of every `size` neighbors; null without one."""
+    """The maximum of every `size` neighbors; null without finite numbers."""
     bins = (cells[start : start + size] for start in range(0, len(cells), size))
     return [max(filter(is_real, held), default=None) for held in bins]
 
 
 def bin_size(count: int, most: int) -> int:
-    """Neighbors per point so that at most `most` points remain."""
+    """The neighbors per point that leave at most `most` points."""
     return max(1, -(-count // most))
 
 
 def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
-    """Positions of about `most` ascending positive numbers, evenly spaced by logarithm."""
+    """Positions of about `most` ascending numbers, evenly spaced in logarithm."""
     kept: list[int] = []
     numbers = list(xs)
     if not numbers:
@@ -48,7 +48,7 @@ def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
 
 
 def set_apart(points: list[dict[str, Any]]) -> None:
-    """Give each labeled point a height `at` without overlap of labels."""
+    """Give each label `t` a height `at` where it overlaps no other."""
     heights = [point["y"] for point in points]
     is_log = bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
     low, high = (
