@@ -175,6 +175,6 @@ def _named(name: str, weighed: Weighed, source: Path) -> HotKey:
             return key
     hint = near_miss(name, [key.key for key in weighed.keys])
     raise BadInput(
-        f"{source} has no count of key {name!r}{hint}; count it with"
+        f"{source} has no count of key {name!r}{hint}{' Count' if hint else '; count'} it with"
         f" `adapt partition count {source} --key {name} -o FREQ`"
     )

@@ -51,7 +51,7 @@ class Linted:
     def sentence(self) -> str:
         """Number of findings and rules, and what could not be checked."""
         unknown = "" if self.knows_source else "; the order of the source is unknown"
-        return f"{counted(len(self.findings), 'finding')} by {counted(len(self.rules), 'rule')}{unknown}"
+        return f"{counted(len(self.findings), 'finding')}, {counted(len(self.rules), 'rule')} checked{unknown}"
 
     def as_data(self) -> dict[str, Any]:
         """The findings as one JSON document."""

@@ -172,7 +172,7 @@ def drift(seen: Evidence) -> Finding | None:
         f" {share(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({share(chance)} would"
         " be by chance).",
         "A plan built from past rows meets other hot keys, so the in-sample imbalance of `partition build` and"
-        " `compare` is optimistic.",
+        " `partition compare` is optimistic.",
         "See `adapt partition count --over time`, and measure out-of-sample with `adapt replay repartition`.",
         {"top": top, "kept": kept, "moved": moved, "by_chance": chance},
     )

@@ -65,7 +65,7 @@ def test_the_command_prints_findings_in_every_format_and_fits_80_columns(adapt, 
     said = adapt.done("lint", folder)
     assert max(map(len, said.out.splitlines())) <= 80
     assert "…" not in said.out
-    assert f"by {len(RULES)} rules" in said.err
+    assert f"{len(RULES)} rules checked" in said.err
     told = json.loads(adapt.done("lint", folder, "--format", "json").out)
     assert told["schema"] == "adapt.lint/1"
     assert {found["id"] for found in told["findings"]} >= {"outlier-dates", "default-key"}
