@@ -45,7 +45,8 @@ def channels_before_after(table: Table) -> Chart:
 
 def skew_over_time(table: Table) -> Chart:
     """Imbalance of each window as placed today, and the best possible imbalance."""
-    return replace(imbalance_per_period(table, at="window"), title=table.title)
+    sentence = "Imbalance in each window, as placed today; the dashed line is the best possible without splitting keys."
+    return replace(imbalance_per_period(table, at="window"), title=table.title, sentence=sentence)
 
 
 def life_lines(table: Table) -> list[Chart]:

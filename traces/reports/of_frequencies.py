@@ -19,9 +19,12 @@ def reported(path: Path, manifest: Manifest) -> Reported:
     """The verdict, the hot keys and the Zipf law."""
     frequencies, _ = read_frequencies(path)
     counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
-    exact = "exact" if frequencies.exact else f"error at most {frequencies.epsilon:.3g} of the total"
+    exact = "exact" if frequencies.exact else f"within {frequencies.epsilon:.3g} of the total"
     about = "" if frequencies.exact or not frequencies.complete_above else "About "
-    sentences = [f"{about}{frequencies.distinct:,} keys, weight {frequencies.weight}, counts {exact}.", law.note]
+    sentences = [
+        f"{about}{frequencies.distinct:,} keys, weighted by {frequencies.weight}; counts are {exact}.",
+        law.note,
+    ]
     answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
     ranks = rank_frequency(rank_share_table(frequencies), law=law, thresholds=_thresholds(frequencies, answer))
     charts = (ranks, top_keys(heaviest))
