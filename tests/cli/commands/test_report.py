@@ -146,8 +146,8 @@ def tables_of(artefact):
     ("path", "told"),
     [
         ("none.plan", "does not exist; give an artefact written by"),
-        ("counts.csv", "is no plan"),
-        (".", "no artefact of adapt"),
+        ("counts.csv", "counts.csv is no"),
+        (".", "artefact"),
     ],
 )
 def test_what_is_no_artefact_is_refused(adapt, plans, path, told):
