@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from adapt.cli.commands.advise import advise
+from adapt.cli.commands.advise import group as advise
 from adapt.cli.commands.check import check
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
@@ -49,9 +49,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
-for command in (ingest, lint, advise, report, check, demo, generate):
+for command in (ingest, lint, report, check, demo, generate):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
-for name, group in {"partition": partition.app, "replay": replay.app}.items():
+for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 

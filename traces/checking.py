@@ -1,4 +1,4 @@
-"""What artefacts measured, read for limits: light, without what a report draws and without Java wherever that goes."""
+"""Read the metrics of artefacts for a check, without Java where possible."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan
 
 DEFAULT_ENGINE = Engine.SPARK.value
-"""What places the keys of a trace, if nothing is said."""
+"""Default engine that places the keys of a trace."""
 
 DEFAULT_CHANNELS = 8
-"""At so many channels the keys of a trace are judged, if nothing is said."""
+"""Default number of channels for the keys of a trace."""
 
 _CHAIN = ("scheme", "construction", "channels")
 _EVALUATION, _COMPARISON, _PLAN = "adapt.evaluation", "adapt.comparison", "adapt.plan"
@@ -34,12 +34,12 @@ _EVALUATION, _COMPARISON, _PLAN = "adapt.evaluation", "adapt.comparison", "adapt
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """How keys that are counted but not placed are placed, to be judged.
+    """How to place counted keys for a check.
 
     Attributes:
-        engine: A scheme by its name, or the file of a plan.
-        channels: N; None is that of the plan, or else `DEFAULT_CHANNELS`.
-        exact: Count a trace exactly.
+        engine: Name of a scheme, or file of a plan.
+        channels: Number of channels. None: that of the plan, or else `DEFAULT_CHANNELS`.
+        exact: Whether to count a trace exactly.
     """
 
     engine: str = DEFAULT_ENGINE
@@ -48,11 +48,11 @@ class Placing:
 
 
 def limits_of_file(path: Path) -> LimitsFile:
-    """The limits that a file keeps.
+    """Read a limits file.
 
     Raises:
-        BadInput: there is no such file, or it does not keep limits; the sentence names it and the field.
-        UsageError: one of its limits is none; likewise.
+        BadInput: the file is missing or invalid; the message names the file and the field.
+        UsageError: a limit is invalid; likewise.
     """
     return parsed(path, read_limits)
 
@@ -66,26 +66,28 @@ def facts_of(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Facts:
-    """What one artefact measured.
+    """Metrics of one artefact.
 
     Args:
         path: A plan, a comparison, a run, a trace, counted keys, a CSV of key,count, or the JSON of an evaluation or a
             comparison.
-        limits: What is asked; the keys of a trace are counted only where that is needed.
-        placing: How counted keys are placed.
-        check_all: Check every byte of a folder against its manifest first.
+        limits: Limits to check; the keys of a trace are counted only if needed.
+        placing: How to place counted keys.
+        check_all: Verify every byte of a folder against its manifest first.
         spark_options: Where Spark runs, if a trace is counted.
 
     Raises:
         BadInput: it is none of these, or damaged.
-        UsageError: the placing makes no sense.
+        UsageError: the placing is invalid.
     """
     how = placing or Placing()
     with readable(path):
         if path.is_file():
             return _of_counts(path, how) if path.suffix.lower() == ".csv" else _of_json(path)
         if not path.exists():
-            raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
+            raise BadInput(
+                f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`"
+            )
         manifest = read_manifest(path)
         if check_all:
             verify(path, manifest)
@@ -98,11 +100,11 @@ def facts_of(
             return _of_comparison(path, manifest)
         case "run":
             return _of_run(path)
-    raise BadInput(f"{path} is a {manifest.kind}, which measured nothing that a limit could be held against")
+    raise BadInput(f"{path} is a {manifest.kind}, which has no metrics")
 
 
 def places_keys(path: Path) -> bool:
-    """Whether the keys of an artefact are counted and not placed, so that `Placing` has a say."""
+    """Whether an artefact has keys that `Placing` places."""
     with readable(path):
         if path.is_file():
             return path.suffix.lower() == ".csv"
@@ -110,20 +112,20 @@ def places_keys(path: Path) -> bool:
 
 
 def _of_json(path: Path) -> Facts:
-    """A plan, or what `--format json` printed."""
+    """Metrics of a plan, or of a document printed by `--format json`."""
     with readable(path):
         raw = path.read_bytes()
     try:
         data = loads(raw)
     except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput(f"{path} is no plan, nor anything else that can be checked: it is not JSON ({error})") from error
+        raise BadInput(f"{path} is not a plan or another artefact that can be checked: not JSON ({error})") from error
     family, _, version = str(data.get("schema", "") if isinstance(data, dict) else "").partition("/")
     if family == _PLAN:
         return _of_plan(path, data)
     if family not in (_EVALUATION, _COMPARISON):
-        raise BadInput(f"{path} is no plan, evaluation or comparison: it does not say so in a field 'schema'")
+        raise BadInput(f"{path} is not a plan, evaluation or comparison: no such schema in field 'schema'")
     if version != "1":
-        raise BadInput(f"{path}: schema {family}/{version} cannot be read here, only {family}/1")
+        raise BadInput(f"{path}: schema must be {family}/1 (got {family}/{version})")
     labels: tuple[str, ...] = _CHAIN
     try:
         if family == _EVALUATION:
@@ -162,14 +164,14 @@ def _of_plan(path: Path, data: Mapping[str, Any]) -> Facts:
 
 
 def _checked(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of which every cell but the labels is a number or null.
+    """A row after checking that every cell except the labels is a number or null.
 
     Raises:
-        ValueError: one is not.
+        ValueError: a cell is not.
     """
     for name, cell in row.items():
         if name not in ("plan", *_CHAIN) and cell is not None and type(cell) not in (int, float):
-            raise ValueError(f"{name} is {cell!r} instead of a number")
+            raise ValueError(f"{name} must be a number (got {cell!r})")
     return row
 
 
@@ -190,7 +192,7 @@ _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "ordered": (Of.ORDERED, "workers", ("workers",)),
     "compare": (Of.MECHANISMS, "scenarios", ("scenario",)),
 }
-"""By mechanism: what its run is, the table with a row for each thing measured, and what tells the rows apart."""
+"""By mechanism: kind of run, table of measured rows, and label columns."""
 
 
 def _of_run(path: Path) -> Facts:
@@ -198,7 +200,7 @@ def _of_run(path: Path) -> Facts:
 
     run = read_run(path)
     if run.mechanism not in _RUNS:
-        raise BadInput(f"{path} is a run of {run.mechanism}, of which no limit is known here")
+        raise BadInput(f"{path} is a run of {run.mechanism}, which has no metrics")
     kind, table, labels = _RUNS[run.mechanism]
     rows = facts_of_table(run.tables[table], labels)
     if kind is Of.REPARTITION:
@@ -215,7 +217,7 @@ def _of_trace(
         known = {
             "rows": summary["rows"],
             "keys": profile["distinct_keys"],
-            "refused": summary["rejects"]["rows"],
+            "rejected": summary["rejects"]["rows"],
             "null_keys": profile["facts"]["null_keys"],
             "empty_keys": profile["facts"]["empty_keys"],
         }
@@ -237,7 +239,7 @@ def _of_counts(path: Path, placing: Placing) -> Facts:
 
 
 def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progress) -> Fact:
-    """The keys of a trace, or counted keys, under a scheme or a plan."""
+    """Metrics of the keys of a trace, or of counted keys, under a scheme or a plan."""
     from adapt.core.counting.names import CountMethod
     from adapt.core.counting.top_share import top_share
     from adapt.core.partitioning.measures.resources import Resources
@@ -263,11 +265,11 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
 
 
 def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
-    """The scheme, or the plan that stands in its place.
+    """The scheme, or the plan given instead.
 
     Raises:
-        UsageError: there is neither a scheme nor a file of that name, or the plan has another number of channels.
-        BadInput: the file is no plan.
+        UsageError: no scheme or file has that name, or the plan has another number of channels.
+        BadInput: the file is not a plan.
     """
     if placing.engine in SCHEMES_BY_NAME:
         return SCHEMES_BY_NAME[placing.engine], None
@@ -275,12 +277,14 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     with readable(path):
         if not path.exists():
             near = did_you_mean(placing.engine, SCHEMES_BY_NAME)
-            raise UsageError(f"--engine {placing.engine!r} is neither a plan nor a scheme{near}")
+            raise UsageError(f"--engine must be a plan or a scheme (got {placing.engine!r}){near}")
     from adapt.traces.store.plans import read_plan
 
     plan = read_plan(path)
     if placing.channels not in (None, plan.channels):
-        raise UsageError(f"--channels {placing.channels}: {path} is a plan for {plan.channels}; leave --channels out")
+        raise UsageError(
+            f"--channels {placing.channels}: {path} is a plan for {plan.channels} channels; omit --channels"
+        )
     return plan.scheme, plan
 
 
@@ -296,7 +300,7 @@ def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[st
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
     if frequencies.key_type is not plan.key_type:
-        raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan is for {plan.key_type} keys")
+        raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan has {plan.key_type} keys")
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
     found: Metrics = evaluate(plan.partitioner(), frequencies, resources_of([plan]), None, capacities)
     return found.as_data()

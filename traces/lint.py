@@ -1,4 +1,4 @@
-"""The lint of a trace: by the evidence that it carries since its ingest, or by a pass over it."""
+"""Lint a trace from its profile, or by reading it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,18 +19,17 @@ from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.trace import Trace, open_trace, read_pieces
 
 OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
-"""The columns that are looked at."""
+"""The columns that lint reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linted:
-    """What the lint found in a trace.
+    """Lint findings of a trace.
 
     Attributes:
-        trace: The trace.
         findings: Worst first.
-        rules: Ids of the rules that were judged by.
-        knows_source: Whether it is known in which order the rows stood in the source.
+        rules: Ids of the rules that were applied.
+        knows_source: Whether the order of rows in the source is known.
     """
 
     trace: Trace
@@ -40,21 +39,19 @@ class Linted:
 
     @property
     def table(self) -> Table:
-        """The findings, each in a paragraph."""
+        """The findings for people."""
         return findings_table(self.findings, f"Lint of {self.trace.path.name}")
 
     @property
     def columns(self) -> Table:
-        """The findings with every part in a column."""
+        """The findings with one column per part."""
         return findings_columns(self.findings)
 
     @property
     def sentence(self) -> str:
-        """How many findings there are, and what could not be looked at."""
-        looked = counted(len(self.rules), "rule") + (
-            "" if self.knows_source else "; the order of the source is not known"
-        )
-        return f"{counted(len(self.findings), 'finding')} by {looked}"
+        """Number of findings and rules, and what could not be checked."""
+        unknown = "" if self.knows_source else "; the order of the source is unknown"
+        return f"{counted(len(self.findings), 'finding')}, {counted(len(self.rules), 'rule')} checked{unknown}"
 
     def as_data(self) -> dict[str, Any]:
         """The findings as one JSON document."""
@@ -73,18 +70,18 @@ class Linted:
 
 
 def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> Linted:
-    """Lint a trace; no Spark, and no pass over its rows where it carries its evidence.
+    """Lint a trace; reads its rows only if its profile lacks evidence.
 
     Args:
-        rules: Ids of the rules to judge by; all if none are given.
+        rules: Ids of the rules to apply. Default: all.
 
     Raises:
-        UsageError: there is no such rule.
-        BadInput: there is no trace, or it is damaged.
+        UsageError: a rule does not exist.
+        BadInput: the trace is missing or damaged.
     """
     for rule in rules:
         if rule not in RULES:
-            raise UsageError(f"there is no rule {rule!r}{did_you_mean(rule, RULES)}")
+            raise UsageError(f"rule {rule!r} does not exist{did_you_mean(rule, RULES)}")
     trace = open_trace(path)
     profile = trace.profile
     if LINT not in profile:
@@ -95,7 +92,7 @@ def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> 
 
 
 def _observed(trace: Trace, progress: Progress) -> dict[str, Any]:
-    """The evidence of a trace that has none, but for the order of its source."""
+    """Evidence of a trace without it, except for the order of its source."""
     grid = ClockGrid.over(trace.first_us, trace.last_us)
     names = [name for name in OBSERVED if name in trace.columns]
     blocks = trace.blocks()

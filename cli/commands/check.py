@@ -1,4 +1,4 @@
-"""`adapt check`: limits held against artefacts; a contract for continuous integration."""
+"""`adapt check`: fail if a metric exceeds its limit, for continuous integration."""
 
 import io
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import typer
 from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
@@ -29,16 +29,16 @@ LIMIT_FAILED = 1
 
 
 class CheckFormat(StrEnum):
-    """How the outcome is written."""
+    """Output formats of a check."""
 
     TABLE = "table"
     """For people at a terminal."""
     JSON = "json"
-    """One document with `passed` for each limit and for all."""
+    """One document with `passed` per limit and overall."""
     MD = "md"
     """A table for a pull request."""
     JUNIT = "junit"
-    """JUnit's XML, which build servers read."""
+    """JUnit XML for build servers."""
 
 
 def _show_metrics(asked: bool) -> None:
@@ -51,25 +51,27 @@ def _show_metrics(asked: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LimitOptions:
-    """What must hold, and against what."""
+    """Limits and baseline."""
 
     limits: list[str] | None = setting(
         None,
-        'What is to hold: "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+        'Limit to check, such as "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
         "EXPR",
         "--limit",
         "-l",
         completion=completion.limits,
     )
-    limits_file: Path | None = setting(None, "A file with more of them.", "FILE.toml", "--limits")
-    baseline: Path | None = setting(None, "What was before: limits without an amount are held against it.", "ARTEFACT")
-    worse_by: str | None = setting(None, "How much worse than the baseline they may be; 5% if nothing is said.", "P%")
+    limits_file: Path | None = setting(None, "TOML file with limits.", "FILE.toml", "--limits")
+    baseline: Path | None = setting(
+        None, "Reference for limits without an amount, such as the plan in use.", "ARTEFACT"
+    )
+    worse_by: str | None = setting(None, "Tolerated change for the worse against the baseline. Default: 5%.", "P%")
 
     def asked(self) -> "tuple[list[Limit], float]":
-        """The limits of options and file, and how much worse than a baseline they may be.
+        """Limits from options and file, and the tolerated change against a baseline.
 
         Raises:
-            UsageError: there is no limit, or one cannot be read.
+            UsageError: there is no limit, or one is invalid.
             BadInput: the file cannot be read.
         """
         from adapt.core.check.amount import percent_of
@@ -84,7 +86,7 @@ class LimitOptions:
             asked += kept.limits
             allowed = allowed if kept.worse_by is None else kept.worse_by
         if not asked:
-            raise UsageError('nothing is to hold: give --limit, e.g. --limit "imbalance<=1.2", or --limits FILE')
+            raise UsageError('no limit to check; give --limit, such as --limit "imbalance<=1.2", or --limits FILE')
         if self.worse_by is not None:
             allowed = amount_of("--worse-by", self.worse_by, percent_of)
         return asked, allowed
@@ -92,23 +94,22 @@ class LimitOptions:
 
 @dataclass(frozen=True, slots=True)
 class PlacingOptions:
-    """What places the keys of a trace or of counts."""
+    """How to place the keys of a trace or of counts."""
 
     engine: str | None = setting(
         None,
-        "What places the keys of a trace or of counts: spark, kafka, flink or another scheme, or a plan; spark"
-        " if left out.",
+        "Scheme or plan that places the keys of a trace or of counts. Default: spark.",
         "NAME|PLAN",
         completion=completion.engines,
     )
-    channels: int | None = setting(None, "At how many channels; 8, or those of the plan.", "N")
+    channels: int | None = setting(None, "Number of channels. Default: 8, or that of the plan.", "CHANNELS")
     exact: bool = setting(False, "Count the keys of a trace exactly.", None, "--exact")
 
     def facts(self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: Spark) -> "list[Facts]":
-        """What was measured of each artefact.
+        """Metrics of each artefact.
 
         Raises:
-            UsageError: no artefact has keys to place, but options say how.
+            UsageError: placement options are given, but no artefact has keys to place.
             BadInput: an artefact is missing or damaged.
         """
         from adapt.traces.checking import DEFAULT_ENGINE, Placing, facts_of, places_keys
@@ -119,7 +120,7 @@ class PlacingOptions:
         given = [name for name, value in options if value]
         placed = any(places_keys(path) for path in paths)
         if given and not placed:
-            raise UsageError(f"{given[0]} goes with a trace or counted keys, whose keys it places; here is none")
+            raise UsageError(f"{given[0]} needs a trace or counted keys; no artefact has keys to place")
         placing = Placing(DEFAULT_ENGINE if self.engine is None else self.engine, self.channels, self.exact)
         started = spark.options() if placed and any(path.is_dir() for path in paths) else None
         with stages() as progress:
@@ -129,31 +130,35 @@ class PlacingOptions:
             ]
 
 
+@short_help(
+    *("limits", "limits_file", "baseline", "worse_by", "engine", "channels", "exact"),
+    *("out", "format", "_metrics"),
+)
 def check(
     artefacts: Annotated[
         list[Path],
         typer.Argument(
             metavar="ARTEFACT...",
-            help="Plans, comparisons, runs, counted keys, traces, and evaluations printed by --format json.",
+            help="Plans, comparisons, runs, traces, counted keys, or JSON of partition evaluate.",
         ),
     ],
     *,
-    held: LimitOptions,
+    given: LimitOptions,
     placing: PlacingOptions,
-    verify: bool = setting(False, "Check every byte against the manifest first.", None, "--verify"),
-    out: Path | None = setting(None, "Write the outcome there, and show it as a table.", "FILE", "--out", "-o"),
-    format: CheckFormat = setting(CheckFormat.TABLE, "How the outcome is printed, or written to -o."),
+    verify: bool = setting(False, "Verify every byte against the manifest first.", None, "--verify"),
+    out: Path | None = setting(None, "Write the outcome to this file and print it as a table.", "FILE", "--out", "-o"),
+    format: CheckFormat = setting(CheckFormat.TABLE, "Format of the outcome, printed or written to -o."),
     force: ForceOption = False,
     _metrics: Annotated[
         bool,
-        typer.Option("--metrics", help="List the metrics that limits may name.", callback=_show_metrics, is_eager=True),
+        typer.Option("--metrics", help="List all metrics and exit.", callback=_show_metrics, is_eager=True),
     ] = False,
     spark: Spark,
 ) -> int:
-    """Hold limits against what was measured; exit code 1 if one fails.
+    """Fail (exit 1) if a metric exceeds its limit.
 
-    A limit is METRIC, perhaps rows in brackets, and <=, <, >=, > or == with an amount; it holds if it holds for every
-    row. What was not measured never holds. No Java is started, unless a trace has to be counted.
+    A limit is METRIC, optional [LABEL=VALUE] to select rows, and <=, <, >=, > or == with an amount. It must hold for
+    every row; a value that was not measured fails. Starts Java only to count a trace.
 
     Example: adapt check web.plan --limit "gap<=1.2" --limit "explicit_keys<=1000"
     """
@@ -161,12 +166,12 @@ def check(
     from adapt.core.check.outcome import as_document, verdict_table
     from adapt.traces.store.atomic import check_free, write_whole
 
-    asked, allowed = held.asked()
+    asked, allowed = given.asked()
     if out is not None:
         check_free(out, force=force)
-    paths = [*dict.fromkeys(artefacts), *([] if held.baseline is None else [held.baseline])]
+    paths = [*dict.fromkeys(artefacts), *([] if given.baseline is None else [given.baseline])]
     read = placing.facts(paths, asked, verify=verify, spark=spark)
-    facts, before = (read, None) if held.baseline is None else (read[:-1], read[-1])
+    facts, before = (read, None) if given.baseline is None else (read[:-1], read[-1])
     verdict = judge(asked, facts, before, allowed)
     document = as_document(verdict, facts, before)
     if out is not None:
@@ -184,7 +189,7 @@ _SHOWN = {CheckFormat.TABLE: Format.TABLE, CheckFormat.JSON: Format.JSON, CheckF
 
 
 def _text(verdict: "Verdict", document: dict[str, object], format: CheckFormat) -> str:
-    """The outcome as it is written to a file."""
+    """The outcome as written to a file."""
     from adapt.core.check.outcome import junit_xml, verdict_table
 
     if format is CheckFormat.JUNIT:

@@ -1,4 +1,4 @@
-"""`adapt lint`: what in a trace makes conclusions from it untrue; starts no Java."""
+"""`adapt lint`: find what makes results from a trace misleading."""
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting
@@ -8,14 +8,13 @@ from adapt.cli.terminal.stages import stages
 
 def lint(
     trace: TracePath,
-    rules: list[str] | None = setting(None, "Only this rule; repeatable.", "ID", "--rule"),
+    rules: list[str] | None = setting(None, "Apply this rule only; repeatable.", "ID", "--rule"),
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Say what is odd in a trace, and what that does to conclusions.
+    """Find what makes results from a trace misleading, with effect and fix.
 
-    Few or default keys, drift and turnover, grain and order of times, dates gone wrong, clocks that disagree, bytes and
-    costs more skewed than rows, samples that are too short. Traces carry the evidence since their ingest; an older one
-    is read once. No Java is started.
+    Checks for few keys and placeholder keys, drift and turnover, coarse or unordered timestamps, outlier dates, shifted
+    clocks, bytes or costs more skewed than rows, and samples that are too short. Does not start Java.
 
     Example: adapt lint web.trace
     """

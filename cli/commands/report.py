@@ -1,4 +1,4 @@
-"""`adapt report`: artefacts as tables, as a page, as data; starts no Java."""
+"""`adapt report`: show artefacts as tables, as a page, or as data."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,19 +21,21 @@ DETAIL_ROWS = 8
 def report(
     artefacts: Annotated[
         list[Path],
-        typer.Argument(metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, query networks."),
+        typer.Argument(
+            metavar="ARTEFACT...", help="Traces, counted keys, plans, comparisons, runs, drop plans, query networks."
+        ),
     ],
-    html: Path | None = setting(None, "Write one self-contained page, with charts.", "FILE"),
-    title: str = setting("", "The page's title."),
-    verify: bool = setting(False, "Check every byte against the manifest first.", None, "--verify"),
+    html: Path | None = setting(None, "Write a self-contained HTML page with charts.", "FILE"),
+    title: str = setting("", "Title of the page.", "TEXT"),
+    verify: bool = setting(False, "Verify every byte against the manifest first.", None, "--verify"),
     *,
     output: Output,
 ) -> None:
     """Show artefacts as tables, as a self-contained page, or as data.
 
-    Several of a kind are told with what differs: each against the first, metric by metric, and whether for better.
-    Between plans, with counted keys among the artefacts, the page shows what moves from channel to channel.
-    The page draws the charts, fetches nothing, and is whole without script. No Java is started.
+    Several artefacts of a kind are compared with the first, metric by metric. If counted keys are among the artefacts,
+    the page also shows the migration between plans. The page loads nothing from the network and works without scripts.
+    Does not start Java.
 
     Example: adapt report web.trace web.plans --html web.html
     """
@@ -63,15 +65,15 @@ def report(
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:
-    """The verdict of an artefact, under its name where there are several."""
+    """The verdict of an artefact, with its name if there are several."""
     headline, *sentences = verdict_of(artefact.lead)
     return [f"{artefact.name}: {headline}" if len(read) > 1 else headline, *sentences]
 
 
 def _shown(read: "Sequence[Reported]", output: Output) -> "Iterator[Table]":
-    """The tables of all artefacts, each with its artefact's name where there are several; long ones cut for people.
+    """The tables of all artefacts, with the artefact's name if there are several; long ones are cut for people.
 
-    Of a long table after an artefact's first there is only the head: it is there for its details.
+    After the first table of an artefact, long tables are cut to a few rows.
     """
     for artefact in read:
         for place, table in enumerate(artefact.tables if output.whole or not artefact.first else artefact.first):

@@ -1,1 +1,1 @@
-"""What can be said before any algorithm runs: how work divides over workers, and how far keys must be split."""
+"""Advice before planning: division of work, salts for hot keys."""

@@ -1,4 +1,4 @@
-"""Whole units of work (key groups, partitions) over workers: what the busiest has too much, and what divides better."""
+"""Divide whole units of work (key groups, partitions) over workers."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ MOST_WORKERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Units dealt to workers as evenly as whole units can be: some have one more than others.
+    """Units dealt to workers as evenly as possible.
 
     Flink gives subtask i the key groups g with floor(g n / P) = i, and Kafka's range, round-robin and sticky assignors
     give each consumer of a topic floor(P/n) or ceil(P/n) partitions: all leave the busiest with ceil(P/n).
@@ -19,7 +19,7 @@ class Division:
         workers: n, at least 1.
 
     Raises:
-        UsageError: they are not.
+        UsageError: a number is out of range.
     """
 
     units: int
@@ -28,44 +28,46 @@ class Division:
     def __post_init__(self) -> None:
         if self.units < 1 or not 1 <= self.workers <= MOST_WORKERS:
             raise UsageError(
-                f"{self.units} units of work do not divide over {self.workers} workers: give 1 or more of each, and at"
-                f" most {MOST_WORKERS:,} workers"
+                f"units and workers must be at least 1, and workers at most {MOST_WORKERS:,}"
+                f" (got {self.units} units, {self.workers} workers)"
             )
 
     @property
     def busiest(self) -> int:
-        """Units of the worker that has most."""
+        """Units of the busiest worker."""
         return -(-self.units // self.workers)
 
     @property
-    def least(self) -> int:
-        """Units of the worker that has fewest."""
+    def fewest(self) -> int:
+        """Units of the least busy worker."""
         return self.units // self.workers
 
     @property
     def idle(self) -> int:
-        """Workers without any unit."""
+        """Workers without a unit."""
         return max(0, self.workers - self.units)
 
     @property
-    def loss(self) -> float:
-        """What the busiest worker has beyond the mean, as a part of the mean: 0 is even, 1 is twice the mean.
+    def excess(self) -> float:
+        """Load of the busiest worker above the mean, relative to the mean.
 
-        With keys spread evenly over units this is the least excess that any stream can have here; the workers together
-        then do 1 / (1 + loss) of what they could.
+        The lower bound for any stream, reached if keys spread evenly over units; the workers together then reach
+        1 / (1 + excess) of their capacity.
         """
         return (self.busiest * self.workers - self.units) / self.units
 
     def halves(self, other: "Division") -> bool:
-        """Whether the loss is at most half of another's, exactly, and less than it."""
+        """Whether the excess is at most half of another's, computed exactly."""
         mine, its = (each.busiest * each.workers - each.units for each in (self, other))
         return its > 0 and 2 * mine * other.units <= its * self.units
 
 
 def better_workers(division: Division) -> tuple[Division | None, Division | None]:
-    """The nearest fewer and the nearest more workers that lose at most half; None where there are none.
+    """Nearest smaller and larger numbers of workers that halve the excess.
 
-    More workers than units only stand idle, so none such are named.
+    None where no number does.
+
+    More workers than units would be idle, so they are not suggested.
     """
     units, workers = division.units, division.workers
     fewer = (Division(units, count) for count in range(min(workers - 1, units), 0, -1))
@@ -77,9 +79,9 @@ def better_workers(division: Division) -> tuple[Division | None, Division | None
 
 
 def better_units(division: Division, most: int) -> Division | None:
-    """The nearest larger number of units, up to `most`, that loses at most half; None if none does.
+    """Nearest larger number of units, up to `most`, that halves the excess.
 
-    At the latest this is the next multiple of the workers.
+    The next multiple of the workers always does.
     """
     even = -(-division.units // division.workers) * division.workers
     candidates = (Division(units, division.workers) for units in range(division.units + 1, min(even, most) + 1))
@@ -87,6 +89,6 @@ def better_units(division: Division, most: int) -> Division | None:
 
 
 def even_units(division: Division, most: int) -> Division | None:
-    """The least number of units from those given up, at most `most`, that the workers share evenly."""
+    """Smallest larger number of units, up to `most`, that divides evenly."""
     even = Division(division.busiest * division.workers, division.workers)
     return even if even.units <= most else None

@@ -1,4 +1,4 @@
-"""Advice as tables: how work divides and what divides better, and what heavy keys ask for."""
+"""Advice as tables: division of work, useful workers, salts of hot keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,47 +12,47 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.table import Column, Kind, Table
 
 MOST_UNITS = 1_000_000
-"""The most units that are named where the engine sets no limit."""
+"""Most units that are suggested where the engine has no limit."""
 
-LOSS = Column("loss", Kind.SHARE, about="what the busiest has beyond the mean, however even the keys are")
+EXCESS = Column("excess", Kind.SHARE, about="load of the busiest above the mean, however balanced the keys")
 
 
 def division_table(engine: str, units: WorkUnits, workers: int, number: int | None) -> Table:
-    """How an engine's units of work divide over workers: as asked, by its default, and the nearest that divide better.
+    """Division of an engine's units of work, and better numbers nearby.
 
     Args:
-        number: The units; None, what the engine takes by default for so many workers.
+        number: The units. None: the engine's default for this number of workers.
     """
     default = units.default(workers) if units.default else None
     asked = Division(number or default or 0, workers)
-    rows = [("as asked" if number else f"{engine}'s default", asked)]
+    rows = [("requested" if number else f"{engine}'s default", asked)]
     if default is not None and default != asked.units:
         rows.append((f"{engine}'s default", Division(default, workers)))
     rows += _better(asked, units.most or MOST_UNITS, f"more {units.short}")
     if units.most is not None and asked.units < units.most:
-        rows.append((f"most {units.short}", Division(units.most, workers)))
+        rows.append((f"max {units.short}", Division(units.most, workers)))
     columns = (
         Column("case"),
         Column(units.count, Kind.COUNT),
         Column(units.name.replace(" ", "_"), Kind.COUNT),
-        Column("busiest", Kind.COUNT, about=f"{units.short} of the busiest"),
-        Column("least", Kind.COUNT, about=f"{units.short} of the one with fewest"),
-        Column("idle", Kind.COUNT, about=f"{units.workers} without any"),
-        LOSS,
+        Column("busiest", Kind.COUNT, about=f"{units.short} of the busiest worker"),
+        Column("fewest", Kind.COUNT, about=f"{units.short} of the least busy worker"),
+        Column("idle", Kind.COUNT, about=f"{units.workers} without {units.short}"),
+        EXCESS,
     )
-    cells = [(case, each.workers, each.units, each.busiest, each.least, each.idle, each.loss) for case, each in rows]
-    default_note = f" A default that no one sets is {default} at {workers} {units.workers}." if default else ""
+    cells = [(case, each.workers, each.units, each.busiest, each.fewest, each.idle, each.excess) for case, each in rows]
+    default_note = f" The default for {workers} {units.workers} is {default}." if default else ""
     return Table.from_rows(f"{engine}: {units.name} over {units.workers}", columns, cells, units.note + default_note)
 
 
 def _better(asked: Division, most: int, more_units: str) -> list[tuple[str, Division]]:
-    """The nearest changes of one number that lose at most half, and the nearest that loses nothing."""
+    """The nearest numbers that at least halve the excess, and the nearest that divides evenly."""
     fewer, more = better_workers(asked)
     named = [
         ("fewer workers", fewer),
         ("more workers", more),
         (more_units, better_units(asked, most)),
-        ("even", even_units(asked, most) if asked.loss else None),
+        ("even", even_units(asked, most) if asked.excess else None),
     ]
     found: list[tuple[str, Division]] = []
     for name, division in named:
@@ -62,8 +62,8 @@ def _better(asked: Division, most: int, more_units: str) -> list[tuple[str, Divi
 
 
 @dataclass(frozen=True, slots=True)
-class HeavyKey:
-    """A key as text, with what it surely weighs and what it weighs at most."""
+class HotKey:
+    """A key as text, with bounds of its load."""
 
     key: str
     low: int
@@ -71,37 +71,37 @@ class HeavyKey:
 
 
 def keys_table(
-    keys: Sequence[HeavyKey], total: int, parallelism: int, engine: str, partitioner: Partitioner, tolerance: Fraction
+    keys: Sequence[HotKey], total: int, parallelism: int, engine: str, partitioner: Partitioner, max_imbalance: Fraction
 ) -> Table:
-    """What heavy keys ask for, each by the most that it may weigh."""
+    """Salts of hot keys, by the upper bounds of their loads."""
     columns = (
         Column("key"),
-        Column("share", Kind.SHARE, about="of the whole load, at most"),
-        Column("alone", Kind.RATIO, about="load of its channel over the mean, if nothing else lay there"),
-        Column("salts", Kind.COUNT, about="keys to split it into where each can be placed by hand"),
-        Column("salts_hashed", Kind.COUNT, about=f"where {engine} hashes KEY#0, KEY#1, ..."),
-        Column("merged", Kind.COUNT, about="channels whose partial results are then merged"),
+        Column("share", Kind.SHARE, about="upper bound of its share of the load"),
+        Column("alone", Kind.RATIO, about="load of its worker over the mean, if it is the only key there"),
+        Column("salts", Kind.COUNT, about="number of salted keys if you assign each to a worker"),
+        Column("salts_hashed", Kind.COUNT, about=f"number of salted keys if {engine} hashes KEY#0, KEY#1, ..."),
+        Column("partials", Kind.COUNT, about="partial results to merge per result, with salts_hashed"),
     )
     rows: list[tuple[Any, ...]] = []
     for each in keys:
-        salts = salts_needed(each.key, each.high, total, partitioner, tolerance)
+        salts = salts_needed(each.key, each.high, total, partitioner, max_imbalance)
         share = each.high / total
-        rows.append((each.key, share, share * parallelism, salts.placed, salts.hashed, salts.merged))
+        rows.append((each.key, share, share * parallelism, salts.placed, salts.hashed, salts.partials))
     note = (
-        f"1 salt is the key as it is. Salts keep the key alone within {float(tolerance):g} times the mean of"
-        f" {parallelism} channels; none up to {MOST_SALTS:,} do where a dash stands."
+        f"1 salt: no need to split. With these salts the key alone puts no worker above {float(max_imbalance):g} times"
+        f" the mean load. A dash: more than {MOST_SALTS:,} salts."
     )
-    return Table.from_rows("Heavy keys: salts", columns, rows, note)
+    return Table.from_rows("Salts of hot keys", columns, rows, note)
 
 
-def useful_table(heaviest: HeavyKey, total: int, parallelism: int) -> Table:
-    """How many channels can be busy at all as long as the heaviest key stays whole."""
-    most = total / heaviest.low if heaviest.low else None
+def useful_table(hottest: HotKey, total: int, parallelism: int) -> Table:
+    """Workers that can be busy while the hottest key stays whole."""
+    most = total / hottest.low if hottest.low else None
     columns = (
-        Column("heaviest"),
+        Column("hottest_key"),
         Column("share", Kind.SHARE),
-        Column("useful_channels", Kind.NUMBER, about="1 / f_max: beyond it further channels only wait"),
-        Column("imbalance_floor", Kind.RATIO, about=f"least imbalance at {parallelism} channels, by this key"),
+        Column("useful_workers", Kind.NUMBER, about="1 / share: more workers than that cannot all be busy"),
+        Column("imbalance_floor", Kind.RATIO, about=f"lower bound of the imbalance at {parallelism} workers"),
     )
-    row = (heaviest.key, heaviest.low / total, most, max(1.0, heaviest.low / total * parallelism))
-    return Table.from_rows("Channels that are useful", columns, [row])
+    row = (hottest.key, hottest.low / total, most, max(1.0, hottest.low / total * parallelism))
+    return Table.from_rows("Useful workers", columns, [row])

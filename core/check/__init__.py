@@ -1,1 +1,1 @@
-"""Limits on what artefacts measured: a contract for continuous integration."""
+"""Check metrics of artefacts against limits, for continuous integration."""

@@ -1,4 +1,4 @@
-"""Amounts in limits: a number with a unit that fits the metric."""
+"""Amounts in limits: a number with a unit of the metric."""
 
 import re
 from fractions import Fraction
@@ -12,10 +12,10 @@ _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*(.*)", re.ASCII | re.DOTALL)
 
 
 def amount_for(metric: Metric, text: str) -> float:
-    """What a limit on the metric says, in the unit of its kind: seconds, bytes, shares of 1.
+    """Amount of a limit, in seconds, bytes or shares of 1.
 
     Raises:
-        UsageError: it is no number from 0 up, or its unit does not fit the metric.
+        UsageError: it is not a number of at least 0, or its unit does not fit the metric.
     """
     number, unit = _parts(text)
     match metric.kind:
@@ -27,34 +27,34 @@ def amount_for(metric: Metric, text: str) -> float:
             return _share(metric, text, number, unit)
     if unit and unit != metric.unit:
         takes = f"a bare number or {metric.unit}" if metric.unit else "a bare number"
-        raise UsageError(f"the unit {unit!r} does not fit {metric.name}, which takes {takes}")
+        raise UsageError(f"{metric.name} takes {takes} (got the unit {unit!r})")
     return float(number)
 
 
 def percent_of(text: str) -> float:
-    """A percentage, as a share: 5% is 0.05.
+    """A percentage as a share: 5% is 0.05.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a percentage.
     """
     number, unit = _parts(text)
     if unit != "%":
-        raise UsageError(f"{text!r} is no percentage, such as 5%")
+        raise UsageError(f"must be a percentage such as 5% (got {text!r})")
     return float(number / 100)
 
 
 def _parts(text: str) -> tuple[Fraction, str]:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"{text.strip()!r} is no number from 0 up, such as 1.2")
+        raise UsageError(f"the amount must be a number of at least 0, such as 1.2 (got {text.strip()!r})")
     return Fraction(found[1]), found[2]
 
 
 def _share(metric: Metric, text: str, number: Fraction, unit: str) -> float:
     if unit not in ("", "%"):
-        raise UsageError(f"the unit {unit!r} does not fit {metric.name}, a share: write 20% or 0.2")
+        raise UsageError(f"{metric.name} is a share, such as 20% or 0.2 (got the unit {unit!r})")
     share = number / 100 if unit else number
     if share > 1:
         hint = "" if unit else f"; did you mean {text.strip()}%?"
-        raise UsageError(f"{metric.name} is a share, from 0 to 1 or 0% to 100%, and never {text.strip()}{hint}")
+        raise UsageError(f"{metric.name} is a share from 0 to 1, or 0% to 100% (got {text.strip()}{hint})")
     return float(share)

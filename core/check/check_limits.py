@@ -1,4 +1,4 @@
-"""Limits held against artefacts: what holds, what fails, and by which row."""
+"""Check limits against artefacts and find the worst row."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,26 +9,26 @@ from adapt.core.check.outcome import Judged, Verdict, towards
 from adapt.core.errors import UsageError
 
 WORSE_BY = 0.05
-"""So much worse than a baseline a metric may be, if nothing is said."""
+"""Default tolerated relative change for the worse against a baseline."""
 
 
 def judge(
     limits: Sequence[Limit], artefacts: Sequence[Facts], baseline: Facts | None = None, worse_by: float = WORSE_BY
 ) -> Verdict:
-    """Hold every limit against every artefact that has its metric and the rows that it selects.
+    """Check every limit against every artefact that has its metric.
 
-    A limit holds where it holds for all rows. A value that is known as an interval must hold wherever in it the true
-    value is, and one that was not measured never does.
+    A limit holds if it holds for all rows. For an interval it must hold for every value in it. A value that was not
+    measured fails.
 
     Args:
         limits: At least one.
         artefacts: At least one.
-        baseline: What limits without an amount are held against: row by row, by their labels, or one row against one.
-        worse_by: How much worse than it they may be, as a share of it, where they do not say.
+        baseline: Reference for limits without an amount: rows are matched by label, or one row to one row.
+        worse_by: Tolerated relative change for the worse, unless the limit has its own.
 
     Raises:
-        UsageError: nothing would be held against a limit, or no limit against an artefact; or a limit wants a baseline,
-            and there is none, or the baseline is not wanted.
+        UsageError: a limit matches no artefact, or an artefact no limit; a limit needs a baseline and there is none, or
+            no limit uses the baseline.
     """
     _check_baseline(limits, baseline)
     judged = []
@@ -42,14 +42,14 @@ def judge(
             raise _about(limit, error) from None
         selected = {name: _selected(limit, found) for name, found in rows.items()}
         if not any(selected.values()):
-            raise _about(limit, UsageError("no row of any artefact is what its brackets say"))
+            raise _about(limit, UsageError("no row of any artefact matches the selectors in brackets"))
         before = _selected(limit, baseline.rows_with(limit.metric), but="artefact") if baseline else []
         if limit.comparison is None and baseline is not None and not baseline.rows_with(limit.metric):
             raise _about(limit, baseline.refusal(limit.metric))
         judged += [_judged(limit, name, found, before, worse_by) for name, found in selected.items() if found]
     for facts in artefacts:
         if all(each.artefact != facts.name for each in judged):
-            raise UsageError(f"no limit is about {facts.name}, a {facts.kind}; give one, or leave it out")
+            raise UsageError(f"no limit applies to {facts.name}, a {facts.kind}; add one, or omit the artefact")
     return Verdict(tuple(judged))
 
 
@@ -58,13 +58,11 @@ def _check_baseline(limits: Sequence[Limit], baseline: Facts | None) -> None:
     if against and baseline is None:
         raise _about(
             against[0],
-            UsageError(
-                f"it has no amount: write e.g. {against[0].metric.name}<=1.2, or give --baseline to hold it against"
-            ),
+            UsageError(f"it needs an amount, such as {against[0].metric.name}<=1.2, or --baseline"),
         )
     if baseline is not None and not against:
         raise UsageError(
-            f"nothing is held against the baseline {baseline.name}: give a metric without an amount, e.g. --limit"
+            f"no limit uses --baseline {baseline.name}; give a metric without an amount, such as --limit"
             f" {limits[0].metric.name}"
         )
 
@@ -83,27 +81,27 @@ def _selected(limit: Limit, rows: Rows, but: str = "") -> Rows:
 
 def _judged(limit: Limit, artefact: str, rows: Rows, before: Rows, worse_by: float) -> Judged:
     comparison = limit.comparison or towards(limit)
-    held = []
+    checked = []
     for where, value in rows:
         amount, baseline = limit.amount, None
         if limit.comparison is None:
             baseline = before[0][1] if len(before) == len(rows) == 1 else _counterpart(where, before)
             amount = _allowed(limit, baseline, worse_by)
         holds = value is not None and amount is not None and _holds(comparison, value, amount)
-        held.append((where, value, amount, baseline, holds))
-    where, value, amount, baseline, _ = min(held, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
-    return Judged(limit, artefact, len(held), sum(not each[4] for each in held), where, value, amount, baseline)
+        checked.append((where, value, amount, baseline, holds))
+    where, value, amount, baseline, _ = min(checked, key=lambda each: (each[4], _room(comparison, each[1], each[2])))
+    return Judged(limit, artefact, len(checked), sum(not each[4] for each in checked), where, value, amount, baseline)
 
 
 def _counterpart(where: Mapping[str, str], before: Rows) -> Value:
-    """The value of the row of a baseline with the same labels."""
+    """The value of the baseline row with the same labels."""
     wanted = {label: value for label, value in where.items() if label != "artefact"}
     found = [value for labels, value in before if {**labels, "artefact": ""} == {**wanted, "artefact": ""}]
     return found[0] if len(found) == 1 else None
 
 
 def _allowed(limit: Limit, baseline: Value, worse_by: float) -> float | None:
-    """The worst that is allowed beside a baseline: of an interval, like is compared with like."""
+    """The worst value allowed by a baseline; like ends of intervals are compared."""
     if baseline is None:
         return None
     by = worse_by if limit.amount is None else limit.amount
@@ -113,7 +111,7 @@ def _allowed(limit: Limit, baseline: Value, worse_by: float) -> float | None:
 
 
 def _holds(comparison: Comparison, value: Interval, amount: float) -> bool:
-    """Whether it holds for every value of the interval."""
+    """Whether the comparison holds for every value of the interval."""
     match comparison:
         case Comparison.AT_MOST:
             return value.high <= amount
@@ -128,7 +126,7 @@ def _holds(comparison: Comparison, value: Interval, amount: float) -> bool:
 
 
 def _room(comparison: Comparison, value: Value, amount: float | None) -> float:
-    """How far a value is from failing; the less, the worse, and least of all where there is none."""
+    """Distance of a value from failing; minus infinity if it is missing."""
     if value is None or amount is None:
         return float("-inf")
     if comparison in (Comparison.AT_MOST, Comparison.BELOW):

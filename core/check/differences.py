@@ -1,4 +1,4 @@
-"""What differs between artefacts that measured the same things: each metric, how it changed, and whether for better."""
+"""Compare two artefacts metric by metric: change and better side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from adapt.core.table import Column, Table
 from adapt.core.values import human, visible
 
 MOST_ROWS = 40
-"""Artefacts of more rows (periods of a long run) differ by what is told of the whole of them only."""
+"""Artefacts with more rows, such as periods of a long run, are compared by their summaries only."""
 
 _SAME = 1e-9
 
@@ -22,7 +22,7 @@ class Change:
     """One metric in two artefacts.
 
     Attributes:
-        where: What tells its row from others of the artefact; empty where there is but one.
+        where: Labels of the row; empty if there is only one row.
     """
 
     metric: Metric
@@ -32,12 +32,12 @@ class Change:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the two differ, however the values lie in their intervals."""
+        """Whether the intervals of both do not overlap."""
         return self.after.low > self.before.high or self.after.high < self.before.low
 
     @property
     def side(self) -> str:
-        """Better or worse; neither where the metric has no better side, unsure where intervals overlap."""
+        """`better`, `worse`, `unsure` if intervals overlap, or empty without better side."""
         if self.metric.better is Better.NEITHER:
             return ""
         if not self.is_sure:
@@ -45,17 +45,16 @@ class Change:
         return "better" if (self.after.low > self.before.low) == (self.metric.better is Better.HIGHER) else "worse"
 
     def as_data(self) -> dict[str, Any]:
-        """The same as JSON data."""
+        """JSON data."""
         ends = {"before": self.before, "after": self.after}
-        told = {name: [end.low, end.high] if end.low != end.high else end.low for name, end in ends.items()}
-        return {"metric": self.metric.name, "where": dict(self.where), **told, "side": self.side or None}
+        values = {name: [end.low, end.high] if end.low != end.high else end.low for name, end in ends.items()}
+        return {"metric": self.metric.name, "where": dict(self.where), **values, "side": self.side or None}
 
 
 def changes(before: Facts, after: Facts) -> list[Change]:
-    """The metrics in which two artefacts of a kind differ, in the order of the registry.
+    """Metrics in which two artefacts of a kind differ.
 
-    Rows are compared that have the same labels; where each artefact has a single row, it is compared whatever its
-    labels.
+    Rows with the same labels are compared; single rows are compared whatever their labels.
     """
     found = []
     for metric in METRICS.values():
@@ -72,18 +71,18 @@ def changes(before: Facts, after: Facts) -> list[Change]:
 
 
 def difference_table(before: Facts, after: Facts, names: tuple[str, str]) -> Table:
-    """What differs between two artefacts, one row a metric (and row of theirs).
+    """Differences between two artefacts, one row per metric and row.
 
     Args:
-        names: What they are called, not the same.
+        names: Different names of both.
     """
     found = changes(before, after)
     columns = [
         Column("metric"),
-        *([Column("of")] if any(change.where for change in found) else []),
+        *([Column("row")] if any(change.where for change in found) else []),
         *(Column(name) for name in names),
-        Column("change", about=f"from {names[0]} to {names[1]}, as a part of the first"),
-        Column("side", about="whether that is better or worse; unsure where the intervals of both overlap"),
+        Column("change", about=f"relative change from {names[0]} to {names[1]}"),
+        Column("side", about="better or worse; unsure if the intervals of both overlap"),
     ]
     has_labels = len(columns) > 5
     rows = [
@@ -96,27 +95,28 @@ def difference_table(before: Facts, after: Facts, names: tuple[str, str]) -> Tab
         )
         for change in found
     ]
-    return Table.from_rows(f"{visible(names[1])} against {visible(names[0])}", columns, rows)
+    return Table.from_rows(f"{visible(names[1])} compared with {visible(names[0])}", columns, rows)
 
 
 def difference_sentence(before: Facts, after: Facts, names: tuple[str, str]) -> str:
-    """In how many metrics the second is better, and worse, than the first."""
+    """Numbers of metrics in which the second artefact is better and worse."""
     found = changes(before, after)
     if not found:
-        return f"{names[1]} and {names[0]} measured the same."
+        return f"{names[1]} and {names[0]} have equal metrics."
     sides = [change.side for change in found]
-    told = f"Of {len(found)} numbers that differ, {names[1]} is better than {names[0]} in {sides.count('better')}"
+    metrics = "One metric differs:" if len(found) == 1 else f"{len(found)} metrics differ:"
+    better = f"{metrics} {names[1]} is better than {names[0]} in {sides.count('better')}"
     first = next((change for change in found if change.side in ("better", "worse")), None)
-    sentence = f"{told} and worse in {sides.count('worse')}"
+    sentence = f"{better} and worse in {sides.count('worse')}"
     if first is None:
         return f"{sentence}."
     of = f" of {', '.join(first.where.values())}" if first.where else ""
     ends = f"{_text(first.metric, first.before)} to {_text(first.metric, first.after)}"
-    return f"{sentence}; {first.metric.name}{of} goes from {ends}."
+    return f"{sentence}; {first.metric.name}{of} changes from {ends}."
 
 
 def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
-    """The values of a metric by the labels of their rows; nothing of very many rows."""
+    """Values of a metric by row labels; empty above `MOST_ROWS` rows."""
     table = metric.places.get(facts.kind, ("", ""))[0]
     if table == ROWS and len(facts.tables.get(ROWS, ())) > MOST_ROWS:
         return {}
@@ -127,7 +127,7 @@ def _rows(facts: Facts, metric: Metric) -> dict[Labels, Value]:
 
 
 def _differ(old: Interval, new: Interval) -> bool:
-    """Whether both are not the same, but for rounding."""
+    """Whether both differ by more than rounding."""
     return any(abs(a - b) > _SAME * max(abs(a), abs(b)) for a, b in ((old.low, new.low), (old.high, new.high)))
 
 
@@ -137,7 +137,7 @@ def _text(metric: Metric, value: Interval) -> str:
 
 
 def _relative(change: Change) -> str:
-    """The change as a part of what was before, with its sign; as it is where that was nothing."""
+    """Relative change with its sign; the absolute change from zero."""
     old, new = ((end.low + end.high) / 2 for end in (change.before, change.after))
     if old == 0:
         return f"{'+' if new > 0 else '−'}{human(abs(new), change.metric.shown_as())}"

@@ -1,4 +1,4 @@
-"""What an artefact measured, as limits are held against it: rows with labels, and a value a column."""
+"""Facts: labeled rows of measured values of an artefact."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from adapt.core.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value that is known to lie between two ends; they are the same where it is known exactly."""
+    """An interval that contains a value; equal ends if exact."""
 
     low: float
     high: float
 
 
 Value: TypeAlias = Interval | None
-"""None where it was not measured, or is not defined."""
+"""None if not measured or not defined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One row: what tells it from the others, and its values by column."""
+    """One row: its labels, and its values by column."""
 
     where: Mapping[str, str]
     values: Mapping[str, Value]
@@ -32,12 +32,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one artefact measured.
+    """Measured values of one artefact.
 
     Attributes:
-        name: As the user named it.
-        content_hash: Of what it holds.
-        tables: Its rows by table (`ROWS`, `SUMMARY`).
+        name: Name given by the user.
+        content_hash: Hash of its content.
+        tables: Rows by table (`ROWS`, `SUMMARY`).
     """
 
     name: str
@@ -46,9 +46,9 @@ class Facts:
     tables: Mapping[str, Sequence[Fact]]
 
     def rows_with(self, metric: Metric) -> list[tuple[Mapping[str, str], Value]]:
-        """The labels and the value of each row that has this metric; nothing where the artefact has it not.
+        """Labels and value of each row with this metric.
 
-        A row's labels tell of the artefact too.
+        The artefact's name is one of the labels.
         """
         table, column = metric.places.get(self.kind, ("", ""))
         return [
@@ -58,18 +58,18 @@ class Facts:
         ]
 
     def refusal(self, metric: Metric) -> UsageError:
-        """Why there is no holding a limit on this metric against it."""
+        """Error for a limit on a metric that this artefact lacks."""
         measured = [each.name for each in METRICS.values() if self.rows_with(each)]
         return UsageError(f"{self.name}, a {self.kind}, has no {metric.name}{did_you_mean(metric.name, measured)}")
 
 
 def facts_of_table(table: Table, labels: Iterable[str]) -> list[Fact]:
-    """The rows of a table; the columns that tell them apart are their labels, where they say anything."""
+    """Rows of a table, labeled by columns that are not null."""
     return [fact_of(record, labels) for record in table.records()]
 
 
 def fact_of(record: Mapping[str, Any], labels: Iterable[str]) -> Fact:
-    """A row of named cells."""
+    """A row from named cells."""
     named = tuple(labels)
     where = {label: str(record[label]) for label in named if record.get(label) is not None}
     values = {name: value_of(cell) for name, cell in record.items() if cell is None or isinstance(cell, (int, float))}
@@ -77,15 +77,15 @@ def fact_of(record: Mapping[str, Any], labels: Iterable[str]) -> Fact:
 
 
 def value_of(cell: float | None) -> Value:
-    """A cell as a value: none where it is missing or not finite, which is how infinite ratios are told."""
+    """A cell as a value; None if missing or not finite."""
     return None if cell is None or not isfinite(cell) else Interval(cell, cell)
 
 
 def with_derived(fact: Fact, *, alike: bool = True) -> Fact:
-    """A row of placement with what follows from its metrics: `gap`, `top_share` and `useful_workers`.
+    """A placement row with derived metrics: `gap`, `top_share` and `useful_workers`.
 
-    The floor of the imbalance is max(1, N f1): above 1 it tells the share of the heaviest key, and at 1 that this is at
-    most 1 / N. That holds where channels are `alike`; where they differ in capacity, or may, the share is not told.
+    The best possible imbalance is max(1, N f1): above 1 it gives the top-key share, at 1 an upper bound of 1 / N. Only
+    valid if channels are `alike`; with different capacities the share stays unknown.
     """
     imbalance, floor, channels = (fact.values.get(name) for name in ("imbalance", "imbalance_floor", "channels"))
     gap = Interval(imbalance.low / floor.low, imbalance.high / floor.high) if imbalance and floor else None
@@ -97,6 +97,6 @@ def with_derived(fact: Fact, *, alike: bool = True) -> Fact:
 
 
 def of_top_share(share: Value) -> dict[str, Value]:
-    """The share of the heaviest key, and how many channels can be busy."""
+    """Top-key share and useful workers."""
     workers = None if share is None else Interval(1 / share.high, 1 / share.low if share.low else inf)
     return {"top_share": share, "useful_workers": workers}

@@ -1,4 +1,4 @@
-"""Limits as a user writes them: `imbalance<=1.2`, `p99_ms[case=load]<500`, `imbalance worse-by 5%`."""
+"""Parse limits: `imbalance<=1.2`, `p99_ms[case=load]<500`, `imbalance worse-by 5%`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from adapt.core.errors import UsageError, did_you_mean
 
 
 class Comparison(StrEnum):
-    """How a value is held against an amount."""
+    """Comparison of a value with an amount."""
 
     AT_MOST = "<="
     BELOW = "<"
@@ -22,18 +22,18 @@ class Comparison(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which rows of an artefact are meant: those with, or without, a value under a label."""
+    """Selects rows with, or without, a label value."""
 
     label: str
     value: str
     wanted: bool = True
 
     def takes(self, where: Mapping[str, str]) -> bool:
-        """Whether the row with these labels is meant."""
+        """Whether it selects the row with these labels."""
         return (where.get(self.label) == self.value) is self.wanted
 
     def __str__(self) -> str:
-        """As it is written."""
+        """The selector as written in a limit."""
         plain = self.value and not _NEEDS_QUOTES.search(self.value)
         value = self.value if plain else '"' + self.value.replace('"', '""') + '"'
         return f"{self.label}{'=' if self.wanted else '!='}{value}"
@@ -41,14 +41,14 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One expression.
+    """A limit on a metric.
 
     Attributes:
-        text: As the user wrote it.
-        selectors: Which rows; all if there are none.
-        comparison: How it is held against `amount`; None, against a baseline.
-        amount: In the unit of the metric's kind; of a limit against a baseline, how much worse than it the metric may
-            be as a share of it, or None for what is usual.
+        text: The text given by the user.
+        selectors: Selected rows; empty for all rows.
+        comparison: Comparison with `amount`; None for a limit against a baseline.
+        amount: In the unit of the metric's kind. Against a baseline: the tolerated relative change for the worse, or
+            None for the default.
     """
 
     text: str
@@ -59,17 +59,17 @@ class Limit:
 
     @property
     def bound(self) -> str:
-        """What was asked for, without the metric and its rows."""
+        """The text after the metric and its selectors."""
         return self.text[_end_of_head(self.text) :].strip()
 
 
 def parse_limit(text: str) -> Limit:
-    """The limit of a text: METRIC, perhaps [LABEL=VALUE,...], a comparison with an amount, or `worse-by` a percentage.
+    """Parse a limit: METRIC[LABEL=VALUE,...], then a comparison or `worse-by P%`.
 
-    A metric alone is held against the baseline, too.
+    A metric alone is checked against the baseline, too.
 
     Raises:
-        UsageError: it is none; the sentence repeats it.
+        UsageError: the text is not a limit; the message repeats it.
     """
     try:
         return _parsed(text)
@@ -80,7 +80,7 @@ def parse_limit(text: str) -> Limit:
 def _parsed(text: str) -> Limit:
     name = _NAME.match(text)
     if name is None:
-        raise UsageError("it does not begin with a metric, as imbalance<=1.2 does")
+        raise UsageError("it must start with a metric, as in imbalance<=1.2")
     metric = metric_named(name[1])
     selectors, at = _selectors(text, name.end())
     rest = text[at:].strip()
@@ -90,23 +90,23 @@ def _parsed(text: str) -> Limit:
         return Limit(text, _with_a_side(metric), selectors, None, percent_of(worse[1]))
     sign = _SIGN.match(rest)
     if sign is None:
-        raise UsageError(f"after the metric stands {rest!r} instead of {_SIGNS} and an amount, or worse-by 5%")
+        raise UsageError(f"the metric must be followed by {_SIGNS} and an amount, or worse-by 5% (got {rest!r})")
     if sign[0] not in set(Comparison):
-        raise UsageError(f"{sign[0]!r} is no comparison; there are {_SIGNS}")
+        raise UsageError(f"the comparison must be one of {_SIGNS} (got {sign[0]!r})")
     return Limit(text, metric, selectors, Comparison(sign[0]), amount_for(metric, rest[sign.end() :]))
 
 
 def _with_a_side(metric: Metric) -> Metric:
     if metric.better is Better.NEITHER:
         raise UsageError(
-            f"{metric.name} is better neither low nor high, so it cannot be held against a baseline; compare it with an"
-            f" amount, e.g. {metric.name}>=1"
+            f"{metric.name} has no better side, so it cannot be checked against a baseline; compare it with an amount,"
+            f" such as {metric.name}>=1"
         )
     return metric
 
 
 def _selectors(text: str, at: int) -> tuple[tuple[Selector, ...], int]:
-    """What stands in brackets, if anything does, and where it ends."""
+    """The selectors in brackets, if any, and the position after them."""
     if not text.startswith("[", at):
         return (), at
     found = []
@@ -114,7 +114,7 @@ def _selectors(text: str, at: int) -> tuple[tuple[Selector, ...], int]:
     while True:
         one = _SELECTOR.match(text, at)
         if one is None:
-            raise UsageError(f"in its brackets {text[at:]!r} is not LABEL=VALUE, as in imbalance[scheme=hybrid]<=1.2")
+            raise UsageError(f"brackets must hold LABEL=VALUE, as in imbalance[scheme=hybrid]<=1.2 (got {text[at:]!r})")
         value = one["quoted"].replace('""', '"') if one["quoted"] is not None else one["plain"].strip()
         found.append(Selector(one["label"], value, one["sign"] == "="))
         at = one.end()
@@ -128,20 +128,20 @@ def _end_of_head(text: str) -> int:
 
 
 def refuse_unknown(selectors: Sequence[Selector], rows: Sequence[Mapping[str, str]]) -> None:
-    """Refuse selectors of labels, or of wanted values, that none of these rows has.
+    """Reject selectors whose label, or wanted value, no row has.
 
-    An unwanted value that is nowhere is harmless: it leaves more rows to be held against the limit, not fewer.
+    An unwanted value that no row has is harmless: it excludes nothing.
 
     Raises:
-        UsageError: there is one.
+        UsageError: a selector matches nothing.
     """
     for each in selectors:
         labels = sorted({label for row in rows for label in row})
         if each.label not in labels:
-            raise UsageError(f"there is no label {each.label!r}{did_you_mean(each.label, labels)}")
+            raise UsageError(f"label {each.label!r} does not exist{did_you_mean(each.label, labels)}")
         values = {row[each.label] for row in rows if each.label in row}
         if each.wanted and each.value not in values:
-            raise UsageError(f"there is no {each.label} {each.value!r}{did_you_mean(each.value, values)}")
+            raise UsageError(f"{each.label} {each.value!r} does not exist{did_you_mean(each.value, values)}")
 
 
 _SIGNS = ", ".join(Comparison)

@@ -1,4 +1,4 @@
-"""Every metric that a limit may name: its unit, its meaning, what has it, and which side is better."""
+"""Registry of metrics for limits: unit, meaning, artefacts, better side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from adapt.core.table import Column, Kind, Table
 
 
 class Of(StrEnum):
-    """What may be checked."""
+    """Kinds of artefacts that can be checked."""
 
     TRACE = "trace"
     COUNTS = "counted keys"
@@ -25,7 +25,7 @@ class Of(StrEnum):
 
 
 class Better(StrEnum):
-    """On which side a metric is better."""
+    """Better side of a metric."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -33,22 +33,22 @@ class Better(StrEnum):
 
 
 SUMMARY = "summary"
-"""The table of a run that tells of the whole of it, in one row."""
+"""The table of a run with one row for the whole run."""
 
 ROWS = "rows"
-"""The table of an artefact with a row for each thing that it measured: a plan, a case, a planner, a period."""
+"""The table of an artefact with one row per measured plan, case, planner or period."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number that artefacts have, in the unit of its kind: seconds, bytes, shares of 1.
+    """A number measured in artefacts, in the unit of its kind.
 
     Attributes:
-        name: As it is written in limits; where it is a length of time, its end names the unit of a bare number.
-        kind: How it is shown.
-        better: On which side it is better.
-        places: In which artefacts it is: the table and the column.
-        unit: Of a bare number.
+        name: Name in limits; that of a duration ends in the unit of a bare number.
+        kind: How it is displayed.
+        better: Better side.
+        places: Table and column, by kind of artefact.
+        unit: Unit of a bare number.
     """
 
     name: str
@@ -59,38 +59,38 @@ class Metric:
     unit: str = ""
 
     def shown_as(self) -> Column:
-        """The column that shows it."""
+        """Column that displays the metric."""
         return Column(self.name, self.kind, self.unit, self.about)
 
 
 def metric_named(name: str) -> Metric:
-    """The metric of that name.
+    """The metric with that name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it does not exist.
     """
     if name in METRICS:
         return METRICS[name]
     called = [each.name for each in METRICS.values() if any(column == name for _, column in each.places.values())]
     if called:
-        raise UsageError(f"the metric of column {name!r} is called {' or '.join(called)}")
-    raise UsageError(f"there is no metric {name!r}{near_miss(name, METRICS)} (`adapt check --metrics` lists all)")
+        raise UsageError(f"metric {name!r} does not exist; the metric of that column is {' or '.join(called)}")
+    raise UsageError(f"metric {name!r} does not exist{near_miss(name, METRICS)} (`adapt check --metrics` lists all)")
 
 
 def metrics_tables() -> list[Table]:
-    """The registry, for whoever writes limits: a table for each set of artefacts that have the same metrics."""
+    """The registry as tables, one per set of artefacts."""
     groups: dict[str, list[Metric]] = {}
     for each in METRICS.values():
         groups.setdefault(", ".join(kind.value for kind in Of if kind in each.places), []).append(each)
     columns = (
         Column("metric"),
         Column("better"),
-        Column("bare number", about="what a number without a unit is"),
+        Column("bare number", about="unit of a number written without one"),
         Column("meaning"),
     )
     return [
         Table.from_rows(
-            f"Of {of}", columns, [(each.name, each.better.value, _bare(each), each.about) for each in metrics]
+            f"Metrics of {of}", columns, [(each.name, each.better.value, _bare(each), each.about) for each in metrics]
         )
         for of, metrics in groups.items()
     ]
@@ -102,143 +102,141 @@ def _bare(metric: Metric) -> str:
 
 _TABLE = """
 # placement
-imbalance | ratio lower | placed | network load of the fullest channel over the average
-imbalance_floor | ratio lower | placed | the least that any placement of whole keys can reach
-gap | ratio lower | placed | imbalance over imbalance_floor; 1 if no placement is better
-top_share | share lower | placed | what the heaviest key carries of the load
-useful_workers | number higher | placed | 1 / top_share: more channels than that cannot all be busy
-r_s | ratio lower | placed | state, fullest channel over emptiest
-r_c | ratio lower | placed | computation, fullest channel over emptiest
-r_n | ratio lower | placed | network, fullest channel over emptiest
-r_floor | ratio lower | placed | the least r_n that any placement of whole keys can reach
-r_floor_pair | ratio lower | placed | the least r_n with these keys tracked and the rest hashed
-b | ratio lower | placed | geometric mean of r_s, r_c, r_n over their tolerances; 1 is tolerated
-b_floor | ratio lower | placed | the least b with these keys tracked and the rest hashed, or else at all
-m | ratio lower | steps | migrated state over that of an average channel
-b(1+m) | ratio lower | steps | balance and migration together
-migrated_keys | count lower | steps | keys whose channel changed
-migrated_state | number lower | steps | their state: that function of a count, or as measured
-empty_channels | count lower | placed | channels without any load
-explicit_keys | count lower | placed | keys mapped one by one
-channels | count neither | placed | parallel channels
-channels_per_key | ratio lower | comparison | channels with state of a key, where keys are split
-merge_tuples | count lower | comparison | partial results to merge, where keys are split
-build_s | seconds lower | comparison,repartition | time to build
+imbalance | ratio lower | placed | load of the busiest worker over the mean load
+imbalance_floor | ratio lower | placed | best possible imbalance without splitting keys
+gap | ratio lower | placed | imbalance over imbalance_floor; 1 is the best possible
+top_share | share lower | placed | share of the load of the hottest key
+useful_workers | number higher | placed | 1 / top_share: more workers than that cannot all be busy
+r_s | ratio lower | placed | state of the fullest channel over that of the emptiest
+r_c | ratio lower | placed | computation of the busiest channel over that of the least busy
+r_n | ratio lower | placed | network load of the busiest channel over that of the least busy
+r_floor | ratio lower | placed | best possible r_n without splitting keys
+r_floor_pair | ratio lower | placed | best possible r_n with these pinned keys and the rest hashed
+b | ratio lower | placed | geometric mean of r_s, r_c and r_n over their tolerances; at most 1 is tolerated
+b_floor | ratio lower | placed | best possible b with these pinned keys and the rest hashed, or overall
+m | ratio lower | steps | migration factor: state moved over the state of an average channel
+b(1+m) | ratio lower | steps | utility: balance and migration combined
+migrated_keys | count lower | steps | keys that change their channel
+migrated_state | number lower | steps | state moved: in rows, or in the unit of the measured column
+empty_channels | count lower | placed | channels without load
+explicit_keys | count lower | placed | pinned keys
+channels | count neither | placed | number of channels
+channels_per_key | ratio lower | comparison | workers per key, on average over split keys
+merge_tuples | count lower | comparison | merge messages: partial results of split keys
+build_s | seconds lower | comparison,repartition | time to build the plan
 # streams
-rows | count neither | counted,repartition runs=summary. | of the stream, or of a period of it
-keys | count neither | counted,repartition | distinct keys; in a trace perhaps an estimate
-refused | count lower | trace | rows of the source that did not fit
-null_keys | count lower | trace | rows without a key
-empty_keys | count lower | trace | rows whose key is an empty text
+rows | count neither | counted,repartition runs=summary. | rows of the stream, or of the period
+keys | count neither | counted,repartition | distinct keys; may be an estimate for a trace
+rejected | count lower | trace | rows of the source rejected at ingest
+null_keys | count lower | trace | rows with a null key
+empty_keys | count lower | trace | rows with an empty key
 # periods
 worst_imbalance | ratio lower | repartition=summary. elastic=imbalance_max |
-    of the worst period (repartition run) or interval (elastic run)
-mean_imbalance | ratio lower | repartition=summary. | mean over the periods
-mean_imbalance_floor | ratio lower | repartition=summary. | mean over the periods
-mean_b | ratio lower | repartition=summary. | mean over periods without empty channels
-mean_m | ratio lower | repartition=summary. | mean over the changes of plan
-all_migrated_keys | count lower | repartition=summary.migrated_keys | migrated_keys of all periods together
-all_migrated_state | number lower | repartition=summary.migrated_state | migrated_state of all periods together
-channel_changes | count lower | repartition=summary. | periods with another N than before
-periods_with_empty_channels | count lower | repartition=summary. | periods in which a channel had no load
+    imbalance of the worst period (repartition run) or interval (elastic run)
+mean_imbalance | ratio lower | repartition=summary. | imbalance, averaged over periods
+mean_imbalance_floor | ratio lower | repartition=summary. | best possible imbalance, averaged over periods
+mean_b | ratio lower | repartition=summary. | b, averaged over periods without empty channels
+mean_m | ratio lower | repartition=summary. | migration factor, averaged over changes of the plan
+all_migrated_keys | count lower | repartition=summary.migrated_keys | sum of migrated_keys over all periods
+all_migrated_state | number lower | repartition=summary.migrated_state | sum of migrated_state over all periods
+channel_changes | count lower | repartition=summary. | changes of the number of channels
+periods_with_empty_channels | count lower | repartition=summary. | periods with a channel without load
 periods | count neither | repartition=summary. | periods with rows
-empty_periods | count lower | repartition=summary. | periods without rows in between
+empty_periods | count lower | repartition=summary. | periods without rows, between others
 # time
-p50_ms | seconds lower | flux,elastic,fit,ordered=latency_p50 compare=p50 |
-    latency that half of the rows do not exceed
-p95_ms | seconds lower | elastic,fit,ordered=latency_p95 compare=p95 | latency that 95 % of the rows do not exceed
-p99_ms | seconds lower | flux,elastic,fit,ordered=latency_p99 compare=p99 |
-    latency that 99 % of the rows do not exceed
-processing_p50_ms | seconds lower | ordered=processing_p50 | half of the rows, from the first operator on
-processing_p99_ms | seconds lower | ordered=processing_p99 | 99 % of the rows, from the first operator on
+p50_ms | seconds lower | flux,elastic,fit,ordered=latency_p50 compare=p50 | median latency
+p95_ms | seconds lower | elastic,fit,ordered=latency_p95 compare=p95 | 95th percentile of the latency
+p99_ms | seconds lower | flux,elastic,fit,ordered=latency_p99 compare=p99 | 99th percentile of the latency (tail
+latency) processing_p50_ms | seconds lower | ordered=processing_p50 | median latency without the wait in the first queue
+processing_p99_ms | seconds lower | ordered=processing_p99 | its 99th percentile
 lag_s | seconds lower | flux,elastic,compare=lag_max fit=wait_max |
-    the longest that a row waited to be taken, or that a node or link needed for its queue (fit run)
-operator_p50_ms | seconds lower | flux=operator_p50 | half of the rows, from when a consumer takes them
-operator_p99_ms | seconds lower | flux=operator_p99 | 99 % of the rows, from when a consumer takes them
-finished_s | seconds lower | flux,compare=finished | when the last row was processed, or the run cut off
-late_s | seconds lower | flux,elastic,compare=late | from when the last row was due until all were processed
-behind_s | seconds lower | flux=behind | time at less than 85 % of what the workers could do, with input
-recovered_s | seconds lower | flux=recovered | from when it fell behind until it no longer was
-takeover_s | seconds lower | flux=takeover | the longest from a crash until its partitions had owners
-full_rate_s | seconds lower | flux=full_rate | the longest from a crash to the full rate
-prepared_s | seconds lower | fit | to make the planner, with its table
-planned_s | seconds lower | fit | to make all plans
+    longest wait of a row before a worker takes it; in a fit run, longest time to drain a queue
+operator_p50_ms | seconds lower | flux=operator_p50 | median latency from when a worker takes a row
+operator_p99_ms | seconds lower | flux=operator_p99 | 99th percentile of the latency from when a worker takes a row
+finished_s | seconds lower | flux,compare=finished | time when the last row was processed or the run was cut off
+drain_s | seconds lower | flux,elastic,compare=late | time from the last arrival until all rows were processed
+degraded_s | seconds lower | flux=behind | time below 85 % of the capacity while rows waited
+recovery_s | seconds lower | flux=recovered | time from the start of degradation to its end
+takeover_s | seconds lower | flux=takeover | longest time from a crash until its partitions had owners
+full_rate_s | seconds lower | flux=full_rate | longest time from a crash to the full rate
+prepared_s | seconds lower | fit | time to build the planner and its table
+planned_s | seconds lower | fit | time to make all drop plans
 # stages
-throughput | number higher rows/s | flux,elastic,ordered,compare | until it was through with the rows
-of_capacity | share higher | flux | of what all workers could have done with the same rows
-moves | count lower | flux,elastic,compare | of partitions
-moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state that went to another worker
-processed | count higher | flux,elastic,compare | rows
-left | count lower | flux,elastic,compare | rows due and not processed at the end
-lost | count lower | flux | rows that died with a worker
-shed | count lower | flux,elastic | rows that workers dropped as they filled up
-on_disk_max | count lower | flux | partitions on disk at the same time
-spilled_max | count lower | flux,compare | rows on disk at the same time
-lost_state_bytes | bytes lower bytes | flux=lost_state | of partitions that began anew after a crash
+throughput | number higher rows/s | flux,elastic,ordered,compare | rows per second until the last was processed
+capacity_share | share higher | flux=of_capacity | throughput over what all workers could process
+moves | count lower | flux,elastic,compare | partitions moved
+moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state moved to another worker
+processed | count higher | flux,elastic,compare | rows processed
+unprocessed | count lower | flux,elastic,compare=left | rows that arrived and were not processed
+lost | count lower | flux | rows lost in crashes
+shed | count lower | flux,elastic | rows dropped by full workers
+on_disk_max | count lower | flux | most partitions on disk at once
+spilled_max | count lower | flux,compare | most rows on disk at once
+lost_state_bytes | bytes lower bytes | flux=lost_state | state of partitions that restarted empty after a crash
 lost_groups | count lower | flux | groups that lost tuples or state in a crash
 mirrored | count lower | flux | tuples processed twice, for standby
-standby_bytes | bytes lower bytes | flux=standby | sent for standby
-workers | count neither | flux=summary. | of the stage
-partitions | count neither | flux=summary. | of the stage
-capacity | number higher rows/s | flux=summary. | of all workers undisturbed
-busiest_worker | share lower | flux=summary. | of all work, at the start
-hottest_partition | share lower | flux=summary. | of all work, in the hottest partition
-static_full_at | number higher | flux=summary. | speed-up that fills the busiest worker
-best_full_at | number higher | flux=summary. | the same, of the best placement of whole partitions
+standby_bytes | bytes lower bytes | flux=standby | bytes sent for standby
+workers | count neither | flux=summary.sites | number of workers
+partitions | count neither | flux=summary. | number of partitions
+capacity | number higher rows/s | flux=summary. | what all undisturbed workers can process
+busiest_worker | share lower | flux=summary.busiest_site | initial share of all work of the busiest worker
+hottest_partition | share lower | flux=summary.heaviest_partition | share of all work of the hottest partition
+static_full_at | number higher | flux=summary. | speed-up of the trace that saturates the busiest worker
+best_full_at | number higher | flux=summary. | the same for the best placement of whole partitions
 # scaling
-worker_seconds | number lower s | elastic | that workers were there
-idle_seconds | number lower s | elastic=idle | of these without work
-pause_seconds | number lower s | elastic=pauses | the pauses of all partitions
+worker_seconds | number lower s | elastic | worker-seconds used
+idle_seconds | number lower s | elastic=idle | idle worker-seconds
+pause_seconds | number lower s | elastic=pauses | sum of the pauses of all partitions
 shed_falsely | count lower | elastic | rows shed while the pool had room for all
-shed_unevenly | count lower | elastic | rows shed while the workers there were had room
+shed_unevenly | count lower | elastic | rows shed while the present workers together had room
 answers | count higher | elastic | matches that a join found
-recall | share higher | elastic | answers of a join over those of a serial run
+recall | share higher | elastic | matches of a join over those of a serial run
 # shedding
-of_optimum | share higher | fit | of the best that each tick allowed
-of_optimum_full | share higher | fit | the same in ticks in which not all could be done
-score | number higher tuples/s | fit | weighted output rate
-error_p50 | share lower | fit | lost of the best score of a tick, in half of the ticks
-error_p95 | share lower | fit | the same, in 95 % of the ticks
-error_p99 | share lower | fit | the same, in 99 % of the ticks
-overloaded | share lower | fit | of the ticks, in which more was kept than can be done
-dropped | share lower | fit | of what the inputs gave
-queue_drops | count lower | fit | tuples dropped at full queues
+optimum_share | share higher | fit=of_optimum | score over the best possible of each tick
+optimum_share_full | share higher | fit=of_optimum_full | the same over overloaded ticks
+score | number higher tuples/s | fit | mean weighted output rate
+error_p50 | share lower | fit | median over ticks of the loss against the best score
+error_p95 | share lower | fit | 95th percentile of that loss
+error_p99 | share lower | fit | 99th percentile of that loss
+overloaded | share lower | fit | ticks in which more was kept than can be processed
+dropped | share lower | fit | drop rate: dropped share of the offered tuples
+queue_drops | count lower | fit=refused | tuples dropped at full queues
 waiting | count lower | fit | tuples in queues at the end
-plans | count neither | fit | different ones that were used
-changes | count lower | fit | ticks in which a share changed
-messages | count lower | fit | between nodes, to make plans
-message_rows | count lower | fit | rows in them
-message_bytes | bytes lower bytes | fit | bytes in them
-unbound | count lower | fit=summary. | rows that no input is bound to
-ticks | count neither | fit=summary. | all of them
-full | count lower | fit=summary. | ticks in which not all that came could be done
-optimum | number higher tuples/s | fit=summary. | the best score
+plans | count neither | fit | different drop plans used
+changes | count lower | fit | ticks with a changed drop rate
+messages | count lower | fit | messages between nodes to make plans
+message_rows | count lower | fit | table rows in these messages
+message_bytes | bytes lower bytes | fit | bytes of these messages
+unbound | count lower | fit=summary. | rows that no input reads
+ticks | count neither | fit=summary. | number of ticks
+full | count lower | fit=summary. | overloaded ticks: more arrived than can be processed
+optimum | number higher tuples/s | fit=summary. | mean of the best possible score
 # ordered workers
 speed_up | ratio higher | ordered | throughput over that of one worker
-partition_imbalance | ratio lower | ordered=imbalance | of the operator where it is worst
-delegated | count neither | ordered | tuples left to the worker in their partition
-blocked | count lower | ordered | sends that a full work queue ended
-retries | count lower | ordered | outputs offered to a ring without room
-ring_max | count lower | ordered | tuples of a ring in use, at most
-order_violations | count lower | ordered=summary. | runs whose output differs from the serial run
-speed_up_bound | ratio higher | ordered=summary. | by what one worker at a time has to do
+partition_imbalance | ratio lower | ordered=imbalance | imbalance of the partitions of the worst operator
+delegated | count neither | ordered | tuples delegated to the worker inside their partition
+blocked | count lower | ordered | sends stopped by a full work queue (backpressure)
+retries | count lower | ordered | outputs offered to a full ring buffer
+ring_max | count lower | ordered | most tuples in a ring buffer
+order_violations | count lower | ordered=summary.disordered | runs whose output differs from that of the serial run
+speed_up_bound | ratio higher | ordered=summary. | upper bound of the speed-up, from serial work
 # mechanisms
-drop_rate | share lower | compare | share of the rows shed
-worker_time_s | seconds lower | compare=worker_time | that workers were there, all together
-paused_s | seconds lower | elastic,compare=paused | time in which some partition was paused
-catch_up_s | seconds lower | elastic,compare=catch_up | longest time from a rescale until its backlog is gone
-restarts | count lower | elastic,compare | changes of placement or workers, for which engines restart
-sustainable | number higher rows/s | compare | the largest rate at which lag stays bounded, if it was asked for
-idle_workers | number lower | compare | without work, on average
-imbalance_max | ratio lower | compare | of rows, in the worst twentieth of the time
-workers_mean | number lower | elastic,compare | over the time of the run
-workers_max | count lower | elastic,compare | at any time
-offered | number neither | compare=summary. | work of the busiest channel over what it can do
+drop_rate | share lower | compare=shed | share of the rows shed
+worker_time_s | seconds lower | compare=worker_time | worker time used, over all workers
+paused_s | seconds lower | elastic,compare=paused | time during which at least one partition was paused
+catch_up_s | seconds lower | elastic,compare=catch_up | longest time from a rescale until its backlog was gone
+restarts | count lower | elastic,compare | rescales and rebuilds, for which other engines restart
+sustainable | number higher rows/s | compare | highest rate with bounded lag, if it was asked for
+idle_workers | number lower | compare | mean number of idle workers
+imbalance_max | ratio lower | compare | imbalance of rows in the worst 5 % of the time
+workers_mean | number lower | elastic,compare | mean number of workers
+workers_max | count lower | elastic,compare | maximum number of workers
+offered | number neither | compare=summary. | work of the busiest worker over its capacity
 """
-"""A metric a line: its name; its kind, the better side, and a unit where it has one; where it is; what it is.
+"""One metric per line: name; kind, better side and unit, if any; places; explanation.
 
-Where it is: kinds of artefacts, or groups of them, each followed by `=COLUMN` where the column has another name, and by
-`=summary.COLUMN` or `=summary.` where it is in the summary. What does not fit the line goes on in the next.
+Places are kinds of artefacts or groups of them, each followed by `=COLUMN` if the column has another name, and by
+`=summary.COLUMN` or `=summary.` if it is in the summary. An indented line continues the line before.
 """
 
 _KINDS_NAMED = {"counts": Of.COUNTS, "compare": Of.MECHANISMS} | {kind.name.lower(): kind for kind in Of}
@@ -253,7 +251,7 @@ _GROUPS = {
 
 
 def _metric(line: str) -> Metric:
-    """The metric of a line of the table; a length of time has the unit that its name ends in."""
+    """Parse a line of the table; the unit of a duration is the end of its name."""
     name, shown, where, about = (part.strip() for part in line.split("|"))
     kind_name, better, *unit = shown.split()
     kind = Kind(kind_name)
@@ -274,7 +272,7 @@ METRICS: Mapping[str, Metric] = {
         _metric(line) for line in _TABLE.replace("\n    ", " ").split("\n") if line and not line.startswith("#")
     )
 }
-"""By name."""
+"""Metrics by name."""
 
 ASKING_FOR_KEYS = frozenset(each.name for each in METRICS.values() if {Of.TRACE, Of.PLAN} <= each.places.keys())
-"""Metrics of a trace for which its keys must be counted and placed."""
+"""Metrics of a trace that require counting and placing its keys."""

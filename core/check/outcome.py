@@ -1,4 +1,4 @@
-"""What became of limits, as a table for people, as data, and as JUnit's XML."""
+"""Outcome of a check as a table, JSON data and JUnit XML."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ SCHEMA = "adapt.check/1"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One limit held against one artefact.
+    """Outcome of one limit on one artefact.
 
     Attributes:
-        rows: How many of its rows were held against it; all must hold.
-        failed: How many of them do not.
-        where: What tells of the row that is told of: the worst that fails, or else the one closest to failing.
-        value: Its value; None where it was not measured, which never holds.
-        amount: What it was held against; None where the baseline has no such value.
-        baseline: The value before, of a limit against a baseline.
+        rows: Number of rows checked; all must hold.
+        failed: Number of rows that fail.
+        where: Labels of the reported row: the worst that fails, or else the closest to failing.
+        value: Its value; None if not measured, which fails.
+        amount: The allowed value; None if the baseline has no such value.
+        baseline: The baseline's value, for a limit against a baseline.
     """
 
     limit: Limit
@@ -38,40 +38,40 @@ class Judged:
 
     @property
     def passed(self) -> bool:
-        """Whether it holds."""
+        """Whether all rows hold."""
         return not self.failed
 
     @property
     def comparison(self) -> Comparison:
-        """How the value was held against the amount."""
+        """Comparison of the value with the amount."""
         return self.limit.comparison or towards(self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All limits, held against all artefacts that they are about."""
+    """Outcome of all limits on all artefacts."""
 
     judged: tuple[Judged, ...]
 
     def _repr_html_(self) -> str:
-        """Every limit with its outcome, for a notebook."""
+        """Table for a notebook."""
         return verdict_table(self)._repr_html_()
 
     @property
     def passed(self) -> bool:
-        """Whether all hold."""
+        """Whether all limits hold."""
         return all(each.passed for each in self.judged)
 
 
 def verdict_table(verdict: Verdict) -> Table:
-    """One row for each limit and artefact."""
+    """One row per limit and artefact."""
     relative = any(each.limit.comparison is None for each in verdict.judged)
     columns = (
         Column("result"),
         Column("limit"),
         Column("value"),
         *([Column("allowed")] if relative else []),
-        Column("of"),
+        Column("artefact"),
     )
     rows = []
     for each in verdict.judged:
@@ -81,7 +81,7 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def as_document(verdict: Verdict, artefacts: Sequence[Facts], baseline: Facts | None = None) -> dict[str, Any]:
-    """All of it as one JSON document; lengths of time in seconds, sizes in bytes, shares of 1."""
+    """One JSON document; durations in seconds, sizes in bytes, shares of 1."""
     return {
         "schema": SCHEMA,
         "passed": verdict.passed,
@@ -92,7 +92,7 @@ def as_document(verdict: Verdict, artefacts: Sequence[Facts], baseline: Facts | 
 
 
 def junit_xml(verdict: Verdict) -> bytes:
-    """A test suite with a test case for each limit and artefact; what XML cannot hold is written as escapes."""
+    """JUnit XML with one test case per limit and artefact."""
     failures = sum(not each.passed for each in verdict.judged)
     counts = {"tests": str(len(verdict.judged)), "failures": str(failures), "errors": "0"}
     suites = ET.Element("testsuites", {"name": "adapt check", **counts})
@@ -108,15 +108,15 @@ def junit_xml(verdict: Verdict) -> bytes:
 
 
 def sentence(judged: Judged) -> str:
-    """What was found of one limit."""
+    """Outcome of one limit in words."""
     what = f"{judged.limit.metric.name} is {value_text(judged)}"
     if judged.limit.comparison is None:
-        return f"{what}, where {_allowed(judged)} is allowed"
-    return f"{what}, and is to be {judged.limit.bound}"
+        return f"{what}; allowed: {_allowed(judged)}"
+    return f"{what}; the limit is {judged.limit.bound}"
 
 
 def value_text(judged: Judged) -> str:
-    """The value as people read it."""
+    """The value as displayed."""
     return _text(judged, judged.value)
 
 
@@ -134,29 +134,29 @@ def _text(judged: Judged, value: Value) -> str:
 
 
 def _allowed(judged: Judged) -> str:
-    """What a limit came to, with what was before."""
+    """The allowed value, with the baseline it comes from."""
     if judged.limit.comparison is not None:
         return judged.limit.bound
     if judged.amount is None:
-        return "no such value before"
+        return "not in the baseline"
     amount = human(judged.amount, _real(judged))
-    return f"{judged.comparison} {amount}, from {_text(judged, judged.baseline)}"
+    return f"{judged.comparison} {amount} (baseline {_text(judged, judged.baseline)})"
 
 
 def _real(judged: Judged) -> Column:
-    """How an amount is shown: a part of a whole number need not be whole."""
+    """Column that displays an amount; a share of a count need not be whole."""
     column = judged.limit.metric.shown_as()
     return Column(column.name, Kind.NUMBER, column.unit) if column.kind is Kind.COUNT else column
 
 
 def _of(judged: Judged) -> str:
-    """The artefact, and the row of it that is told of."""
-    told = ", ".join(f"{label}={value}" for label, value in judged.where.items() if label != "artefact")
+    """The artefact and the reported row."""
+    labels = ", ".join(f"{label}={value}" for label, value in judged.where.items() if label != "artefact")
     if judged.rows == 1:
-        return f"{judged.artefact}: {told}" if told else judged.artefact
+        return f"{judged.artefact}: {labels}" if labels else judged.artefact
     fail = "fails" if judged.failed == 1 else "fail"
     failing = f"{judged.failed:,} of {judged.rows:,} rows {fail}" if judged.failed else f"of {judged.rows:,} rows"
-    return f"{judged.artefact}: {failing}, worst: {told}"
+    return f"{judged.artefact}: {failing}, worst: {labels}"
 
 
 def _summary(verdict: Verdict) -> str:
@@ -193,7 +193,7 @@ def _without_artefact(where: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ends(value: Value) -> dict[str, float | None] | None:
-    """Both ends of a value; null where it has none."""
+    """Both ends of a value; null if infinite."""
     match value:
         case Interval(low, high):
             return {"low": low, "high": high if high != float("inf") else None}
@@ -202,5 +202,5 @@ def _ends(value: Value) -> dict[str, float | None] | None:
 
 
 def towards(limit: Limit) -> Comparison:
-    """Which side of its baseline a metric has to keep to."""
+    """Comparison with the baseline, by the metric's better side."""
     return Comparison.AT_LEAST if limit.metric.better is Better.HIGHER else Comparison.AT_MOST

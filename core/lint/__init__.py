@@ -1,1 +1,1 @@
-"""Trace lint: what in a trace makes numbers of this program mean something else than they seem to."""
+"""Trace lint: properties of a trace that make results misleading."""

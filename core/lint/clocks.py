@@ -1,4 +1,4 @@
-"""Clocks that disagree: two streams whose ups and downs are alike once one of them is put forward by some hours."""
+"""Detect streams whose activity correlates only after a shift of hours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ MINUTE_US = 60_000_000
 WIDTHS_US = tuple(minutes * MINUTE_US for minutes in (1, 2, 5, 10))
 STEP_S = 1800
 WINDOW_S = 3600
-"""What lasts longer than an hour is taken out before streams are compared: the course of a day is shifted between parts
-of the world by nature, not by a wrong clock."""
+"""Trends longer than an hour are removed before streams are compared: daily cycles differ between regions by nature,
+not because of a wrong clock."""
 
 FEWEST_S = 2 * CLOCK_LAG_S
-"""A shorter trace leaves too little that two streams have in common at the largest shift."""
+"""In a shorter trace, two streams overlap too little at the largest shift."""
 
 FEWEST_OVERLAP = 60
-"""Bins of which a correlation is taken."""
+"""Fewest common bins for a correlation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockGrid:
-    """Bins of time in which the activity of streams is held; microseconds."""
+    """Time bins for the activity of streams; microseconds."""
 
     start_us: int
     width_us: int
@@ -34,7 +34,7 @@ class ClockGrid:
 
     @classmethod
     def over(cls, first_us: int, last_us: int) -> "ClockGrid":
-        """The finest grid that holds all rows, or the coarsest over the first of them."""
+        """The finest grid that covers all rows, or else the coarsest."""
         span = last_us - first_us + 1
         width = next((width for width in WIDTHS_US if span <= width * (CLOCK_BINS - 1)), WIDTHS_US[-1])
         start = first_us // width * width
@@ -43,13 +43,13 @@ class ClockGrid:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Two streams that are alike at another shift than none.
+    """Two streams that correlate best at a nonzero shift.
 
     Attributes:
-        stream, other: Their places among the streams.
-        ahead_s: What must be added to the times of `stream` so that the two agree; seconds.
-        at_shift: Correlation of their short-lived ups and downs then.
-        as_is: The same without a shift.
+        stream, other: Indices of the streams.
+        ahead_s: Seconds to add to the times of `stream` so that both agree.
+        at_shift: Correlation of their short-term activity at that shift.
+        as_is: Correlation without a shift.
     """
 
     stream: int
@@ -60,13 +60,13 @@ class Shift:
 
 
 def shifts(activity: Sequence[NDArray[np.int64]], grid: ClockGrid) -> list[Shift]:
-    """Pairs of streams whose clocks disagree by whole or half hours, best first.
+    """Pairs of streams with shifted clocks, highest correlation first.
 
-    What is compared is the square root of the rows of each bin (so that a busy hour counts no more than a quiet one),
-    less its mean over an hour.
+    Compares the square root of the rows of each bin, so that busy and quiet hours count alike, minus its mean over an
+    hour.
 
     Args:
-        activity: Rows by bin, for each stream; shape (bins,).
+        activity: Rows per bin of each stream; shape (bins,).
     """
     if grid.bins * grid.width_us < FEWEST_S * 1_000_000:
         return []
@@ -86,16 +86,16 @@ def shifts(activity: Sequence[NDArray[np.int64]], grid: ClockGrid) -> list[Shift
 
 
 def agreed(names: Sequence[str], activity: Sequence[NDArray[np.int64]], grid: ClockGrid) -> dict[str, Any]:
-    """What the clocks of these streams are to one another, as plain data: names, and the pairs that disagree."""
-    told = [
+    """Stream names and the pairs whose clocks differ, as plain data."""
+    found = [
         [names[shift.stream], names[shift.other], shift.ahead_s, shift.at_shift, shift.as_is]
         for shift in shifts(activity, grid)
     ]
-    return {"names": list(names), "width_s": grid.width_us // 1_000_000, "shifts": told}
+    return {"names": list(names), "width_s": grid.width_us // 1_000_000, "shifts": found}
 
 
 def _residual(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The values less their mean over a centred window, which is cut short at both ends."""
+    """Values minus their mean over a centered window, shortened at both ends."""
     half = window // 2
     sums = np.concatenate(([0.0], np.cumsum(values)))
     at = np.arange(len(values))
@@ -104,7 +104,7 @@ def _residual(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
 
 
 def _correlation(one: NDArray[np.float64], other: NDArray[np.float64], lag: int) -> float:
-    """Of `one`, put forward by `lag` bins, with `other`, over the bins that both have; 0 where there are too few."""
+    """Correlation of `one`, shifted forward by `lag` bins, with `other` over common bins; 0 if too few."""
     if lag >= 0:
         first, second = one[: len(one) - lag], other[lag:]
     else:

@@ -1,4 +1,4 @@
-"""The evidence that a trace carries in its profile, as the judge reads it."""
+"""Lint evidence in the profile of a trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from adapt.core.lint.outliers import Outliers, outliers
 from adapt.core.lint.thresholds import GRANULAR
 
 LINT = "lint"
-"""The part of a trace's profile that holds what only the lint needs."""
+"""The section of a trace's profile for lint evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a trace; plain data, as `observing` and the profile left it.
+    """Profile and lint evidence of a trace, as plain data.
 
     Attributes:
         profile: See `adapt.traces.ingest.profile`.
-        lint: See `merging.EvidenceMerger`; `source` in it is what `source_order` tells, or absent.
+        lint: See `merging.EvidenceMerger`; `source`, if present, comes from `source_order`.
     """
 
     profile: Mapping[str, Any]
@@ -30,29 +30,29 @@ class Evidence:
 
     @property
     def keys(self) -> int:
-        """Distinct keys, exact while they are few."""
+        """Distinct keys; exact for small numbers."""
         return int(self.profile["distinct_keys"])
 
     @property
     def top_keys(self) -> Sequence[tuple[str | None, int]]:
-        """The heaviest keys as text, and their rows at least."""
+        """The hottest keys as text, with lower bounds of their row counts."""
         return [(key, int(count)) for key, count in self.profile["top_keys"]]
 
     @property
     def outliers(self) -> Outliers:
-        """Rows far away in time from all others."""
+        """Rows with outlier dates."""
         instants = self.lint["instants"]
         return outliers(instants["head"], instants["tail"], self.rows)
 
     @property
     def span_s(self) -> float:
-        """Seconds from the first row to the last, outliers left out."""
+        """Seconds from the first row to the last, without outliers."""
         found = self.outliers
         return (found.last_us - found.first_us) / 1e6
 
     @property
     def chance_of_same(self) -> float:
-        """The chance that two rows at random have one key: the sum of squared shares."""
+        """Probability that two random rows have the same key."""
         counts = self.profile["rank_counts"]
         rest = max(0, self.rows - sum(counts))
         others = max(1, self.keys - len(counts))
@@ -60,6 +60,6 @@ class Evidence:
 
     @property
     def grain(self) -> str | None:
-        """The coarsest of day, hour and minute on which nearly all times fall; None if they are finer."""
+        """Granularity of timestamps: day, hour or minute; None if finer."""
         whole = self.lint["instants"]["whole"]
         return next((name for name in ("day", "hour", "minute") if whole[name] >= GRANULAR * self.rows), None)

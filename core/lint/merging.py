@@ -1,4 +1,4 @@
-"""The evidence of a trace from what its blocks tell, block after block: memory does not grow with their number."""
+"""Merge lint evidence block by block in bounded memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ from adapt.core.lint.observing import unpacked_sample
 from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
 
 TOP = 10
-"""The top keys of the first half, looked for among the top keys of the second."""
+"""Number of top keys compared between both halves."""
 
 DRIFT_KEYS = 100
-"""Heaviest keys whose shares in the two halves are compared."""
+"""Number of hot keys whose shares in both halves are compared."""
 
 SHOWN_KEY = 200
-"""Characters of a key that are kept, so that what is kept stays small whatever the keys."""
+"""Characters of a key that are kept, to bound the size of the evidence."""
 
 
 def shown_key(key: pa.Scalar) -> str | None:
-    """A key as text, cut short and saying so; null stays null."""
+    """A key as text, truncated with its length; null stays null."""
     if not key.is_valid:
         return None
     text = key_to_text(key.as_py())
@@ -38,10 +38,10 @@ def shown_key(key: pa.Scalar) -> str | None:
 
 @dataclass(slots=True)
 class EvidenceMerger:
-    """Takes what `BlockObserver` told of each block, in order; at least one.
+    """Merges the output of `BlockObserver` for each block, in order.
 
     Attributes:
-        of_streams: Whether the trace has a column of streams.
+        of_streams: Whether the trace has a stream column.
     """
 
     grid: ClockGrid
@@ -49,7 +49,7 @@ class EvidenceMerger:
     of_streams: bool
     _rows: int = 0
     _same: int = 0
-    _odd: dict[str, int] = field(default_factory=lambda: {"null": 0, "empty": 0, "longest": 0})
+    _key_counts: dict[str, int] = field(default_factory=lambda: {"null": 0, "empty": 0, "longest": 0})
     _keys: HeavySums = field(default_factory=lambda: HeavySums(("first", "second"), weighing=2))
     _sample: KeySample | None = None
     _weights: dict[str, "_Weight"] = field(default_factory=dict)
@@ -57,30 +57,30 @@ class EvidenceMerger:
     _minutes: "_Minutes" = field(default_factory=lambda: _Minutes())
     _activity: dict[Any, NDArray[np.int64]] | None = field(default_factory=dict)
 
-    def add(self, told: Mapping[str, Any]) -> None:
-        """Take the next block."""
-        self._rows += told["rows"]
-        self._same += told["same"]
-        odd = told["keys"]
-        self._odd = {
-            "null": self._odd["null"] + odd["null"],
-            "empty": self._odd["empty"] + odd["empty"],
-            "longest": max(self._odd["longest"], odd["longest"]),
+    def add(self, block: Mapping[str, Any]) -> None:
+        """Add the next block."""
+        self._rows += block["rows"]
+        self._same += block["same"]
+        counts = block["keys"]
+        self._key_counts = {
+            "null": self._key_counts["null"] + counts["null"],
+            "empty": self._key_counts["empty"] + counts["empty"],
+            "longest": max(self._key_counts["longest"], counts["longest"]),
         }
-        keys, first, second, missed = told["heavy"]
+        keys, first, second, missed = block["heavy"]
         halves = {"first": np.array(first, np.int64), "second": np.array(second, np.int64)}
         self._keys.add(unpacked_keys(keys, self.key_type), halves, missed)
-        sample = unpacked_sample(told["sample"])
+        sample = unpacked_sample(block["sample"])
         self._sample = sample if self._sample is None else self._sample.merged(sample)
-        for name, part in told["weights"].items():
+        for name, part in block["weights"].items():
             self._weights.setdefault(name, _Weight(self.key_type)).add(part)
-        self._instants.add(told["instants"])
-        self._minutes.add(told["minutes"])
-        self._add_activity(told["activity"])
+        self._instants.add(block["instants"])
+        self._minutes.add(block["minutes"])
+        self._add_activity(block["activity"])
 
     @property
     def heavy(self) -> HeavyKeys:
-        """The heaviest keys, by falling count."""
+        """The hottest keys, by descending count."""
         keys, halves = self._keys.done()
         return HeavyKeys(keys, halves["first"] + halves["second"], self._keys.missed)
 
@@ -89,26 +89,26 @@ class EvidenceMerger:
         """The sample of keys.
 
         Raises:
-            ValueError: no block was taken.
+            ValueError: no block was added.
         """
         if self._sample is None:
             raise ValueError("there are no blocks")
         return self._sample
 
     @property
-    def oddities(self) -> dict[str, int]:
-        """Rows without a key and with an empty one, the bytes of the longest, and rows at whole seconds and minutes."""
+    def key_facts(self) -> dict[str, int]:
+        """Counts of null and empty keys, whole seconds and minutes, longest key."""
         whole = self._instants.whole
         return {
-            "null_keys": self._odd["null"],
-            "empty_keys": self._odd["empty"],
-            "longest_key": self._odd["longest"],
+            "null_keys": self._key_counts["null"],
+            "empty_keys": self._key_counts["empty"],
+            "longest_key": self._key_counts["longest"],
             "whole_seconds": whole["second"],
             "whole_minutes": whole["minute"],
         }
 
     def evidence(self) -> dict[str, Any]:
-        """All of it as plain data, kept in the trace's profile."""
+        """Plain data for the trace's profile."""
         came, again = self.sample.again()
         by_chance = self.sample.again_by_chance(self._rows // 2 / self._rows)
         return {
@@ -122,7 +122,7 @@ class EvidenceMerger:
         }
 
     def _halves(self) -> dict[str, Any]:
-        """The heaviest keys in each half, without their names: those stand in the profile, in the same order."""
+        """Counts of the hottest keys in each half; the profile lists their names in the same order."""
         keys, halves = self._keys.done()
         tops = [
             set(key_order(keys, counts)[: min(TOP, int((counts > 0).sum()))].tolist()) for counts in halves.values()
@@ -134,12 +134,12 @@ class EvidenceMerger:
             "missed": self._keys.missed,
         }
 
-    def _add_activity(self, told: Sequence[Any] | None) -> None:
-        """Rows by bin of the streams, or of the keys while these are few; None once they are not."""
-        if told is None or self._activity is None:
+    def _add_activity(self, activity: Sequence[Any] | None) -> None:
+        """Add rows per bin of each stream, or of each key while there are few; None once there are many."""
+        if activity is None or self._activity is None:
             self._activity = None
             return
-        for name, (bins, rows) in zip(*told, strict=True):
+        for name, (bins, rows) in zip(*activity, strict=True):
             held = self._activity.setdefault(name, np.zeros(self.grid.bins, np.int64))
             held[np.array(bins, np.int64)] += np.array(rows, np.int64)
         if not self.of_streams and len(self._activity) > CLOCKS:
@@ -152,13 +152,13 @@ class EvidenceMerger:
         packed = sorted(activity, key=lambda name: (-int(activity[name].sum()), str(name)))[:CLOCKS]
         kind = pa.string() if self.of_streams else self.key_type
         names = [shown_key(unpacked_keys([name], kind)[0]) or "(null)" for name in packed]
-        told = agreed(names, [activity[name] for name in packed], self.grid)
-        return {"of": "stream" if self.of_streams else "key", **told}
+        clocks = agreed(names, [activity[name] for name in packed], self.grid)
+        return {"of": "stream" if self.of_streams else "key", **clocks}
 
 
 @dataclass(slots=True)
 class _Weight:
-    """The keys that are heaviest by an amount, with their rows."""
+    """Hottest keys by an amount, with their row counts."""
 
     key_type: pa.DataType
     total: int = 0
@@ -166,12 +166,12 @@ class _Weight:
 
     def add(self, part: Sequence[Any]) -> None:
         keys, amounts, rows, missed, total = part
-        told = {"amount": np.array(amounts, np.int64), "rows": np.array(rows, np.int64)}
-        self.sums.add(unpacked_keys(keys, self.key_type), told, missed)
+        columns = {"amount": np.array(amounts, np.int64), "rows": np.array(rows, np.int64)}
+        self.sums.add(unpacked_keys(keys, self.key_type), columns, missed)
         self.total += total
 
     def as_data(self) -> dict[str, Any]:
-        """The heaviest key by the amount: its name as shown, its amount, its rows; and the total of all keys."""
+        """The hottest key by the amount: name, amount, rows; and the total of all keys."""
         keys, amounts = self.sums.done()
         return {
             "key": shown_key(keys[0]),
@@ -184,7 +184,7 @@ class _Weight:
 
 @dataclass(slots=True)
 class _Instants:
-    """Rows by instant, and the first and last times."""
+    """Rows per instant, and the first and last times."""
 
     head: list[int] = field(default_factory=list)
     tail: list[int] = field(default_factory=list)
@@ -192,7 +192,7 @@ class _Instants:
     most: int = 0
     whole: dict[str, int] = field(default_factory=dict)
     run: int = 0
-    """Rows of the last instant so far."""
+    """Rows of the last instant."""
 
     def add(self, part: Mapping[str, Any]) -> None:
         goes_on = bool(self.tail) and self.tail[-1] == part["head"][0]
@@ -209,7 +209,7 @@ class _Instants:
 
 @dataclass(slots=True)
 class _Minutes:
-    """Rows by minute of the hour; an hour that two blocks share counts as two."""
+    """Rows by minute of the hour; an hour that spans two blocks counts twice."""
 
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(60, np.int64))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(60))

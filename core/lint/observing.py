@@ -1,4 +1,4 @@
-"""What the lint judges by, seen in one pass over a trace, block by block; memory grows with a block only."""
+"""Collect lint evidence in one pass over a trace, block by block."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,22 +23,22 @@ MINUTE_US = 60_000_000
 DAY_US = 86_400_000_000
 
 HEAVY_A_BLOCK = 1000
-"""Heaviest keys that a block tells of; see `HeavyKeys` for what that leaves open."""
+"""Hottest keys that a block reports; see `HeavyKeys` for the error."""
 
 LARGEST_AMOUNT = 1 << 42
-"""A row's cost or size beyond this (50 days, 4 TiB) counts as this, so that a block's sum is an int64."""
+"""Cap on a row's cost or size (50 days, 4 TiB), so that a block's sum fits int64."""
 
 AMOUNTS = {"cost_us": "cost", "bytes": "bytes"}
 
 
 @dataclass(slots=True)
 class BlockObserver:
-    """Sees the rows of one block, in order.
+    """Collects evidence from the rows of one block, in order.
 
     Attributes:
         first_row: Rank of the block's first row in the trace.
         middle: Rank of the first row of the trace's second half.
-        grid: Bins for the activity of streams.
+        grid: Time bins for the activity of streams.
     """
 
     names: Sequence[str]
@@ -51,7 +51,7 @@ class BlockObserver:
     _amounts: dict[str, list[NDArray[np.int64]]] = field(default_factory=dict)
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Take the next rows."""
+        """Add the next rows."""
         self._times.append(batch.column("ts").cast(pa.int64()).to_numpy())
         self._keys.add(batch.column("key"))
         if "stream" in self.names:
@@ -61,7 +61,7 @@ class BlockObserver:
                 self._amounts.setdefault(column, []).append(_whole(batch.column(column)))
 
     def as_data(self) -> dict[str, Any]:
-        """What was seen, as plain data that merges."""
+        """Mergeable plain data."""
         times = np.concatenate(self._times)
         keys = self._keys.done()
         cut = min(max(self.middle - self.first_row, 0), len(times))
@@ -70,7 +70,7 @@ class BlockObserver:
         return {
             "rows": len(times),
             "type": str(keys.keys.type),
-            "keys": _oddities(keys.keys, first + second),
+            "keys": _key_facts(keys.keys, first + second),
             "heavy": _packed_halves(keys.keys, first, second),
             "sample": _packed_sample(KeySample.from_counts(keys.keys, first, second)),
             "weights": {
@@ -84,7 +84,7 @@ class BlockObserver:
 
 
 def _whole(column: pa.Array) -> NDArray[np.int64]:
-    """Amounts as whole numbers, missing ones as 0."""
+    """Amounts as integers, missing ones as 0."""
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     if np.issubdtype(values.dtype, np.integer):
         return np.asarray(np.minimum(values, LARGEST_AMOUNT), np.int64)
@@ -92,7 +92,7 @@ def _whole(column: pa.Array) -> NDArray[np.int64]:
 
 
 def _packed_halves(keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.int64]) -> list[Any]:
-    """The heaviest keys with their rows in each half, and the most that another may have."""
+    """The hottest keys with their rows in each half, and an upper bound of all others."""
     counts = first + second
     order = heaviest(keys, counts, HEAVY_A_BLOCK + 1)
     kept, dropped = order[:HEAVY_A_BLOCK], order[HEAVY_A_BLOCK:]
@@ -105,13 +105,13 @@ def _packed_sample(sample: KeySample) -> list[Any]:
 
 
 def unpacked_sample(packed: Sequence[Any]) -> KeySample:
-    """The sample of keys that a block told."""
+    """The sample of keys of a block."""
     hashes = np.array([int(value, 16) for value in packed[0]], np.uint64)
     return KeySample(hashes, np.array(packed[1], np.int64), np.array(packed[2], np.int64))
 
 
 def _packed_amounts(keys: Coded, amounts: NDArray[np.int64]) -> list[Any]:
-    """The heaviest keys by an amount, with their rows."""
+    """The hottest keys by an amount, with their rows."""
     sums = keys.sums(amounts)
     order = heaviest(keys.keys, sums, HEAVY_A_BLOCK + 1)
     kept, dropped = order[:HEAVY_A_BLOCK], order[HEAVY_A_BLOCK:]
@@ -120,17 +120,17 @@ def _packed_amounts(keys: Coded, amounts: NDArray[np.int64]) -> list[Any]:
     return [packed_keys(keys.keys.take(pa.array(kept))), sums[kept].tolist(), rows.tolist(), missed, int(sums.sum())]
 
 
-def _oddities(keys: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
-    """Rows without a key, rows whose key is empty, and the bytes of the longest text."""
-    odd = {"null": int(counts[keys.is_null().to_numpy(zero_copy_only=False)].sum()), "empty": 0, "longest": 0}
+def _key_facts(keys: pa.Array, counts: NDArray[np.int64]) -> dict[str, int]:
+    """Counts of null keys and empty keys, and the bytes of the longest key."""
+    facts = {"null": int(counts[keys.is_null().to_numpy(zero_copy_only=False)].sum()), "empty": 0, "longest": 0}
     if pa.types.is_integer(keys.type):
-        return odd
+        return facts
     lengths = pc.fill_null(pc.binary_length(keys), -1).to_numpy(zero_copy_only=False)
-    return odd | {"empty": int(counts[lengths == 0].sum()), "longest": max(int(lengths.max(initial=0)), 0)}
+    return facts | {"empty": int(counts[lengths == 0].sum()), "longest": max(int(lengths.max(initial=0)), 0)}
 
 
 def _instants(times: NDArray[np.int64]) -> dict[str, Any]:
-    """Rows by instant, and the first and last times; `times` rise."""
+    """Rows per instant, and the first and last times; `times` ascend."""
     starts = _run_starts(times, 1)
     lengths = np.diff(starts, append=len(times))
     return {
@@ -148,13 +148,13 @@ def _whole_rows(times: NDArray[np.int64]) -> dict[str, int]:
     """Rows at whole seconds, minutes, hours and days."""
     rows = {}
     for name, unit in (("second", SECOND_US), ("minute", MINUTE_US), ("hour", HOUR_US), ("day", DAY_US)):
-        times = times[times % unit == 0]  # each is whole in the units before
+        times = times[times % unit == 0]  # a multiple of each unit before
         rows[name] = len(times)
     return rows
 
 
 def _minutes(times: NDArray[np.int64]) -> dict[str, Any]:
-    """Rows by minute of the hour, over all rows and in the average hour."""
+    """Rows by minute of the hour, in total and in the average hour."""
     starts = _run_starts(times, MINUTE_US)
     rows = np.diff(starts, append=len(times))
     met = times[starts] // MINUTE_US
@@ -170,14 +170,14 @@ def _minutes(times: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _run_starts(times: NDArray[np.int64], unit_us: int) -> NDArray[np.int64]:
-    """Where a new unit begins in times that rise; shape (units that come,)."""
+    """Start of each unit in ascending times; shape (units that occur,)."""
     starts = np.empty(len(times), np.int64)
     return starts[: _find_starts(times, unit_us, starts)].copy()
 
 
 @compiled
 def _find_starts(times: NDArray[np.int64], unit_us: int, starts: NDArray[np.int64]) -> int:
-    """The starts of runs, and how many there are."""
+    """Write the starts of runs and return their number."""
     found, end = 0, np.iinfo(np.int64).min
     for row in range(len(times)):
         if row == 0 or times[row] >= end:
@@ -188,13 +188,13 @@ def _find_starts(times: NDArray[np.int64], unit_us: int, starts: NDArray[np.int6
 
 
 def _activity(streams: Coded, times: NDArray[np.int64], grid: ClockGrid) -> list[Any]:
-    """Rows by bin of the busiest streams: name, bins that have rows, and these."""
+    """Rows per bin of the busiest streams: names, occupied bins and row counts."""
     bins = (times - grid.start_us) // grid.width_us
     end = int(np.searchsorted(bins, grid.bins))
     order = key_order(streams.keys, streams.counts())[:CLOCKS]
-    told = []
+    found = []
     for at in order.tolist():
         of_stream = bins[:end][streams.codes[:end] == at]
         met, rows = np.unique(of_stream, return_counts=True)
-        told.append([met.tolist(), rows.tolist()])
-    return [packed_keys(streams.keys.take(pa.array(order))), told]
+        found.append([met.tolist(), rows.tolist()])
+    return [packed_keys(streams.keys.take(pa.array(order))), found]

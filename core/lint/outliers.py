@@ -1,4 +1,4 @@
-"""A handful of rows far away in time from all others."""
+"""Detect outlier dates: a few rows far from all others in time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ import numpy as np
 from adapt.core.lint.thresholds import OUTLIER_GAP, OUTLIER_NEIGHBOUR_GAP, OUTLIERS
 
 SPACINGS = 100
-"""A gap that is no such multiple of the mean distance of rows may be chance."""
+"""A gap below this multiple of the mean row distance may be random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outliers:
-    """How many rows at both ends of a trace are of another time, and the times of the first and last row between."""
+    """Outliers at both ends of a trace, and the times between."""
 
     before: int
     after: int
@@ -22,15 +22,15 @@ class Outliers:
 
     @property
     def rows(self) -> int:
-        """All of them."""
+        """Number of outliers."""
         return self.before + self.after
 
 
 def outliers(head_us: Sequence[int], tail_us: Sequence[int], rows: int) -> Outliers:
-    """The rows at both ends that lie beyond a gap that the stream itself does not have.
+    """Rows at both ends beyond an unusual gap.
 
     Args:
-        head_us, tail_us: The first and the last times of the trace, rising; `OUTLIERS` + 1 of each, or all rows.
+        head_us, tail_us: First and last times of the trace, ascending; `OUTLIERS` + 1 of each, or all rows.
     """
     most = min(OUTLIERS, rows // 100, len(head_us) - 1)
     if most < 1:

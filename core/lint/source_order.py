@@ -1,4 +1,4 @@
-"""In which order the rows of a source stand: how many are late, by how much, and whether they stand key by key."""
+"""Order of rows in a source: lateness, grouping by key."""
 
 from typing import Any
 
@@ -12,20 +12,20 @@ Ints = NDArray[np.int64]
 
 
 MOST_ROWS = 1 << 21
-"""Of a longer source the first lines of each file are looked at, so that what is held stays small."""
+"""Of a longer source, only the first lines of each file are examined, to bound memory."""
 
 
 def source_evidence(file: Ints, line: Ints, time_us: Ints, key: Ints) -> dict[str, Any] | None:
-    """What there is to say of the first rows of a source, as plain data; None if there are none.
+    """Order of the first rows of a source; None without rows.
 
     A row is late if a row before it in the source has a later time.
 
     Args:
-        file, line: Where each row stands; rows come in any order. Shape (rows,).
-        key: A hash of its key.
+        file, line: Position of each row; rows come in any order. Shape (rows,).
+        key: Hash of each key.
 
     Returns:
-        Facts of all of these rows, and of them without outliers where there are such; see `_order`.
+        Statistics of all these rows and, if there are outlier dates, of the rows without them; see `_order`.
     """
     if not len(time_us):
         return None
@@ -41,7 +41,7 @@ def source_evidence(file: Ints, line: Ints, time_us: Ints, key: Ints) -> dict[st
 
 
 def _order(file: Ints, line: Ints, times: Ints, keys: Ints) -> dict[str, Any]:
-    """Rows, files, late rows and by how much, rows earlier than the row before, and stretches of one key."""
+    """Numbers of rows, files, late rows, backward steps and runs of one key, and the maximum lateness."""
     latest = np.maximum.accumulate(times)
     behind = latest - times
     rises = np.flatnonzero(np.diff(latest, prepend=latest[0] - 1))

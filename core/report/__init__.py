@@ -1,1 +1,1 @@
-"""How tables are read: charts and the page."""
+"""The page of a report and its charts."""

@@ -1,4 +1,4 @@
-"""What makes charts of a page answer to pointer and keys where script is on: Vega, our own script, the specs."""
+"""Interactive charts of a page: Vega, our script, chart specs."""
 
 import gzip
 import json
@@ -19,13 +19,13 @@ _BUNDLED = "window.vegaEmbed = vegaEmbed;"
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a page holds besides its drawings; nothing in it can end a script element or an attribute.
+    """Scripts and specs of a page, safe inside elements and attributes.
 
     Attributes:
-        script: Our own script, run as it stands.
-        library: Vega with Vega-Lite and Vega-Embed: gzip, then base64; nothing where there is no chart.
-        charts: A JSON document with the charts' specs by id, and how they look: gzip, then base64.
-        allowed: The Content-Security-Policy's sources for these scripts and no other.
+        script: Our own script.
+        library: Vega with Vega-Lite and Vega-Embed: gzip, then base64; empty without charts.
+        charts: JSON document of chart specs by id and their configurations: gzip, then base64.
+        allowed: Content-Security-Policy sources for exactly these scripts.
     """
 
     script: str
@@ -35,18 +35,18 @@ class Live:
 
 
 def live(charts: Mapping[str, Chart]) -> Live:
-    """Everything that makes charts, each under the id of its figure, answer; the same charts give the same text.
+    """Scripts and specs for charts, by the id of their figure; deterministic.
 
-    Texts in a spec are escaped as in a drawing, and specs run without `eval`: Vega interprets their expressions.
+    Text in a spec is escaped as in a drawing. Specs run without `eval`: Vega interprets their expressions.
     """
     script = _script()
     if not charts:
         return Live(script, "", "", f"'sha256-{_digest(script)}'")
     library, library_hash = _library()
-    # What is said of each mark stands in the drawing, and is said again by the page's script.
+    # The drawing has a description of each mark, which the page's script reads aloud.
     looks = {name: {**config(width), "aria": False} for name, width in (("wide", WIDE), ("narrow", NARROW))}
-    held = {"looks": looks, "charts": {name: _compact(chart) for name, chart in charts.items()}}
-    text = json.dumps(safe(held), separators=(",", ":"), allow_nan=False).replace(INK, "currentColor")
+    document = {"looks": looks, "charts": {name: _compact(chart) for name, chart in charts.items()}}
+    text = json.dumps(safe(document), separators=(",", ":"), allow_nan=False).replace(INK, "currentColor")
     allowed = f"'sha256-{_digest(script)}' 'sha256-{library_hash}'"
     return Live(script, library, _packed(text), allowed)
 
@@ -57,7 +57,7 @@ def _compact(chart: Chart) -> Mapping[str, Any]:
 
 @cache
 def _library() -> tuple[str, str]:
-    """The library packed, and its hash; bundling takes about two seconds, once a process."""
+    """The packed library and its hash; bundling takes about two seconds, once per process."""
     import vl_convert
 
     bundle = vl_convert.javascript_bundle(_BUNDLED)

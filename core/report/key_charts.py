@@ -1,4 +1,4 @@
-"""Charts of how weight is spread: over ranks, over the heaviest keys, over channels."""
+"""Charts of load by rank, by hot key and by channel."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,11 +26,11 @@ def rank_frequency(
     law: Table | None = None,
     thresholds: Mapping[str, Real] | None = None,
 ) -> Chart:
-    """How heavy the key at each rank is, both on logarithmic scales: a straight line is a power law.
+    """Share of the key at each rank, on log-log scales.
 
     Args:
-        law: The Zipf law of these keys in one row (`zipf_table`), drawn where it holds.
-        thresholds: Shares with what they mean, drawn across where keys come to them.
+        law: The fitted Zipf law in one row (`zipf_table`), drawn over its range.
+        thresholds: Named shares, drawn as horizontal lines.
     """
     pairs = [(at, weight) for at, weight in _weighed(table, rank, share) if is_real(at) and at > 0 and weight > 0]
     pairs.sort()
@@ -45,16 +45,14 @@ def rank_frequency(
         }
         for number, (at, weight) in enumerate(kept)
     ]
-    sentence = (
-        f"The {named(table, share)} of the key at each {rank}, both on logarithmic scales: steeper is more skewed."
-    )
+    sentence = f"The {named(table, share)} of the key at each {rank}, on log-log scales. Steeper is more skewed."
     if len(kept) < len(pairs):
-        sentence += f" {count(len(kept))} of {count(len(pairs))} ranks are drawn, evenly spread over the scale."
+        sentence += f" The chart shows {count(len(kept))} of {count(len(pairs))} ranks."
     if kept:
-        fitted, said = _fitted(law)
-        crossed, told = _crossed(thresholds or {}, kept, column)
+        fitted, fit_text = _fitted(law)
+        crossed, rule_text = _crossed(thresholds or {}, kept, column)
         points += [*fitted, *crossed]
-        sentence += said + told
+        sentence += fit_text + rule_text
     log = {"scale": {"type": "log"}}
     heights = [point["y"] for point in points]
     encoding = {
@@ -82,12 +80,12 @@ def rank_frequency(
         "encoding": {"x": {"value": "width"}, "text": {"field": "t"}},
     }
     return chart(
-        "Rank and frequency", {"encoding": encoding, "layer": [line, fit, rules, names, dots]}, points, sentence, table
+        "Rank-frequency plot", {"encoding": encoding, "layer": [line, fit, rules, names, dots]}, points, sentence, table
     )
 
 
 def _fitted(law: Table | None) -> tuple[Records, str]:
-    """The ends of the law's line, and what is said of it: its weights come to what the ranks of its range carry."""
+    """Both ends of the law's line, scaled to the share of its range, and a sentence about it."""
     row = law.records()[0] if law is not None and law.rows else {}
     exponent, first, last, carried = (
         row.get(name) for name in ("zipf_exponent", "zipf_first_rank", "zipf_last_rank", "zipf_share")
@@ -96,43 +94,41 @@ def _fitted(law: Table | None) -> tuple[Records, str]:
         return [], ""
     scale = carried / float(np.sum(np.arange(first, last + 1, dtype=float) ** -exponent))
     points: Records = [{"x": at, "y": scale * float(at) ** -exponent, "part": "fit"} for at in (first, last)]
-    told = f" The dashed line is rank^-{exponent:.2f}, the law that holds from rank {count(int(first))}"
-    return points, f"{told} to {count(int(last))}."
+    ranks = f"ranks {count(int(first))} to {count(int(last))}"
+    return points, f" The dashed line is the Zipf law rank^-{exponent:.2f}, fitted to {ranks}."
 
 
 def _crossed(thresholds: Mapping[str, Real], kept: Sequence[tuple[Real, Real]], column: Column) -> tuple[Records, str]:
-    """Lines across at shares, and what they mean; only near what there is to see."""
+    """Horizontal lines at shares within the plotted range, and sentences about them."""
     low, high = min(weight for _, weight in kept) / 2, max(weight for _, weight in kept) * 4
     points: Records = []
-    told = ""
+    text = ""
     for name, level in thresholds.items():
         if low <= level <= high:
             points.append({"y": level, "part": "rule", "t": name, "d": f"{name}: {human(level, column)}"})
-            told += f" The line at {human(level, column)} is {name}."
-    return points, told
+            text += f" The line at {human(level, column)} is {name}."
+    return points, text
 
 
 def top_keys(table: Table, key: str = "key", share: str = "share", most: int = MOST_BARS) -> Chart:
-    """The heaviest keys as bars, with their shares written at the end."""
+    """The hottest keys as bars, labeled with their shares."""
     pairs = sorted(_weighed(table, key, share), key=lambda pair: -pair[1])
     labels = distinct([label(name) for name, _ in pairs[:most]])
-    sentence = f"The {named(table, share)} of the heaviest {key}s, heaviest first."
-    if len(pairs) > most:
-        sentence += f" {count(most)} of the table's {count(len(pairs))} are drawn."
+    sentence = f"The {named(table, share)} of the hottest {key}s"
+    sentence += f": {count(most)} of {count(len(pairs))} in the table." if len(pairs) > most else "."
     drawn = [(text, weight) for text, (_, weight) in zip(labels, pairs, strict=False)]
-    return written_bars("Heaviest keys", drawn, column_of(table, share), sentence, table)
+    return written_bars("Hot keys", drawn, column_of(table, share), sentence, table)
 
 
 def channel_loads(table: Table, channel: str = "channel", load: str = "load") -> Chart:
-    """The load of each channel, and the line of their mean."""
+    """Load of each channel, and the mean."""
     pairs = _weighed(table, channel, load)
     mean = sum(height for _, height in pairs) / len(pairs) if pairs else 0.0
-    sentence = f"The {named(table, load)} of each channel; the dashed line is their mean"
+    sentence = f"The {named(table, load)} of each channel; the dashed line is the mean."
     if mean > 0:
-        sentence += f", of which the fullest carries {max(height for _, height in pairs) / mean:.3f} times as much"
-    sentence += "."
+        sentence += f" The busiest channel has {max(height for _, height in pairs) / mean:.3f} times the mean."
     if len(pairs) > MOST_CHANNELS:
-        sentence += f" The {MOST_CHANNELS} fullest of {count(len(pairs))} channels are drawn, fullest first."
+        sentence += f" The chart shows the {MOST_CHANNELS} busiest of {count(len(pairs))} channels."
         pairs = sorted(pairs, key=lambda pair: -pair[1])[:MOST_CHANNELS]
     column = column_of(table, load)
     points: Records = [
@@ -154,6 +150,6 @@ def channel_loads(table: Table, channel: str = "channel", load: str = "load") ->
 
 
 def _weighed(table: Table, name: str, weight: str) -> list[tuple[Cell, Real]]:
-    """The pairs of a name and a weight, where the weight is a number."""
+    """Pairs of a name and a numeric weight."""
     pairs = zip(table.values(name), table.values(weight), strict=True)
-    return [(cell, heavy) for cell, heavy in pairs if is_real(heavy)]
+    return [(cell, load) for cell, load in pairs if is_real(load)]

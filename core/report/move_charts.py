@@ -1,4 +1,4 @@
-"""A chart of what moves from channel to channel."""
+"""Chart of state moved between channels."""
 
 from adapt.core.charts.axes import column_of
 from adapt.core.charts.chart import Chart, Records, chart
@@ -9,11 +9,11 @@ from adapt.core.table import Table
 from adapt.core.values import human
 
 MOST_CHANNELS = 40
-"""On a side; of more, those with most that moves."""
+"""Most channels on each side; those that move most state are kept."""
 
 
 def migration_matrix(moves: Table) -> Chart:
-    """A square for each pair of channels that state moves between, the stronger its colour the more.
+    """One square per pair of channels; darker squares move more state.
 
     Args:
         moves: Rows of from, to, keys and state.
@@ -34,19 +34,19 @@ def migration_matrix(moves: Table) -> Chart:
         "opacity": {"field": "y", "type": "quantitative", "legend": None, "scale": {"zero": True, "range": [0.08, 1]}},
         "description": {"field": "d"},
     }
-    sentence = "The state that moves from each channel to each other: the stronger the colour, the more."
+    sentence = "State moved from one channel to another; stronger colors mean more state."
     if len(points) < len(rows):
         sentence += (
-            f" {count(len(points))} of {count(len(rows))} pairs are drawn, of the channels with most that moves."
+            f" The chart shows {count(len(points))} of {count(len(rows))} pairs, of the channels that move most state."
         )
     height = max(150, min(360, 26 * len({point["from"] for point in points})))
     body = {"height": height, "mark": {"type": "rect", "color": PALETTE[0]}, "encoding": encoding}
-    return chart("What moves where", body, points, sentence, moves)
+    return chart("Migration between channels", body, points, sentence, moves)
 
 
 def _busiest(rows: Records, side: str) -> set[int]:
-    """The channels of a side that most state leaves, or comes to."""
-    held: dict[int, float] = {}
+    """The channels of a side that send, or receive, most state."""
+    moved: dict[int, float] = {}
     for row in rows:
-        held[row[side]] = held.get(row[side], 0.0) + row["state"]
-    return set(sorted(held, key=lambda channel: (-held[channel], channel))[:MOST_CHANNELS])
+        moved[row[side]] = moved.get(row[side], 0.0) + row["state"]
+    return set(sorted(moved, key=lambda channel: (-moved[channel], channel))[:MOST_CHANNELS])

@@ -1,4 +1,4 @@
-"""One self-contained page of tables and charts: nothing fetched, whole without script, also on a phone and on paper."""
+"""Self-contained HTML page of tables and charts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_BYTES = 2_000_000
-"""No page is larger, if nothing else is said; tables and then charts are cut, and said to be cut, until it fits."""
+"""Default size limit of a page; tables and then charts are cut, visibly, until it fits."""
 
 MOST_CHARTS = 40
-"""Charts drawn on a page, if nothing else is said."""
+"""Default limit of charts on a page."""
 
 _OPEN_ROWS = 16
 _MOST_STILL = 6
@@ -32,15 +32,15 @@ _LONGEST_SENTENCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, what is to be known under it in sentences, and the charts and tables that show it.
+    """A section of a page: heading, paragraphs, charts and tables.
 
     Attributes:
-        heading: Also what it is called in the contents.
+        heading: Heading, also shown in the table of contents.
         sentences: Paragraphs.
-        charts: Side by side.
-        tables: Below the charts.
-        open_rows: Tables of more rows are folded.
-        is_part: Whether it belongs to the last section before it that is no part; the contents show it so.
+        charts: Charts, side by side.
+        tables: Tables below the charts.
+        open_rows: Tables with more rows are folded.
+        is_part: Whether it is a subsection; the table of contents indents it.
     """
 
     heading: str
@@ -53,11 +53,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report: sections in reading order, and how it was made.
+    """A page: sections in reading order, and provenance.
 
     Attributes:
-        sections: What is reported; the first one's sentences are set as the page's answer.
-        made: One mapping for each artefact reported on: command, versions, inputs with hashes; may be nested.
+        sections: Sections; the paragraphs of the first one are emphasized.
+        made: Provenance of each artefact: command, versions, inputs with hashes; may be nested.
     """
 
     title: str
@@ -67,19 +67,19 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _Caps:
-    """How much of a page is kept."""
+    """Limits of a page that must shrink."""
 
     rows: int
     charts: int
     has_narrow: bool = True
-    """Whether every chart is drawn for narrow pages too; else the wide drawing shrinks with the page."""
+    """Whether charts have a second drawing for narrow pages; otherwise the wide one is scaled down."""
     is_live: bool = True
     sections: int = 400
     made: int = 2_000
 
 
 def _caps(most_charts: int) -> tuple[_Caps, ...]:
-    """What is tried in turn, until the page is small enough."""
+    """Limits to try in turn until the page is small enough."""
     return (
         *(_Caps(rows, most_charts) for rows in (200, 100, 50)),
         *(_Caps(rows, most_charts, has_narrow=False) for rows in (50, 20)),
@@ -90,16 +90,15 @@ def _caps(most_charts: int) -> tuple[_Caps, ...]:
 
 
 def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOST_CHARTS) -> str:
-    """The page as HTML; the same page always gives the same text, of at most `most_bytes` in UTF-8.
+    """The page as HTML of at most `most_bytes` in UTF-8; deterministic.
 
-    Every text is escaped for HTML, and what would act instead of showing (control and direction characters) is
-    written as an escape. A table shows its first 200 rows and says how many more there are, and the first
-    `most_charts` charts are drawn; if the page would be too large, tables show fewer rows, then charts are left out
-    from the end, then sections, and the page says so.
+    All text is escaped for HTML; control and direction characters become visible escapes. A table shows its first 200
+    rows and the number of the others, and the first `most_charts` charts are drawn. If the page would be too large,
+    tables show fewer rows, then charts are omitted from the end, then sections, and the page says so.
 
-    Every chart stands in the page as a drawing. Where script is on, Vega draws it anew once it comes into view, with
-    values under the pointer or the keys, zoom, and series that can be switched off. Only the page's own two scripts
-    may run: its policy names them by their hashes.
+    Every chart is a static drawing. With scripts on, Vega redraws it once it scrolls into view, with values under the
+    pointer or keys, zoom, and series that can be hidden. Only the page's own two scripts may run: its policy names them
+    by hash.
     """
     drawings = _Drawings()
     template = _template()
@@ -112,21 +111,21 @@ def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOS
 
 
 class _Drawings:
-    """Charts drawn once, however often the page is tried."""
+    """Cache of drawings across attempts to fit the page."""
 
     def __init__(self) -> None:
         self._drawn: dict[tuple[int, int], str] = {}
         self._live: dict[tuple[str, ...], Live] = {}
 
     def live(self, charts: Mapping[str, Chart]) -> Live:
-        """What makes these charts answer."""
+        """Scripts and specs of these charts."""
         named = tuple(charts)
         if named not in self._live:
             self._live[named] = live(charts)
         return self._live[named]
 
     def svg_of(self, number: int, chart: Chart, width: int) -> str:
-        """The chart as an SVG of that width."""
+        """The chart as SVG of that width."""
         if (number, width) not in self._drawn:
             prefix = f"c{number}{'w' if width == WIDE else 'n'}"
             self._drawn[number, width] = render_svg(chart.spec, width, prefix)
@@ -148,8 +147,8 @@ def _template() -> "Template":
 
 
 def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
-    """What the template shows: texts made safe, tables cut, charts drawn."""
-    sections, left_out = [], max(0, len(page.sections) - caps.sections)
+    """Template variables: escaped text, truncated tables, drawn charts."""
+    sections, omitted = [], max(0, len(page.sections) - caps.sections)
     answering: dict[str, Chart] = {}
     chart_number = 0
     for number, section in enumerate(page.sections[: caps.sections], start=1):
@@ -174,7 +173,7 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
     return {
         "title": _text(page.title),
         "sections": sections,
-        "sections_left_out": left_out,
+        "sections_omitted": omitted,
         "made": made,
         "live": drawings.live(answering) if caps.is_live else None,
     }
@@ -193,21 +192,17 @@ def _chart_view(
         "id": f"c{number}",
         "title": _text(chart.title),
         "sentence": _text(chart.sentence),
-        # The only markup not made by the template: the drawing, rebuilt element by element from known names.
+        # The only markup not from the template: the drawing, rebuilt from an allowlist of elements.
         "wide": Markup(wide),
         "narrow": Markup(narrow),
-        "missing": "There is nothing to draw."
-        if chart.is_empty
-        else ""
-        if wide
-        else "Left out to keep the page small.",
+        "missing": "No data to draw." if chart.is_empty else "" if wide else "Omitted to keep the page small.",
         "table": None if any(chart.table is table for table in tables) else _table_view(chart.table, caps),
     }
 
 
 def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[str, Any]:
-    lying, table = table, upright(table)
-    kept = table.rows[: caps.rows if table is lying else max(caps.rows, _MOST_UPRIGHT)]
+    wide, table = table, upright(table)
+    kept = table.rows[: caps.rows if table is wide else max(caps.rows, _MOST_UPRIGHT)]
     rows = [
         [shown(cell, column, _LONGEST_CELL) for cell, column in zip(row, table.columns, strict=True)] for row in kept
     ]
@@ -239,17 +234,17 @@ def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[
 
 
 def _is_short(cells: Sequence[str]) -> bool:
-    """Whether all of a column fits on one line, as amounts with their units do."""
+    """Whether all cells of a column fit on one line, such as amounts with units."""
     return max(map(len, cells), default=0) <= _WIDEST_WORD
 
 
 def _least(cells: Sequence[str]) -> int:
-    """The characters that a column needs for its longest word, to a limit; a unit stays with its amount."""
+    """Minimum width of a column in characters, for its longest word."""
     return min(_WIDEST_WORD, max((len(word) for cell in cells for word in cell.split(" ")), default=0))
 
 
 def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-    """Provenance as name and value, nested names joined by dots."""
+    """Provenance as pairs of name and value; nested names are joined by dots."""
     for name, value in made.items():
         path = f"{prefix}{name}"
         if isinstance(value, Mapping):

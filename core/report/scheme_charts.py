@@ -1,9 +1,9 @@
-"""Charts of schemes against channel counts: balance above its floor, and what it costs to get there."""
+"""Charts of schemes by channel count: imbalance, migration, trade-off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.charts.axes import DASHED, colours, column_of, has, named, shapes, spans_magnitudes, ticks, up
+from adapt.core.charts.axes import DASHED, colours, column_of, has, shapes, spans_magnitudes, ticks, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import Real, is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
@@ -15,7 +15,7 @@ MOST_SERIES = 10
 
 
 def comparison(table: Table) -> tuple[Chart, ...]:
-    """Imbalance against channels, and migration where anything moved; a line a scheme, a dot at one channel count."""
+    """Imbalance by channel count, and migration if anything moved."""
     charts = [imbalance_by_channels(table)]
     if has(table, "m") and any(is_real(cell) and cell != 0 for cell in table.values("m")):
         charts += [migration_by_channels(table), three_way_trade(table)]
@@ -23,27 +23,29 @@ def comparison(table: Table) -> tuple[Chart, ...]:
 
 
 def imbalance_by_channels(table: Table, imbalance: str = "imbalance", floor: str = "imbalance_floor") -> Chart:
-    """The imbalance of each scheme at each channel count, above the floor that no placement goes under."""
-    return _by_channels(table, "Imbalance", imbalance, floor)
+    """Imbalance of each scheme at each channel count, and its floor."""
+    text = "The imbalance (load of the busiest worker over the mean) of each scheme"
+    return _by_channels(table, "Imbalance", text, imbalance, floor)
 
 
 def migration_by_channels(table: Table, migration: str = "m") -> Chart:
-    """What each scheme moved on the way to each channel count."""
-    return _by_channels(table, "Migration", migration, "")
+    """State that each scheme moves on the way to each channel count."""
+    text = "The migration factor m (state moved over the state of an average worker) of each scheme"
+    return _by_channels(table, "Migration", text, migration, "")
 
 
 def three_way_trade(
     table: Table, imbalance: str = "imbalance", migration: str = "m", size: str = "explicit_keys"
 ) -> Chart:
-    """Imbalance against migration at the most channels, each mark as large as the table of keys that it takes."""
+    """Imbalance against migration; mark size is the number of pinned keys."""
     most = max(filter(is_real, table.values("channels")), default=0)
     named_columns = {name: column_of(table, name) for name in (imbalance, migration, size) if has(table, name)}
     points: Records = []
     for record in table.records():
         x, y, keys = record[imbalance], record[migration], record.get(size)
         if record["channels"] == most and is_real(x) and is_real(y):
-            told = {imbalance: x, migration: y, **({size: keys} if is_real(keys) else {})}
-            amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in told.items())
+            values = {imbalance: x, migration: y, **({size: keys} if is_real(keys) else {})}
+            amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in values.items())
             name = _scheme(record)
             points.append({"x": x, "y": y, "size": keys if is_real(keys) else 0, "t": name, "d": f"{name}: {amounts}"})
     set_apart(points)
@@ -65,28 +67,34 @@ def three_way_trade(
         },
     ]
     sentence = (
-        f"The {named(table, imbalance)} of each scheme at {human(most, column_of(table, 'channels'))} channels against"
-        f" what it moved on the way there, {named(table, migration)}: the lower left is best. The larger the mark, the"
-        " more keys it maps one by one."
+        f"The imbalance of each scheme at {human(most, column_of(table, 'channels'))} channels against the migration"
+        " factor m (state moved over the state of an average worker): the lower left is best. Larger marks pin more"
+        " keys."
     )
-    return chart("The three-way trade", {"height": 300, "encoding": encoding, "layer": layers}, points, sentence, table)
+    return chart(
+        "Imbalance, migration and pinned keys",
+        {"height": 300, "encoding": encoding, "layer": layers},
+        points,
+        sentence,
+        table,
+    )
 
 
-def _by_channels(table: Table, what: str, value: str, floor: str) -> Chart:
+def _by_channels(table: Table, what: str, text: str, value: str, floor: str) -> Chart:
     floor = floor if floor and has(table, floor) else ""
-    sentence = f"The {named(table, value)} of each scheme, where lower is better"
+    sentence = f"{text}; lower is better"
     if floor:
-        sentence += f"; the dashed line is {floor}, the least that any placement of whole keys could reach"
-    points, left_out = _lowest(_by_scheme(table, value, floor))
+        sentence += "; the dashed line is the best possible imbalance without splitting keys"
+    points, shown = _lowest(_by_scheme(table, value, floor))
     if len({point["x"] for point in points}) > 1:
-        title, body = f"{what} against channels", _lines(table, value, floor, points)
+        title, body = f"{what} by number of channels", _lines(table, value, floor, points)
     else:
         title, body = f"{what} of each scheme", _rows(table, value, floor, points)
-    return chart(title, body, points, f"{sentence}.{left_out}", table)
+    return chart(title, body, points, f"{sentence}.{shown}", table)
 
 
 def _lines(table: Table, value: str, floor: str, points: Records) -> dict[str, Any]:
-    """One line a scheme over the channel counts."""
+    """One line per scheme over the channel counts."""
     names = list(dict.fromkeys(point["series"] for point in points))
     upwards = {**up(table, value), **_scale(points)}
     across = {
@@ -107,7 +115,7 @@ def _lines(table: Table, value: str, floor: str, points: Records) -> dict[str, A
 
 
 def _rows(table: Table, value: str, floor: str, points: Records) -> dict[str, Any]:
-    """One dot a scheme, for a single channel count."""
+    """One dot per scheme, for a single channel count."""
     across = {
         **up(table, value),
         "scale": {**_scale(points)["scale"], "padding": 10},
@@ -123,26 +131,26 @@ def _rows(table: Table, value: str, floor: str, points: Records) -> dict[str, An
 
 
 def _by_scheme(table: Table, value: str, floor: str) -> Records:
-    """A point for each row that can be drawn, its series named for the scheme and the construction."""
+    """One point per row with numbers; the series is the scheme with its construction."""
     points: Records = []
     for record in table.records():
         series = _scheme(record)
         height, channels, under = record[value], record["channels"], record.get(floor)
         if is_real(height) and is_real(channels):
-            said = f"{series}, {human(channels, column_of(table, 'channels'))} channels: "
-            point = {"x": channels, "y": height, "series": series, "d": said + human(height, column_of(table, value))}
+            prefix = f"{series}, {human(channels, column_of(table, 'channels'))} channels: "
+            point = {"x": channels, "y": height, "series": series, "d": prefix + human(height, column_of(table, value))}
             points.append(point | {"floor": under if is_real(under) else None})
     return points
 
 
 def _scheme(record: Mapping[str, Cell]) -> str:
-    """The scheme with its construction, where it has one."""
+    """The scheme with its construction, if any."""
     parts = [record.get(name) for name in ("scheme", "construction")]
     return label(" ".join(str(part) for part in parts if part not in (None, "")))
 
 
 def _lowest(points: Records) -> tuple[Records, str]:
-    """Of many schemes, the points of those that are lowest on average."""
+    """The points of the schemes that are lowest on average."""
     heights: dict[str, list[Real]] = {}
     for point in points:
         heights.setdefault(point["series"], []).append(point["y"])
@@ -150,7 +158,7 @@ def _lowest(points: Records) -> tuple[Records, str]:
         return points, ""
     lowest = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))[:MOST_SERIES]
     kept = [point for point in points if point["series"] in lowest]
-    return kept, f" The {MOST_SERIES} lowest of {count(len(heights))} schemes are drawn."
+    return kept, f" The chart shows the {MOST_SERIES} lowest of {count(len(heights))} schemes."
 
 
 def _scale(points: Records) -> dict[str, Any]:
@@ -159,5 +167,5 @@ def _scale(points: Records) -> dict[str, Any]:
 
 
 def _scaled(numbers: Sequence[Real]) -> dict[str, Any]:
-    """A scale with room for marks at its ends."""
+    """A scale with padding for marks at both ends."""
     return {"scale": {"type": "log", "padding": 14} if spans_magnitudes(numbers) else {"zero": False, "padding": 14}}

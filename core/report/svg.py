@@ -1,4 +1,4 @@
-"""A chart drawn: Vega-Lite to one inline SVG that fetches nothing and follows the page's colours."""
+"""Render a Vega-Lite chart as an inline SVG in the page's colors."""
 
 import json
 import re
@@ -27,16 +27,16 @@ _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 
 
 def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = None) -> str:
-    """Draw a Vega-Lite spec; the same arguments always give the same text.
+    """Render a Vega-Lite spec; deterministic.
 
-    The background is transparent and text, axes and grid take the colour of the text around, so the chart is
-    legible on light and dark pages. Ids start with `prefix`, by default a hash of the spec. Every text in the spec
-    has control characters escaped first: the renderer would end the process on them.
+    The background is transparent, and text, axes and grid have the current text color, so the chart is legible on light
+    and dark pages. Ids start with `prefix`, by default a hash of the spec. Control characters in the spec are escaped
+    first, since they would crash the renderer.
 
     Args:
         spec: A single or layered view; its `description` names the chart for screen readers.
         width: Outer width in pixels.
-        prefix: What ids begin with; give each chart of a page its own.
+        prefix: Prefix of ids; must be unique within a page.
     """
     import vl_convert
 
@@ -51,7 +51,7 @@ def render_svg(spec: Mapping[str, Any], width: int = WIDE, prefix: str | None = 
 
 
 class _Ids:
-    """New ids in order of appearance, because the renderer numbers its own through the life of the process."""
+    """Renumbers ids in order of appearance, since the renderer's ids depend on the process."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -62,7 +62,7 @@ class _Ids:
 
 
 def safe(value: Any) -> Any:
-    """The value with every text in it made visible, and null for numbers that are not finite."""
+    """The value with text escaped, and null for numbers not finite."""
     if isinstance(value, Mapping):
         return {visible(str(key)): safe(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -71,7 +71,7 @@ def safe(value: Any) -> Any:
 
 
 def _clean(element: ElementTree.Element, ids: _Ids) -> None:
-    """Keep what draws, drop the rest: names of our own ids, no roles within, no fonts, no references elsewhere."""
+    """Keep only allowed elements and attributes, with our own ids."""
     element.tag = _local(element)
     label = element.get("aria-label") if element.get("role") == "graphics-symbol" else None
     is_marks = "role-mark" in (element.get("class") or "").split()

@@ -1,4 +1,4 @@
-"""Charts of a verdict: channels before and after, the life-lines of hot keys, skew over time."""
+"""Verdict charts: channels before and after, hot keys and skew over time."""
 
 from dataclasses import replace
 
@@ -13,11 +13,11 @@ from adapt.core.values import human
 MOST_CHANNELS = 32
 MOST_LINES = 8
 _LOW = 70
-"""The height of a small chart."""
+"""Height of a small chart."""
 
 
 def channels_before_after(table: Table) -> Chart:
-    """Two bars a channel: its load over the average before and after, those that were fullest first."""
+    """Load of each channel over the mean, before and after."""
     names = ("before", "after")
     kept = table.records()[:MOST_CHANNELS]
     labels = distinct([label(str(row["channel"])) for row in kept])
@@ -28,15 +28,15 @@ def channels_before_after(table: Table) -> Chart:
         for name in names
         if row[name] is not None
     ]
-    sentence = f"{table.note} The fullest before come first"
+    sentence = f"{table.note} Sorted by load before"
     if len(kept) < len(table.rows):
-        sentence += f"; {count(len(kept))} of {count(len(table.rows))} channels are drawn"
+        sentence += f"; the first {count(len(kept))} of {count(len(table.rows))} channels are drawn"
     y = up(table, "before", zero=True)
     axis = {"title": "channel", "labelAngle": 0, "labelOverlap": True}
     encoding = {
         "x": {"field": "k", "type": "ordinal", "sort": None, "axis": axis},
         "xOffset": {"field": "series", "sort": list(names)},
-        "y": y | {"axis": y["axis"] | {"title": "load over the average"}},
+        "y": y | {"axis": y["axis"] | {"title": "load / mean load"}},
         "color": colours(names),
         "description": {"field": "d"},
     }
@@ -44,15 +44,16 @@ def channels_before_after(table: Table) -> Chart:
 
 
 def skew_over_time(table: Table) -> Chart:
-    """The imbalance of each pane as placed today, and the floor under it."""
-    return replace(imbalance_per_period(table, at="pane"), title=table.title)
+    """Imbalance of each window as placed today, and the best possible imbalance."""
+    sentence = "Imbalance in each window, as placed today; the dashed line is the best possible without splitting keys."
+    return replace(imbalance_per_period(table, at="window"), title=table.title, sentence=sentence)
 
 
 def life_lines(table: Table) -> list[Chart]:
-    """A small chart for each of the heaviest keys: its share of each pane.
+    """A small chart for each hot key: its share of each window.
 
     Args:
-        table: Rows of key, pane, start and share, key by key (`HotKeys.lines_table`).
+        table: Rows of key, window, start and share, grouped by key (`HotKeys.lines_table`).
     """
     by_key: dict[str, Records] = {}
     for row in table.records():
@@ -67,13 +68,13 @@ def life_lines(table: Table) -> list[Chart]:
 def _life_line(title: str, line: Records, table: Table) -> Chart:
     start, share = column_of(table, "start"), column_of(table, "share")
     points: Records = [
-        {"x": row["pane"], "y": row["share"], "d": f"{human(row['start'], start)}: {human(row['share'], share)}"}
+        {"x": row["window"], "y": row["share"], "d": f"{human(row['start'], start)}: {human(row['share'], share)}"}
         for row in line
     ]
     peak = max(line, key=lambda row: float(row["share"]))
     since = human(peak["start"] // 1_000_000 * 1_000_000, start)
-    sentence = f"Its share of each pane; the most, {human(peak['share'], share)}, from {since} on."
-    # One area: a description of each point would part it into as many, stacked.
-    encoding = {"x": across(table, "pane"), "y": {**up(table, "share", zero=True), "stack": None}}
+    sentence = f"Share of this key in each window; peak {human(peak['share'], share)} in the window from {since}."
+    # One area: a description per point would split it into as many stacked areas.
+    encoding = {"x": across(table, "window"), "y": {**up(table, "share", zero=True), "stack": None}}
     mark = {"type": "area", "interpolate": "step", "color": PALETTE[0], "opacity": 0.75}
     return chart(title, {"height": _LOW, "mark": mark, "encoding": encoding}, points, sentence, table)

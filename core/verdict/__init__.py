@@ -1,1 +1,1 @@
-"""What a stream's skew asks for: nothing, placement, key splitting, or another key."""
+"""Verdict on skew: pin keys, split keys, or choose another key."""

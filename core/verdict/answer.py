@@ -1,4 +1,4 @@
-"""What a report says of a stream before anything else: the verdict, its hot keys, its channels before and after."""
+"""Opening of a report: the verdict, hot keys, channels before and after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.verdict import Verdict
 
 MOST_CHANNELS = 64
-"""Of more channels, the worst before are kept with an artefact."""
+"""An artefact keeps at most this many channels, the busiest before first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is kept with an artefact, to be shown first.
+    """Verdict, hot keys and channels that an artefact carries.
 
     Attributes:
-        verdict: None where there is no load.
-        channels: Each channel before and after; None where nothing was placed.
+        verdict: None without load.
+        channels: Each channel before and after; None without a plan.
     """
 
     verdict: Verdict | None
@@ -28,17 +28,17 @@ class Answer:
 
     @property
     def lead(self) -> list[str]:
-        """The verdict in words, the class first; without a load, that."""
+        """The verdict in words, the action first."""
         if self.verdict is None:
-            return ["no load", "No row weighs anything: there is no load to balance."]
+            return ["Nothing to do", "All rows weigh 0: there is no load to balance."]
         return [self.verdict.headline, *self.verdict.sentences]
 
     def tables(self) -> list[Table]:
-        """What goes with the words: channels before and after, hot keys, the verdict over time."""
+        """Tables: channels before and after, hot keys, verdict over time."""
         return [*self.channels_tables(), *self.more_tables()]
 
     def channels_tables(self) -> list[Table]:
-        """The channels before and after, if anything was placed."""
+        """Channels before and after, if there is a plan."""
         return [] if self.channels is None else [self.channels.table()]
 
     def more_tables(self) -> list[Table]:
@@ -47,12 +47,12 @@ class Answer:
         return [self.hot_keys.table(), *([] if over_time is None else [over_time.table()])]
 
     def _repr_html_(self) -> str:
-        """The verdict in words, and its tables, for a notebook."""
+        """The verdict in words and its tables, for a notebook."""
         headline, *sentences = self.lead
         return told_html(headline, sentences, self.tables())
 
     def as_data(self) -> dict[str, Any]:
-        """The same as JSON data; of very many channels, the worst."""
+        """JSON data, with at most `MOST_CHANNELS` channels."""
         channels = None
         if self.channels is not None:
             channels = self.channels.as_data(MOST_CHANNELS)
@@ -64,10 +64,10 @@ class Answer:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Answer":
-        """What `as_data` told.
+        """The answer that `as_data` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is damaged.
+            KeyError, TypeError, ValueError: the data is damaged.
         """
         verdict, channels = data["verdict"], data["channels_before_and_after"]
         return cls(

@@ -1,4 +1,4 @@
-"""Finding what a report says first of counted keys."""
+"""Judge counted keys: verdict, hot keys, channels before and after a plan."""
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
@@ -28,12 +28,12 @@ def answer_on(
     before: Plan | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Answer:
-    """The verdict on counted keys, the hot ones, and the channels before and after a plan.
+    """Verdict, hot keys, and channels before and after a plan.
 
     Args:
         recipe: Loads, capacities, and the key groups of an engine that has them.
-        panes: The same stream by panes (`panes_of`).
-        before: The plan in force, to stand beside it in place of the engine.
+        panes: The same stream cut into windows (`panes_of`).
+        before: The plan in force, compared instead of the engine.
         max_imbalance: The limit of the verdict.
     """
     resources, capacities = recipe.resources, recipe.constraints.unequal
@@ -62,7 +62,7 @@ def _placed(
     plan: Plan,
     before: Plan | None,
 ) -> BeforeAfter | None:
-    """The channels as they are and as the plan foresees them; None of a plan that foresees nothing."""
+    """Channels today and as the plan predicts; None if the plan has no predicted loads."""
     if not plan.predicted_loads:
         return None
     was, name = (today, engine.value) if before is None else (before.partitioner(), "the plan in force")

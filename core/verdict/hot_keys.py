@@ -1,4 +1,4 @@
-"""The heaviest keys: each within its interval, above what share none is missing, and how hot each was over time."""
+"""Hot keys with count intervals and their share over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,23 +9,24 @@ import numpy as np
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import key_shown, kind_of
 from adapt.core.counting.timeline import bars
+from adapt.core.phrases import counted
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
 from adapt.core.verdict.skew_over_time import CountedPane
 
 MOST_KEYS = 20
-"""Keys that are told of, the heaviest first."""
+"""Number of hot keys that are kept, hottest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """One of the heaviest keys.
+    """A hot key.
 
     Attributes:
-        key: As it is shown.
-        count_low, count_high: It weighs no less and no more.
+        key: As displayed.
+        count_low, count_high: Bounds of its true count.
         share: `count_low` over the total.
-        life_line: Its share of each pane, at least; empty where no times are known.
+        life_line: Lower bound of its share of each window; empty without timestamps.
     """
 
     key: str
@@ -37,13 +38,13 @@ class HotKey:
 
 @dataclass(frozen=True, slots=True)
 class HotKeys:
-    """The heaviest keys of a stream.
+    """Hot keys of a stream.
 
     Attributes:
-        keys: Heaviest first.
-        complete_above: Every key that weighs more than this is listed.
-        listed: How many keys are.
-        starts_us: Where each pane begins, in microseconds since 1970.
+        keys: Hottest first.
+        complete_above: Every key with a higher count is listed.
+        listed: Number of listed keys.
+        starts_us: Start of each window, in microseconds since 1970.
     """
 
     keys: tuple[HotKey, ...]
@@ -56,7 +57,7 @@ class HotKeys:
     def from_counts(
         cls, frequencies: Frequencies, panes: Sequence[CountedPane] = (), most: int = MOST_KEYS
     ) -> "HotKeys":
-        """The heaviest keys of a counted stream, and their shares of its panes."""
+        """Hot keys of a counted stream, and their shares of its windows."""
         keys = frequencies.keys[:most]
         low, high = frequencies.count_low[:most], frequencies.count_high[:most]
         lines = [pane.frequencies.intervals(keys)[0] / (pane.frequencies.total or 1.0) for pane in panes]
@@ -76,19 +77,19 @@ class HotKeys:
 
     @property
     def complete(self) -> str:
-        """Which keys are sure to be listed, in words."""
+        """Which keys are certainly listed, in words."""
         if self.complete_above == 0:
             return "Every key is listed."
-        return f"Every key above {self.complete_above:,.6g} is listed, {self.listed:,} keys in all."
+        return f"Every key with a count above {self.complete_above:,.6g} is listed ({counted(self.listed, 'key')})."
 
     def table(self) -> Table:
-        """One row a key, with its life-line as bars if times are known."""
+        """One row per key, with bars of its share over time."""
         kind = kind_of(self.weight)
         columns = [
             Column("rank", Kind.COUNT),
             Column("key"),
-            Column("count_low", kind, about="it weighs no less"),
-            Column("count_high", kind, about="it weighs no more"),
+            Column("count_low", kind, about="lower bound of its true count"),
+            Column("count_high", kind, about="upper bound of its true count"),
             Column("share", Kind.SHARE, about="count_low over the total"),
         ]
         rows: list[list[Any]] = [
@@ -96,36 +97,36 @@ class HotKeys:
         ]
         note = self.complete
         if self.starts_us:
-            columns.append(Column("life_line", about="its share pane by pane, the highest bar its own peak"))
+            columns.append(Column("life_line", about="its share in each window; the highest bar is its own peak"))
             rows = [[*row, bars(key.life_line)] for row, key in zip(rows, self.keys, strict=True)]
-            note = f"{note} A bar is one of {len(self.starts_us)} panes of as many rows; a key's highest is its peak."
+            note = f"{note} Bars: {len(self.starts_us)} windows with equal row counts, scaled to the key's peak."
         return Table.from_rows("Hot keys", columns, rows, note)
 
     def lines_table(self) -> Table:
-        """One row a key and pane, for charts."""
-        start = Column("start", Kind.TIME, about="time of the first row of the pane")
-        columns = (Column("key"), Column("pane", Kind.COUNT), start, Column("share", Kind.SHARE))
+        """One row per key and window, for charts."""
+        start = Column("start", Kind.TIME, about="time of the window's first row")
+        columns = (Column("key"), Column("window", Kind.COUNT), start, Column("share", Kind.SHARE))
         rows = [
             (key.key, at, start, share)
             for key in self.keys
             for at, (start, share) in enumerate(zip(self.starts_us, key.life_line, strict=True), start=1)
         ]
-        return Table.from_rows("Life-lines", columns, rows)
+        return Table.from_rows("Share of hot keys over time", columns, rows)
 
     def _repr_html_(self) -> str:
-        """The keys, for a notebook."""
+        """Table for a notebook."""
         return self.table()._repr_html_()
 
     def as_data(self) -> dict[str, Any]:
-        """The same as JSON data."""
+        """JSON data."""
         return asdict(self) | {"weight": self.weight.value}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "HotKeys":
-        """What `as_data` told.
+        """The hot keys that `as_data` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the data is damaged.
         """
         keys = tuple(HotKey(**{**key, "life_line": tuple(key["life_line"])}) for key in data["keys"])
         return cls(

@@ -1,4 +1,4 @@
-"""Which keys to move so that no channel is over its limit: few keys, and little state."""
+"""Move few keys to bring every channel within its limit."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,19 @@ from adapt.core.verdict.packing import packed, room_of, sticking_out
 
 
 def moved_within(placed: Channels, loads: Floats, listed: int, capacities: Floats, limit: float) -> Channels | None:
-    """Placements changed until no channel is over the limit; None if that was not reached.
+    """Placement changed until every channel is within the limit; None on failure.
 
-    First every channel that is over gives keys to the emptiest: the lightest that suffices, or where it is more than
-    twice what must go, the heaviest that is not too much, and so on. Where that ends before the limit is kept, the keys
-    that stick out are packed anew, on the channels where most of their load is already, and lighter ones make way.
-    Few keys move, not the fewest: to find these is as hard as packing.
+    Every overloaded channel first gives keys to the emptiest one: the smallest key that suffices, or, if that is more
+    than twice the excess, the largest key below the excess, repeatedly. If that is not enough, the oversized keys are
+    packed again, on the channels where most of their load already is, and smaller keys make room. The result moves few
+    keys, not provably the fewest: that is as hard as bin packing.
 
     Args:
-        placed: The channel of each key, shape (keys,).
-        loads: Of each key; shape (keys,).
-        listed: Only so many keys, from the first, can be moved; the others stand in for keys nobody knows.
-        capacities: Of each channel, shape (channels,); 1 where all are alike.
-        limit: The most utilised channel over the utilisation of all capacity together, from 1.
+        placed: Channel of each key, shape (keys,).
+        loads: Load of each key, shape (keys,).
+        listed: Only this many keys, from the first, can move; the others are stand-ins for unlisted keys.
+        capacities: Capacity of each channel, shape (channels,); 1 if all are equal.
+        limit: Tolerated utilization of the busiest channel over the mean utilization, from 1.
 
     Source: ours.
     """
@@ -45,7 +45,7 @@ def moved_within(placed: Channels, loads: Floats, listed: int, capacities: Float
 
 
 def _relieved(placed: Channels, loads: Floats, room: Floats, free: NDArray[np.bool_]) -> tuple[Channels, bool]:
-    """Free keys moved from channels that are over their room to the emptiest ones; and whether all are within it."""
+    """Placement with free keys moved off overloaded channels, and whether every channel now fits."""
     filled = np.bincount(placed, loads, len(room)).astype(np.float64)
     givers = np.flatnonzero(filled > room)
     candidates = np.flatnonzero(free & np.isin(placed, givers))
@@ -67,7 +67,7 @@ def _relieve(
     filled: Floats,
     out: Channels,
 ) -> None:
-    """Let each giver in turn move keys, its own from `order[starts[giver]]` on, heaviest first; `filled` follows."""
+    """Move keys off each giver in turn, largest first, from `order[starts[giver]]` on; updates `filled` and `out`."""
     for giver in givers:
         first, end = starts[giver], starts[giver + 1]
         while filled[giver] > room[giver]:
@@ -80,7 +80,7 @@ def _relieve(
                 break
             fits = room[target] - filled[target]
             while first < end and (out[order[first]] != giver or loads[order[first]] > fits):
-                first += 1  # room only shrinks, so that what does not fit now never will
+                first += 1  # room only shrinks: a key that does not fit now never will
             enough, below = -1, -1
             for at in range(first, end):
                 if out[order[at]] != giver:
@@ -100,7 +100,7 @@ def _relieve(
 
 
 def _at_home(packed_on: Channels, home: Channels, loads: Floats, capacities: Floats) -> Channels:
-    """The same packing with channels that are alike swapped, so that much load stays where it is; shape (keys,)."""
+    """The same packing with equal channels permuted so that most load stays in place; shape (keys,)."""
     if not len(packed_on) or (capacities != capacities[0]).any():
         return packed_on
     channels = len(capacities)

@@ -1,4 +1,4 @@
-"""Whether some placement of whole keys keeps every channel within a limit, and one that does."""
+"""Find a placement of whole keys within a limit."""
 
 from dataclasses import dataclass
 
@@ -10,32 +10,32 @@ from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
 
 MOST_STEPS = 500_000
-"""Steps of the exact search; a few hundredths of a second."""
+"""Steps of the exact search: a few hundredths of a second."""
 
 MOST_LOOKS = 100_000_000
-"""Pairs of channels that the search looks at: a step may compare each with each."""
+"""Channel pairs that the search may compare; a step may compare all pairs."""
 
 MOST_SEARCHED = 400
-"""Keys that stick out for which placements are searched; with more, only quick placements are tried."""
+"""Above this many oversized keys, only the two greedy placements are tried."""
 
 MOST_TRIED = 500_000_000
-"""Pairs of a key and a channel that are looked at; with more, no placement is tried at all."""
+"""Above this many pairs of key and channel, no placement is tried."""
 
 _ROUNDING = 1e-9
-"""A channel is within its room if it is over by no more than this part of it."""
+"""Relative tolerance of the room of a channel."""
 
 
 def room_of(total: float, capacities: Floats, limit: float) -> Floats:
-    """What each channel may carry, shape (channels,): `limit` times an even part by capacity."""
+    """Load allowed on each channel, shape (channels,): `limit` times a fair share."""
     return np.asarray(limit * total * capacities / capacities.sum() * (1 + _ROUNDING))
 
 
 def sticking_out(loads: Floats, total: float, capacities: Floats, limit: float) -> NDArray[np.int64]:
-    """The keys that decide whether a placement exists, heaviest first: rows of `loads`.
+    """Rows of the oversized keys, which decide whether a placement exists.
 
-    Any other key fits on the least utilised channel, whatever is there: that one is at most as utilised as all
-    channels together, and the key adds no more than the limit allows beyond it. So all keys can be placed within the
-    limit if and only if these can.
+    They come largest first. Any other key fits on the least utilized channel: that channel is at most at the mean
+    utilization, and the key adds no more than the limit allows above it. So all keys can be placed within the limit if
+    and only if these can.
     """
     allowed = (limit - 1) * total * float(capacities.min()) / float(capacities.sum())
     heavy = np.flatnonzero(loads > allowed)
@@ -44,11 +44,11 @@ def sticking_out(loads: Floats, total: float, capacities: Floats, limit: float) 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Whether keys can be placed.
+    """Outcome of a search for a placement.
 
     Attributes:
-        channels: The channel of each key, shape (keys,); None if no placement was found.
-        known: Whether there is none where none was found; otherwise there may be one.
+        channels: Channel of each key, shape (keys,); None if no placement was found.
+        known: Where none was found, whether it is certain that none exists.
     """
 
     channels: Channels | None
@@ -56,14 +56,14 @@ class Packing:
 
 
 def packed(loads: Floats, room: Floats) -> Packing:
-    """A channel for each key such that no channel is filled beyond its room, if there is one.
+    """Placement of keys within the room of each channel, if found.
 
     Args:
-        loads: Of each key, falling; shape (keys,).
-        room: Of each channel, shape (channels,).
+        loads: Loads of the keys, falling; shape (keys,).
+        room: Room of each channel, shape (channels,).
 
-    Source: largest first to the emptiest channel (Graham 1969) and largest first to where it fits best; then every
-    placement in turn, heaviest key first, channels with the same room left tried once.
+    Source: largest first to the emptiest channel (Graham 1969) and best-fit decreasing; then exhaustive search, largest
+    key first, trying only one of several channels with the same room left.
     """
     if not len(loads):
         return Packing(np.zeros(0, np.int32))
@@ -83,7 +83,7 @@ def packed(loads: Floats, room: Floats) -> Packing:
 
 
 def _too_many(loads: Floats, room: Floats) -> bool:
-    """Whether, for some k, of the k N + 1 heaviest keys no k + 1 fit on one of the N channels."""
+    """Whether, for some k, no k + 1 of the k N + 1 largest keys fit on one of the N channels."""
     each = np.arange(1, 1 + (len(loads) - 1) // len(room))
     ends = np.concatenate(([0.0], np.cumsum(loads)))
     lightest = ends[each * len(room) + 1] - ends[each * len(room) - each]
@@ -92,7 +92,7 @@ def _too_many(loads: Floats, room: Floats) -> bool:
 
 @compiled
 def _largest_first(loads: Floats, room: Floats, is_tight: bool, out: Channels) -> bool:
-    """Place each key where most room is left, or where least is that it fits; whether all found a place."""
+    """Place each key where most room is left, or if `is_tight` where it fits best; whether all fit."""
     left = room.copy()
     for key in range(len(loads)):
         best = -1
@@ -110,7 +110,7 @@ def _largest_first(loads: Floats, room: Floats, is_tight: bool, out: Channels) -
 
 @compiled
 def _searched(loads: Floats, room: Floats, after: Floats, most: int, out: Channels) -> int:
-    """Try placements one after the other; -1 if one is in `out`, else the steps that were taken."""
+    """Search all placements; -1 if one was found, in `out`, else the number of steps taken."""
     left, key, steps = room.copy(), 0, 0
     while key >= 0:
         steps += 1

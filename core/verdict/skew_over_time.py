@@ -1,4 +1,4 @@
-"""How skew varies over time: the stream in stretches of as many rows each, every one judged by itself."""
+"""Skew over time: the verdict on each of several equal-sized windows."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,27 +7,27 @@ from typing import Any
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.table import Column, Kind, Table
-from adapt.core.verdict.verdict_class import Cure
+from adapt.core.verdict.verdict_class import VerdictClass
 
 MOST_PANES = 24
-"""A stream is cut into so many panes at most."""
+"""Most windows of a stream."""
 
 ROWS_A_PANE = 1000
-"""A pane has this many rows or more, so that chance does not pass for change."""
+"""Fewest rows of a window, so that noise does not look like change."""
 
 
 def rows_a_pane(rows: int) -> int | None:
-    """Rows of each pane of a stream; None where it is too short to be cut in two."""
+    """Rows of each window; None if the stream is too short."""
     panes = min(MOST_PANES, rows // ROWS_A_PANE)
     return -(-rows // panes) if panes > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class CountedPane:
-    """One pane and its keys.
+    """A window and its counted keys.
 
     Attributes:
-        start_us: The time of its first row, in microseconds since 1970.
+        start_us: Time of its first row, in microseconds since 1970.
     """
 
     start_us: int
@@ -35,15 +35,15 @@ class CountedPane:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPane:
-    """One pane and its skew.
+class JudgedWindow:
+    """A window and its skew.
 
     Attributes:
-        start_us: The time of its first row, in microseconds since 1970.
-        top_key: The heaviest key as it is shown.
+        start_us: Time of its first row, in microseconds since 1970.
+        top_key: The hottest key as displayed.
         top_share: Its share of the load.
-        imbalance: The fullest channel over the average, keys placed as today.
-        imbalance_floor: No placement of whole keys has less.
+        imbalance: Busiest worker over the mean, as placed today.
+        imbalance_floor: Best possible imbalance with whole keys.
     """
 
     start_us: int
@@ -52,77 +52,77 @@ class JudgedPane:
     top_share: float
     imbalance: float
     imbalance_floor: float
-    cure: Cure
+    verdict_class: VerdictClass
 
 
 @dataclass(frozen=True, slots=True)
 class OverTime:
-    """All panes, in order; at least one."""
+    """All windows in order; at least one."""
 
-    panes: tuple[JudgedPane, ...]
+    windows: tuple[JudgedWindow, ...]
 
     @property
-    def classes(self) -> list[tuple[Cure, int]]:
-        """The classes of panes and how many have each, most first."""
-        return Counter(pane.cure for pane in self.panes).most_common()
+    def classes(self) -> list[tuple[VerdictClass, int]]:
+        """Verdict classes and the number of windows of each, most frequent first."""
+        return Counter(window.verdict_class for window in self.windows).most_common()
 
     @property
     def changes(self) -> bool:
-        """Whether not all panes are of one class."""
+        """Whether windows differ in class."""
         return len(self.classes) > 1
 
     def as_data(self) -> dict[str, Any]:
-        """The panes as JSON data, and what they range over."""
-        shares = [pane.top_share for pane in self.panes]
-        floors = [pane.imbalance_floor for pane in self.panes]
+        """The windows and their ranges as JSON data."""
+        shares = [window.top_share for window in self.windows]
+        floors = [window.imbalance_floor for window in self.windows]
         return {
-            "classes": {cure.value: count for cure, count in self.classes},
+            "classes": {each.value: count for each, count in self.classes},
             "changes": self.changes,
             "top_share_least": min(shares),
             "top_share_most": max(shares),
             "imbalance_floor_least": min(floors),
             "imbalance_floor_most": max(floors),
-            "panes": self.table().records(),
+            "windows": self.table().records(),
         }
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "OverTime":
-        """What `as_data` told."""
+        """The windows that `as_data` wrote."""
         return cls(
             tuple(
-                JudgedPane(
+                JudgedWindow(
                     int(row["start"]),
                     int(row["rows"]),
                     str(row["top_key"]),
                     float(row["top_share"]),
                     float(row["imbalance"]),
                     float(row["imbalance_floor"]),
-                    Cure(row["class"]),
+                    VerdictClass(row["class"]),
                 )
-                for row in data["panes"]
+                for row in data["windows"]
             )
         )
 
     def table(self) -> Table:
-        """One row a pane."""
+        """One row per window."""
         columns = (
-            Column("pane", Kind.COUNT),
-            Column("start", Kind.TIME, about="time of the first row of the pane"),
+            Column("window", Kind.COUNT),
+            Column("start", Kind.TIME, about="time of the window's first row"),
             Column("rows", Kind.COUNT),
-            Column("top_share", Kind.SHARE, about="of the heaviest key of the pane"),
-            Column("imbalance", Kind.RATIO, about="fullest channel over the average, as placed today"),
-            Column("imbalance_floor", Kind.RATIO, about="the least of any placement of whole keys"),
+            Column("top_share", Kind.SHARE, about="share of the window's hottest key"),
+            Column("imbalance", Kind.RATIO, about="busiest worker over the mean load, as placed today"),
+            Column("imbalance_floor", Kind.RATIO, about="best possible imbalance without splitting keys"),
             Column("class"),
             Column("top_key"),
         )
         return Table.from_rows(
-            "Verdict over time", columns, [(at, *_row(pane)) for at, pane in enumerate(self.panes, start=1)], _NOTE
+            "Verdict over time", columns, [(at, *_row(each)) for at, each in enumerate(self.windows, start=1)], _NOTE
         )
 
 
-_NOTE = "Each pane is judged by itself; of few rows, by chance too."
+_NOTE = "Windows are judged separately; with few rows, some of the variation is noise."
 
 
-def _row(pane: JudgedPane) -> Sequence[Any]:
-    judged = pane.top_share, pane.imbalance, pane.imbalance_floor
-    return (pane.start_us, pane.rows, *judged, pane.cure.value, pane.top_key)
+def _row(window: JudgedWindow) -> Sequence[Any]:
+    judged = window.top_share, window.imbalance, window.imbalance_floor
+    return (window.start_us, window.rows, *judged, window.verdict_class.value, window.top_key)

@@ -1,4 +1,4 @@
-"""Judging a stream: its class, what to move or split, how sure that is, and how it varies."""
+"""Judge a stream: action, evidence, confidence, variation over time."""
 
 from collections.abc import Sequence
 
@@ -16,12 +16,14 @@ from adapt.core.partitioning.measures.resources import ResourceFunction, Resourc
 from adapt.core.stream import Weight
 from adapt.core.verdict.classify import Skewed, classify
 from adapt.core.verdict.moving import moved_within
-from adapt.core.verdict.skew_over_time import CountedPane, JudgedPane, OverTime
+from adapt.core.verdict.skew_over_time import CountedPane, JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
-from adapt.core.verdict.verdict_class import Cure
+from adapt.core.verdict.verdict_class import VerdictClass
+
+BY_COUNTER = "counter error bound; weighted rows are not independent draws"
 
 MOST_NAMED = 20
-"""Keys to split that are named, the heaviest first."""
+"""Most keys to split that are named, hottest first."""
 
 
 def judge(
@@ -34,7 +36,7 @@ def judge(
     panes: Sequence[CountedPane] = (),
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Verdict | None:
-    """Judge a stream at the channels of the placement that it has today; None where there is no load.
+    """Judge a stream as it is placed today; None without load.
 
     Args:
         resources: The network load is what is to be even; the state load is what moves. Default: "LLL".
@@ -56,11 +58,11 @@ def judge(
     top = _top(population, loads)
     keys, state, after = (
         _moves(population, loads, placed, each, weighed, max_imbalance)
-        if found.cure is Cure.PLACEMENT
+        if found.verdict_class is VerdictClass.PINNING
         else (None, None, None)
     )
     return Verdict(
-        found.cure,
+        found.verdict_class,
         today.channels,
         engine,
         max_imbalance,
@@ -68,7 +70,7 @@ def judge(
         found.imbalance_floor,
         *top,
         found.busy_keys,
-        keys_to_move=keys,
+        keys_to_pin=keys,
         state_to_move=state,
         imbalance_after=after,
         keys_to_split=tuple(_named(population, row) for row in found.split[:MOST_NAMED]),
@@ -83,7 +85,7 @@ def judge(
 def _moves(
     population: Population, loads: Floats, placed: Channels, capacities: Floats, resources: Resources, limit: float
 ) -> tuple[int | None, float | None, float | None]:
-    """How many keys move, their share of the state, and the imbalance after; all None where the limit is not met."""
+    """Keys to pin, their share of the state, the imbalance after; all None where the limit is not met."""
     moved = moved_within(placed, loads, population.listed, capacities, limit)
     if moved is None:
         return None, None, None
@@ -98,7 +100,7 @@ def _moves(
 def _over_time(
     panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats, limit: float
 ) -> OverTime | None:
-    """Each pane judged by itself; None where none has a load, or what was measured is not known of panes."""
+    """Every window judged separately; None if no window has load, or if loads were measured in columns."""
     if resources.sources:
         return None
     judged = []
@@ -111,14 +113,14 @@ def _over_time(
     return OverTime(tuple(judged)) if len(judged) > 1 else None
 
 
-def _judged(pane: CountedPane, population: Population, loads: Floats, found: Skewed) -> JudgedPane:
+def _judged(pane: CountedPane, population: Population, loads: Floats, found: Skewed) -> JudgedWindow:
     top = _top(population, loads)
     rows = pane.frequencies.rows
-    return JudgedPane(pane.start_us, rows, *top, found.imbalance, found.imbalance_floor, found.cure)
+    return JudgedWindow(pane.start_us, rows, *top, found.imbalance, found.imbalance_floor, found.verdict_class)
 
 
 def _top(population: Population, loads: Floats) -> tuple[str, float]:
-    """The heaviest listed key and its share of the load."""
+    """The hottest listed key and its share of the load."""
     if not population.listed:
         return "", 0.0
     row = int(np.argmax(loads[: population.listed]))
@@ -130,7 +132,7 @@ def _named(population: Population, row: int) -> str:
 
 
 def _confidence(frequencies: Frequencies, resources: Resources, channels: int, limit: float) -> Confidence | None:
-    """How well f_max is known: as a share of messages drawn, or of weights counted within bounds."""
+    """Confidence interval of f_max: of sampled rows, or the counter's error bound for weighted rows."""
     counted = top_share(frequencies)
     if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
         return None
@@ -143,5 +145,5 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int, l
     else:
         return None
     least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
-    level, method = (LEVEL, METHOD) if are_draws else (None, "the bounds of the counter; rows that weigh are no draws")
+    level, method = (LEVEL, METHOD) if are_draws else (None, BY_COUNTER)
     return Confidence(*ends, least, most, level, method, (least <= limit) == (most <= limit))

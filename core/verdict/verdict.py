@@ -1,34 +1,47 @@
-"""The verdict on a stream: whether it is even, or what makes it so, with the evidence and how sure it is."""
+"""Verdict on a stream: action, evidence, confidence."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any
 
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
 from adapt.core.verdict.skew_over_time import OverTime
-from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
+from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
 _PLAIN = (
-    *("channels", "engine", "tolerance", "imbalance", "imbalance_floor", "gap", "useful_workers"),
-    *("top_share", "top_key", "busy_keys", "keys_to_move", "state_to_move", "imbalance_after"),
+    *("channels", "engine", "max_imbalance", "imbalance", "imbalance_floor", "gap", "useful_workers"),
+    *("top_share", "top_key", "busy_keys", "keys_to_pin", "state_to_move", "imbalance_after"),
 )
-"""What is written as it is."""
+"""Attributes written to JSON unchanged."""
 
 _MOST_SPELT = 5
-"""A sentence names no more keys."""
+"""A sentence names at most this many keys."""
+
+_BEST = "the best possible without splitting keys"
+
+_NEEDED = {
+    VerdictClass.BALANCED: "nothing to do",
+    VerdictClass.PINNING: "pinning is enough",
+    VerdictClass.SPLITTING: "splitting is needed",
+    VerdictClass.ANOTHER_KEY: "another key is needed",
+}
+"""What a window needs, in words."""
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """An interval of f_max, and so of the floor.
+    """Confidence interval of the top-key share, and of the floor that follows.
 
     Attributes:
-        top_share_low, top_share_high: The ends.
-        imbalance_floor_low, imbalance_floor_high: max(1, N f) at them.
-        level: The share of samples whose interval holds the truth, at least; None where the interval is of the count
-            alone, as rows that weigh are no draws.
+        top_share_low, top_share_high: Both ends.
+        imbalance_floor_low, imbalance_floor_high: max(1, N f) at both ends.
+        level: Confidence level; None where the interval is the counter's error bound, since weighted rows are not
+            independent draws.
         certain: Whether the floor is on the same side of the limit at both ends.
     """
 
@@ -43,37 +56,37 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the skew of a stream asks for at so many channels.
+    """Verdict on the skew of a stream at a number of workers.
 
     Attributes:
-        engine: What places the keys today.
-        tolerance: T, the most imbalance that will do.
-        imbalance: The fullest channel over the average, as the engine places them.
-        imbalance_floor: No placement of whole keys has less; max(1, N f_max) where channels are alike.
-        top_key: The heaviest key as it is shown; empty if none is listed.
+        engine: The scheme that places the keys today.
+        max_imbalance: T, the tolerated imbalance.
+        imbalance: Load of the busiest worker over the mean, as the engine places the keys.
+        imbalance_floor: Best possible imbalance without splitting keys; max(1, N f_max) if workers are equal.
+        top_key: The hottest key as displayed; empty if none is listed.
         top_share: f_max, its share of the load.
         busy_keys: Keys with a load; an estimate where some are not listed.
-        keys_to_move: Where placement cures it, how many keys move; None elsewhere, or if too few are listed to tell.
+        keys_to_pin: Where pinning is enough, how many keys to pin; None elsewhere, or if too few are listed to know.
         state_to_move: Their share of all state.
-        imbalance_after: What is left then.
-        keys_to_split: Where it takes splitting, the names of the keys, the heaviest first, at most 20.
-        number_to_split: How many they are.
-        split_share: What they carry, as a share of the load.
-        proved: Whether it is certain that no placement keeps the limit, where none was found.
-        confidence: What the sample allows to say of f_max; None where nothing was estimated.
-        over_time: The same by panes; None where no times are known.
+        imbalance_after: Imbalance once they are pinned.
+        keys_to_split: Names of the keys to split, hottest first, at most 20.
+        number_to_split: How many keys to split.
+        split_share: Their share of the load.
+        proved: Whether it is certain that no assignment of whole keys stays within the limit, where none was found.
+        confidence: Confidence interval of f_max; None where nothing was estimated.
+        over_time: The verdict window by window; None without timestamps.
     """
 
-    cure: Cure
+    verdict_class: VerdictClass
     channels: int
     engine: str
-    tolerance: float
+    max_imbalance: float
     imbalance: float
     imbalance_floor: float
     top_key: str
     top_share: float
     busy_keys: int
-    keys_to_move: int | None = None
+    keys_to_pin: int | None = None
     state_to_move: float | None = None
     imbalance_after: float | None = None
     keys_to_split: tuple[str, ...] = ()
@@ -85,56 +98,57 @@ class Verdict:
 
     @property
     def gap(self) -> float:
-        """How far the engine is from the best there may be: imbalance over imbalance_floor."""
+        """Imbalance over the best possible imbalance."""
         return self.imbalance / self.imbalance_floor
 
     @property
     def useful_workers(self) -> float:
-        """1 / f_max: more channels than that cannot all be busy, as long as keys stay whole."""
+        """Workers that can be busy while keys stay whole: 1 / f_max."""
         return 1 / self.top_share if self.top_share else float(max(self.busy_keys, 1))
 
     @property
     def headline(self) -> str:
-        """The class, at how many channels, by what limit."""
-        return f"{self.cure.value} ({counted(self.channels, 'channel')}, limit {self.tolerance:g})"
+        """The action, the number of workers, and the limit."""
+        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g})"
 
     @property
     def sentences(self) -> list[str]:
-        """What is so today and at best; what to do; how sure that is; how it varies."""
-        told = [_today(self), _cure(self)]
-        if self.confidence is not None:
-            told.append(_sure(self, self.confidence))
-        if self.over_time is not None:
-            told.append(_varies(self.over_time))
-        return told
+        """Effect of the action, evidence, confidence, variation over time."""
+        effect, confidence = _effect(self), self.confidence
+        return [
+            *([effect] if effect else []),
+            _evidence(self),
+            *([] if confidence is None else [_sure(self, confidence)]),
+            *([] if self.over_time is None else [_varies(self.over_time)]),
+        ]
 
     def _repr_html_(self) -> str:
-        """In words, for a notebook."""
+        """The verdict in words, for a notebook."""
         return told_html(self.headline, self.sentences)
 
     def as_data(self) -> dict[str, Any]:
-        """The verdict as JSON data; the names of its numbers are those of metrics and do not change."""
+        """The verdict as JSON data; numbers have the names of metrics."""
         return {
-            "class": self.cure.value,
+            "class": self.verdict_class.value,
             **{name: getattr(self, name) for name in _PLAIN},
             "keys_to_split": list(self.keys_to_split),
             **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved")},
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
-            "sentence": " ".join(self.sentences),
+            "sentence": " ".join([f"{self.headline}.", *self.sentences]),
         }
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Verdict":
-        """What `as_data` told.
+        """The verdict that `as_data` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is none.
+            KeyError, TypeError, ValueError: the data is not a verdict.
         """
         derived = {"class", "gap", "useful_workers", "sentence", "confidence", "over_time", "keys_to_split"}
         confidence, over_time = data["confidence"], data["over_time"]
         return cls(
-            cure=Cure(data["class"]),
+            verdict_class=VerdictClass(data["class"]),
             keys_to_split=tuple(data["keys_to_split"]),
             confidence=None if confidence is None else Confidence(**confidence),
             over_time=None if over_time is None else OverTime.from_data(over_time),
@@ -142,99 +156,137 @@ class Verdict:
         )
 
 
-def _today(verdict: Verdict) -> str:
-    placed = f"Today ({verdict.engine}) the fullest of {counted(verdict.channels, 'channel')} carries"
-    floor = f"no placement of whole keys does better than {verdict.imbalance_floor:.3f}"
-    heaviest = (
-        f" The heaviest key, {verdict.top_key}, has {percent(verdict.top_share)} of the load, so that"
-        f" {verdict.useful_workers:,.3g} channels at most can be busy while keys stay whole."
-        if verdict.top_key
-        else ""
-    )
-    return f"{placed} {verdict.imbalance:.3f} times the average; {floor}.{heaviest}"
+def _action(verdict: Verdict) -> str:
+    match verdict.verdict_class:
+        case VerdictClass.BALANCED:
+            return "Nothing to do"
+        case VerdictClass.PINNING:
+            return "Pin hot keys" if verdict.keys_to_pin is None else f"Pin {counted(verdict.keys_to_pin, 'key')}"
+        case VerdictClass.SPLITTING if verdict.number_to_split == 1:
+            return f"Split key {verdict.keys_to_split[0]} over at least {_workers_of_split(verdict)} workers"
+        case VerdictClass.SPLITTING:
+            return f"Split {verdict.number_to_split:,} keys"
+        case VerdictClass.ANOTHER_KEY:
+            return "Partition by a finer key, or use fewer workers"
 
 
-def _cure(verdict: Verdict) -> str:
-    match verdict.cure:
-        case Cure.NONE_NEEDED:
-            return f"Nothing needs to be done: {verdict.imbalance:.3f} is within {verdict.tolerance:g}."
-        case Cure.PLACEMENT:
-            return _placement(verdict)
-        case Cure.SPLITTING:
+def _workers_of_split(verdict: Verdict) -> int:
+    """Fewest workers over which the hottest key fits: by its load over what the largest worker may carry."""
+    return max(2, ceil(verdict.imbalance_floor / verdict.max_imbalance - _ROUNDING))
+
+
+def _effect(verdict: Verdict) -> str:
+    """What the action does, and why nothing less is enough."""
+    match verdict.verdict_class:
+        case VerdictClass.BALANCED:
+            return ""
+        case VerdictClass.PINNING if verdict.keys_to_pin is None:
             return (
-                f"{_no_placement(verdict)} Splitting {_keys(verdict)}, {percent(verdict.split_share)} of the load,"
-                f" over the channels that have room makes it possible.{_null(verdict)}"
+                "Some assignment of whole keys stays within the limit, but too few keys are counted to name it: count"
+                " with --method exact."
             )
-        case Cure.ANOTHER_KEY:
-            return f"{_no_placement(verdict)} {_another(verdict)}{_null(verdict)}"
+        case VerdictClass.PINNING:
+            pinned = "it" if verdict.keys_to_pin == 1 else "them"
+            best = f", {_BEST}" if _after(verdict) == _floor(verdict) else ""
+            return (
+                f"Pinning {pinned} to other workers moves {percent(verdict.state_to_move or 0.0)} of the state and"
+                f" lowers the imbalance to {_after(verdict)}{best}."
+            )
+        case VerdictClass.SPLITTING:
+            split = "this key" if verdict.number_to_split == 1 else f"{_keys(verdict)}{_together(verdict)}"
+            return f"{_no_assignment(verdict)}; with {split} split, there is one.{_null(verdict)}"
+        case VerdictClass.ANOTHER_KEY if verdict.busy_keys < verdict.channels:
+            has = "key has" if verdict.busy_keys == 1 else "keys have"
+            return f"Only {verdict.busy_keys:,} {has} any load, fewer than workers.{_null(verdict)}"
+        case VerdictClass.ANOTHER_KEY:
+            return (
+                f"{_no_assignment(verdict)}. Splitting would have to cover {_keys(verdict)}{_together(verdict)}; above"
+                f" {percent(MOST_SPLIT)} another key is the better fix.{_null(verdict)}"
+            )
 
 
-def _placement(verdict: Verdict) -> str:
-    if verdict.keys_to_move is None:
-        return (
-            f"Placing keys one by one keeps within {verdict.tolerance:g}; which ones, these counts list too few keys to"
-            " tell."
-        )
+def _evidence(verdict: Verdict) -> str:
+    imbalance, floor = f"{verdict.imbalance:.3f}", _floor(verdict)
+    best = f", {_BEST}" if floor == imbalance else "" if floor == _after(verdict) else f"; {_BEST} is {floor}"
+    placed = f"As {verdict.engine} places the keys, the busiest worker has {imbalance} times the mean load{best}."
+    if not verdict.top_key:
+        return placed
+    useful = ceil(verdict.useful_workers - _ROUNDING)
     return (
-        f"Moving {counted(verdict.keys_to_move, 'key')}, {percent(verdict.state_to_move or 0.0)} of the state, brings"
-        f" it to {verdict.imbalance_after or 1.0:.3f}, within {verdict.tolerance:g}."
+        f"{placed} The hottest key{_unless_named(verdict)} has {percent(verdict.top_share)} of the load:"
+        f" parallelism above {useful:,} buys nothing unless this key is split."
     )
 
 
-def _no_placement(verdict: Verdict) -> str:
-    if verdict.imbalance_floor > verdict.tolerance or verdict.proved:
-        why = "" if verdict.imbalance_floor > verdict.tolerance else ": the heavy keys do not divide evenly"
-        return f"No placement keeps within {verdict.tolerance:g}{why}."
-    return f"No placement within {verdict.tolerance:g} was found, though one may exist."
+def _floor(verdict: Verdict) -> str:
+    return f"{verdict.imbalance_floor:.3f}"
 
 
-def _another(verdict: Verdict) -> str:
-    if verdict.busy_keys < verdict.channels:
-        have = "has" if verdict.busy_keys == 1 else "have"
-        return (
-            f"Only {counted(verdict.busy_keys, 'key')} {have} any load, fewer than channels: partition by a finer key,"
-            " or take fewer channels."
-        )
-    return (
-        f"Splitting would have to spread {_keys(verdict)}, {percent(verdict.split_share)} of the load, which is"
-        f" more than {MOST_SPLIT:.0%}: partition by a finer key, or take fewer channels."
-    )
+def _after(verdict: Verdict) -> str:
+    return "" if verdict.imbalance_after is None else f"{verdict.imbalance_after:.3f}"
+
+
+def _unless_named(verdict: Verdict) -> str:
+    is_named = verdict.verdict_class is VerdictClass.SPLITTING and verdict.number_to_split == 1
+    return "" if is_named else f", {verdict.top_key},"
+
+
+def _no_assignment(verdict: Verdict) -> str:
+    if verdict.imbalance_floor > verdict.max_imbalance:
+        return "No assignment of whole keys stays within the limit"
+    if verdict.proved:
+        return "No assignment of whole keys stays within the limit: the hot keys do not divide evenly"
+    return "No assignment of whole keys within the limit was found, although one may exist"
+
+
+def _together(verdict: Verdict) -> str:
+    """Share of the keys to split, unless it is that of the hottest key, which the evidence has."""
+    return f" ({percent(verdict.split_share)} of the load)" if verdict.number_to_split > 1 else ""
 
 
 def _null(verdict: Verdict) -> str:
-    """What can be done about rows without a key, where they are among those that are too heavy."""
+    """Advice on null keys, where they are among the keys to split."""
     has_null = NULL_KEY in verdict.keys_to_split
-    return " Rows without a key can be spread or left out, if they share no state." if has_null else ""
+    return " If rows with a null key share no state, spread or drop them." if has_null else ""
 
 
 def _keys(verdict: Verdict) -> str:
-    names, number = verdict.keys_to_split, verdict.number_to_split
-    spelt = ", ".join(names[:_MOST_SPELT]) + (f" and {number - _MOST_SPELT:,} more" if number > _MOST_SPELT else "")
-    return f"{counted(number, 'key')} ({spelt})"
+    """The names of the keys to split: `a`, `a and b`, `a, b and 3 more`."""
+    names, more = verdict.keys_to_split[:_MOST_SPELT], verdict.number_to_split - _MOST_SPELT
+    *first, last = [*names, *([f"{more:,} more"] if more > 0 else [])]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _sure(verdict: Verdict, confidence: Confidence) -> str:
-    ends = f"{percent(confidence.top_share_low)} to {percent(confidence.top_share_high)}"
-    floors = f"{confidence.imbalance_floor_low:.3f} to {confidence.imbalance_floor_high:.3f}"
-    if confidence.level is None:
-        source = "by the bounds of the counter"
-    else:
-        source = f"at {confidence.level:.0%} confidence (Clopper-Pearson, messages taken as drawn)"
-    told = f"The share of the heaviest key is {ends} {source}, so the floor is {floors}"
+    level = confidence.level
+    source = (
+        "Within the counter's error bound" if level is None else f"At {percent(level)} confidence (Clopper-Pearson)"
+    )
+    share = _ends(*(percent(end) for end in (confidence.top_share_low, confidence.top_share_high)))
+    floor = _ends(*(f"{end:.3f}" for end in (confidence.imbalance_floor_low, confidence.imbalance_floor_high)))
+    told = f"{source}, the hottest key has {share} of the load"
+    is_within = confidence.imbalance_floor_high <= verdict.max_imbalance
+    if " to " not in floor:
+        return f"{told}, {'which one worker can carry' if is_within else 'too much for one worker'} within the limit."
+    told = f"{told} and the best possible imbalance is {floor}"
     if confidence.certain:
-        side = "within" if confidence.imbalance_floor_high <= verdict.tolerance else "above"
-        return f"{told}: {side} the limit throughout."
-    return f"{told}: too few messages to say on which side of {verdict.tolerance:g} it is; take a longer sample."
+        return f"{told}: {'within' if is_within else 'above'} the limit either way."
+    return f"{told}: too few rows to know whether that is within the limit; take a longer sample."
 
 
 def _varies(over_time: OverTime) -> str:
-    shares = [pane.top_share for pane in over_time.panes]
-    floors = [pane.imbalance_floor for pane in over_time.panes]
-    ranges = (
-        f"In {len(over_time.panes)} panes of about {over_time.panes[0].rows:,} rows the heaviest key of each has"
-        f" {percent(min(shares))} to {percent(max(shares))}, and the floor is {min(floors):.3f} to {max(floors):.3f}"
+    windows = over_time.windows
+    shares = [window.top_share for window in windows]
+    floors = [window.imbalance_floor for window in windows]
+    classes = ", ".join(f"{_NEEDED[each]} in {count}" for each, count in over_time.classes)
+    return (
+        f"Over time, in {len(windows)} windows of about {windows[0].rows:,} rows:"
+        f" {classes if over_time.changes else f'{_NEEDED[over_time.classes[0][0]]} in every one'}. The hottest key of a"
+        f" window has {_ends(percent(min(shares)), percent(max(shares)))} of the load, and the best possible imbalance"
+        f" is {_ends(f'{min(floors):.3f}', f'{max(floors):.3f}')}."
     )
-    if over_time.changes:
-        each = ", ".join(f"{cure.value} in {count}" for cure, count in over_time.classes)
-        return f"{ranges}; the class changes: {each}."
-    return f"{ranges}; the class of every one: {over_time.classes[0][0].value}."
+
+
+def _ends(low: str, high: str) -> str:
+    """An interval in words; a single value where both ends read the same."""
+    return low if low == high else f"{low} to {high}"

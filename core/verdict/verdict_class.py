@@ -1,19 +1,19 @@
-"""The classes of a verdict."""
+"""Verdict classes."""
 
 from enum import StrEnum
 
 MOST_SPLIT = 0.5
-"""Where more of the load than this part would have to be split, another key is asked for."""
+"""If more than this share of the load would have to be split, another key is the better fix."""
 
 
-class Cure(StrEnum):
+class VerdictClass(StrEnum):
     """What brings the imbalance within its limit."""
 
-    NONE_NEEDED = "even already"
-    """The placement of today keeps it."""
-    PLACEMENT = "placement cures it"
-    """Some placement of whole keys does."""
-    SPLITTING = "needs key splitting"
-    """None does, but with the heaviest keys spread over channels."""
+    BALANCED = "balanced"
+    """Today's placement is within the limit."""
+    PINNING = "fixable by pinning"
+    """Some assignment of whole keys is within the limit."""
+    SPLITTING = "needs splitting"
+    """None is, unless the hottest keys are split over workers."""
     ANOTHER_KEY = "needs another key"
-    """There are fewer keys than channels, or more than half of the load would be split."""
+    """There are fewer keys than workers, or more than half of the load would be split."""

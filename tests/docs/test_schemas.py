@@ -24,8 +24,8 @@ STAGE = "--speedup 10 -o"
 COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "lint": f"lint g.trace {JSON}",
-    "advise": f"advise --parallelism 12 --partitions 60 {JSON}",
-    "advise on keys": f"advise keys.csv --parallelism 4 {JSON}",
+    "advise": f"advise keys --parallelism 12 --partitions 60 {JSON}",
+    "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
     "count": f"partition count g.trace --over time --all --measure bytes --key k1 -o g.freq {JSON}",
     "count streams": f"partition count g.trace --over stream {JSON}",
     "build": f"partition build keys.csv --channels 3 -o 3.plan {JSON}",

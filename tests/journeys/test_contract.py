@@ -43,7 +43,7 @@ def test_the_contract_holds_for_today_and_fails_a_worse_key(adapt, tmp_path, mon
     assert ET.parse("skew.xml").getroot().get("failures") == "3"
 
     trace = ["check", "sample.trace", "--engine", "flink"]
-    profile_only = ["--limit", "null_keys == 0", "--limit", "refused == 0", "--limit", "rows >= 4000"]
+    profile_only = ["--limit", "null_keys == 0", "--limit", "rejected == 0", "--limit", "rows >= 4000"]
     adapt.done(*trace, *profile_only)
     said = adapt(*trace, "--limit", "imbalance <= 2", "--limit", "top_share <= 25%", "--limit", "useful_workers >= 4")
     assert (said.code, "1 of 3 limits failed." in said.out) == (1, True)

@@ -13,7 +13,7 @@ from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.stream_verdict import judge
-from adapt.core.verdict.verdict_class import Cure
+from adapt.core.verdict.verdict_class import VerdictClass
 
 
 def edits(path: Path, column: str) -> pa.ChunkedArray:
@@ -33,7 +33,7 @@ def hosts(path: Path, part: int) -> pa.Array:
     return pc.list_element(pc.split_pattern(text, " "), part)
 
 
-NONE, PLACED, OTHER = {Cure.NONE_NEEDED}, {Cure.PLACEMENT}, {Cure.ANOTHER_KEY}
+NONE, PLACED, OTHER = {VerdictClass.BALANCED}, {VerdictClass.PINNING}, {VerdictClass.ANOTHER_KEY}
 WHOLE = NONE | PLACED
 """Whole keys can be even; whether they are, the hash of the engine decides."""
 
@@ -63,11 +63,11 @@ def words(path: Path, column: int) -> pa.ChunkedArray:
         (TAXI, lines, 1, PLACED, PLACED),
     ],
 )
-def test_the_cure_is_named(real_traces, file, read, column, at_8, at_10):
+def test_the_action_is_named(real_traces, file, read, column, at_8, at_10):
     keys = pc.cast(read(real_traces(file), column), pa.string())
     frequencies = frequencies_of(count_keys(keys))
-    for channels, cure in ((8, at_8), (10, at_10)):
+    for channels, classes in ((8, at_8), (10, at_10)):
         found = judge(frequencies, make_partitioner(Engine.SPARK, channels), "spark")
-        assert found.cure in cure, found.sentences
-        if found.cure is Cure.PLACEMENT:
+        assert found.verdict_class in classes, found.sentences
+        if found.verdict_class is VerdictClass.PINNING:
             assert found.imbalance_after <= found.tolerance

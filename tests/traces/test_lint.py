@@ -65,12 +65,12 @@ def test_the_command_prints_findings_in_every_format_and_fits_80_columns(adapt, 
     said = adapt.done("lint", folder)
     assert max(map(len, said.out.splitlines())) <= 80
     assert "…" not in said.out
-    assert f"by {len(RULES)} rules" in said.err
+    assert f"{len(RULES)} rules checked" in said.err
     told = json.loads(adapt.done("lint", folder, "--format", "json").out)
     assert told["schema"] == "adapt.lint/1"
     assert {found["id"] for found in told["findings"]} >= {"outlier-dates", "default-key"}
     assert next(found for found in told["findings"] if found["id"] == "outlier-dates")["figures"]["rows"] == 3
-    assert adapt.done("lint", folder, "--format", "csv").out.startswith("severity,finding,evidence,effect,mend\n")
+    assert adapt.done("lint", folder, "--format", "csv").out.startswith("severity,finding,evidence,effect,fix\n")
     assert json.loads(adapt.done("lint", folder, "--rule", "drift", "--format", "json").out)["findings"] == []
-    assert "there is no rule" in adapt.refused(2, "lint", folder, "--rule", "drfit")
+    assert "rule 'drfit' does not exist; did you mean 'drift'?" in adapt.refused(2, "lint", folder, "--rule", "drfit")
     assert "does not exist" in adapt.refused(3, "lint", tmp_path / "none.trace")

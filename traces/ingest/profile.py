@@ -216,7 +216,7 @@ def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Gri
             ],
             "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
             "top_missed": heavy.missed,
-            "facts": lint.oddities,
+            "facts": lint.key_facts,
             "totals": totals,
             "missing": missing,
             "streams": _shown(streams) if with_streams else {},

@@ -1,4 +1,4 @@
-"""Several artefacts of a kind beside each other: what differs, and between plans, what moves."""
+"""Compare artefacts of one kind: differences in metrics, and migration between plans."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from adapt.core.check.facts import Facts
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.labels import distinct
+from adapt.core.phrases import counted
 from adapt.core.table import Table
 from adapt.traces.checking import facts_of
 from adapt.traces.reports.reported import Reported
@@ -23,14 +24,14 @@ _COMPARED = ("trace", "frequencies", "plan", "comparison", "run")
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What one artefact is against the first of its kind.
+    """Differences between an artefact and the first of its kind.
 
     Attributes:
-        heading: Which two.
-        sentences: How they differ, in words.
-        tables: Metric by metric; between plans, what moves.
-        charts: Between plans, what moves.
-        data: The same as JSON data.
+        heading: Names of both.
+        sentences: Differences in words.
+        tables: Differences by metric; for plans, also migration.
+        charts: Migration between plans.
+        data: JSON data.
     """
 
     heading: str
@@ -41,10 +42,10 @@ class Differences:
 
 
 def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differences]:
-    """Every artefact against the first of its kind, in the order given; what cannot be compared is left out.
+    """Compare every artefact with the first of its kind.
 
     Args:
-        read: What is told of each. Counted keys among them tell what moves from plan to plan.
+        read: The artefacts. Counted keys among them are used to compute the migration between plans.
     """
     names = distinct([artefact.name for artefact in read])
     known = [
@@ -52,8 +53,8 @@ def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differe
         for path, artefact, name in zip(paths, read, names, strict=True)
         if artefact.kind in _COMPARED and (facts := _facts(path)) is not None
     ]
-    counted = [path for path, artefact in zip(paths, read, strict=True) if artefact.kind == "frequencies"]
-    frequencies = read_frequencies(counted[0])[0] if counted else None
+    counts = [path for path, artefact in zip(paths, read, strict=True) if artefact.kind == "frequencies"]
+    frequencies = read_frequencies(counts[0])[0] if counts else None
     found = []
     for _, held in groupby(sorted(known, key=lambda each: each[0].kind), key=lambda each: each[0].kind):
         (first, its_path, its_name), *others = held
@@ -65,7 +66,7 @@ def differences(paths: Sequence[Path], read: Sequence[Reported]) -> list[Differe
 
 
 def _facts(path: Path) -> Facts | None:
-    """What an artefact measured; None where nothing that has a metric."""
+    """Metrics of an artefact; None without any."""
     try:
         return facts_of(path, [])
     except BadInput:
@@ -75,13 +76,13 @@ def _facts(path: Path) -> Facts | None:
 def _between(before: Facts, after: Facts, names: tuple[str, str]) -> Differences:
     table = difference_table(before, after, names)
     sentence = difference_sentence(before, after, names)
-    told = [change.as_data() for change in changes(before, after)]
-    data = {"before": names[0], "after": names[1], "kind": str(before.kind), "changes": told}
+    changed = [change.as_data() for change in changes(before, after)]
+    data = {"before": names[0], "after": names[1], "kind": str(before.kind), "changes": changed}
     return Differences(table.title, (sentence,), (table,) if table.rows else (), (), data)
 
 
 def _with_moves(found: Differences, before: Path, after: Path, frequencies: Frequencies) -> Differences:
-    """The difference of two plans with what moves between them, where they are for keys such as were counted."""
+    """The difference of two plans with their migration, if the counted keys are of their type."""
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.difference import plan_difference
     from adapt.core.report.move_charts import migration_matrix
@@ -93,7 +94,8 @@ def _with_moves(found: Differences, before: Path, after: Path, frequencies: Freq
     except BadInput:
         return found
     moves, channels = bill.moves(), bill.channels()
-    moved = f"{bill.migration.keys:,} keys move, with {bill.migration.relative:.3g} of an average channel's state."
+    keys = counted(bill.migration.keys, "key")
+    moved = f"{keys} move to another channel: state moved is {bill.migration.relative:.3g} times an average channel's."
     charts = (channels_before_after(channels), *([migration_matrix(moves)] if moves.rows else []))
     data = {**found.data, "moves": moves.records()}
     return Differences(found.heading, (*found.sentences, moved), (*found.tables, channels, moves), charts, data)

@@ -1,10 +1,10 @@
-"""A comparison: the verdict on the stream, and what each scheme would do."""
+"""Report of a comparison: verdict and schemes."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from adapt.core.report.scheme_charts import comparison
-from adapt.core.verdict.compared import at_channels, told_of
+from adapt.core.verdict.compared import at_channels, best_sentences
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
 from adapt.traces.store.comparisons import read_comparison
@@ -12,12 +12,14 @@ from adapt.traces.store.manifest import Manifest
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """The verdict, and the schemes beside each other."""
+    """The verdict and the schemes compared."""
     stored = read_comparison(path)
     answer = found_in(manifest.summary, str(path))
     said = reported_of(path, manifest, [], [stored.table], comparison(stored.table))
     if answer is None:
-        return replace(said, sentences=("Made without a verdict, by an earlier version; compare again for it.",))
+        return replace(
+            said, sentences=("This comparison has no verdict; run `adapt partition compare` again to get one.",)
+        )
     verdict = answer.verdict
     first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
-    return replace(said, lead=(*answer.lead, *told_of(stored.table, verdict)), first=first, answer=answer)
+    return replace(said, lead=(*answer.lead, *best_sentences(stored.table, verdict)), first=first, answer=answer)

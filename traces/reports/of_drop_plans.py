@@ -1,4 +1,4 @@
-"""Drop plans made in advance."""
+"""Report of precomputed drop plans."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from adapt.traces.store.manifest import Manifest
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """Every plan with the rates it is for and what it keeps."""
+    """Every drop plan with its rates and keep shares."""
     plans = read_drop_plans(path).plans
     inputs = plans.network.inputs
     highest = ", ".join(
@@ -17,9 +17,10 @@ def reported(path: Path, manifest: Manifest) -> Reported:
     )
     tables = plans.shown()
     sentences = [
-        f"Made for epsilon {plans.epsilon:g} and headroom {plans.headroom:g}, at these tuples/s: {highest}.",
-        "A plan is for overloaded rates from its low end on: the inputs are scaled down to that, and arcs keep the"
-        " shares that stand there.",
+        f"Drop plans for epsilon {plans.epsilon:g} and headroom {plans.headroom:g}; input rates in tuples/s:"
+        f" {highest}.",
+        "A plan covers overloaded rates from its lower bound: inputs are scaled down to that, and arcs keep the shares"
+        " in the table.",
         *(f"{table.title}: {len(table.rows):,} plans{_largest_error(table)}." for table in tables if _of_plans(table)),
     ]
     return reported_of(path, manifest, sentences, tables, ())
@@ -32,4 +33,4 @@ def _of_plans(table: Table) -> bool:
 def _largest_error(table: Table) -> str:
     named = any(column.name == "error" for column in table.columns)
     errors = [error for error in table.values("error") if isinstance(error, float)] if named else []
-    return f", which lose at most {max(errors):.1%} of the best score" if errors else ""
+    return f", which lose at most {max(errors):.1%} of the best possible score" if errors else ""

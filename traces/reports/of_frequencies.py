@@ -1,4 +1,4 @@
-"""Counted keys: the verdict on their stream, the hot ones, the law that their counts follow."""
+"""Report of counted keys: verdict, hot keys, Zipf law."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +16,15 @@ from adapt.traces.store.manifest import Manifest
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """The verdict on the stream, the hot keys, and the law of their counts."""
+    """The verdict, the hot keys and the Zipf law."""
     frequencies, _ = read_frequencies(path)
     counts, heaviest, law = counts_table(frequencies), heaviest_table(frequencies), zipf_table(frequencies)
-    exact = "exactly" if frequencies.exact else f"to within {frequencies.epsilon:.3g} of the total"
+    exact = "exact" if frequencies.exact else f"within {frequencies.epsilon:.3g} of the total"
     about = "" if frequencies.exact or not frequencies.complete_above else "About "
-    sentences = [f"{about}{frequencies.distinct:,} keys, weighed by {frequencies.weight}, counted {exact}.", law.note]
+    sentences = [
+        f"{about}{frequencies.distinct:,} keys, weighted by {frequencies.weight}; counts are {exact}.",
+        law.note,
+    ]
     answer = found_in(manifest.summary, str(path)) or _answer_on(frequencies)
     ranks = rank_frequency(rank_share_table(frequencies), law=law, thresholds=_thresholds(frequencies, answer))
     charts = (ranks, top_keys(heaviest))
@@ -31,18 +34,18 @@ def reported(path: Path, manifest: Manifest) -> Reported:
 
 
 def _thresholds(frequencies: Frequencies, answer: Answer) -> dict[str, float]:
-    """Shares above which a key is too heavy for a channel, and above which every key is listed."""
-    held = {}
+    """Shares to mark in the chart: the fair share of a worker, and the threshold of complete listing."""
+    marked = {}
     if answer.verdict is not None:
         channels = answer.verdict.channels
-        held[f"the fair share of one of {channels:,} channels"] = 1 / channels
+        marked[f"the fair share of a worker, 1/{channels:,}"] = 1 / channels
     if frequencies.complete_above and frequencies.total:
-        held["the share above which every key is listed"] = frequencies.complete_above / frequencies.total
-    return held
+        marked["the share above which every key is listed"] = frequencies.complete_above / frequencies.total
+    return marked
 
 
 def _answer_on(frequencies: Frequencies) -> Answer:
-    """The verdict on counts that were made without one: at the usual channels, under the usual engine."""
+    """The verdict on counts without one, for the default engine and number of channels."""
     from adapt.core.partitioning.build import Recipe
     from adapt.core.verdict.answering import answer_on
     from adapt.traces.counting.count import DEFAULT_CHANNELS

@@ -1,4 +1,4 @@
-"""A query network: its diagram, and the load of every node."""
+"""Report of a query network: diagram and node loads."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from adapt.traces.store.manifest import hash_of
 
 
 def reported(path: Path) -> Reported:
-    """The load of its nodes, and a diagram."""
+    """Node loads and a diagram."""
     network = open_network(path)
     load = NetworkLoad.from_network(network.read.network)
     nodes = load.nodes()

@@ -1,26 +1,29 @@
-"""A plan: what it does to the channels."""
+"""Report of a plan: channels before and after, pinned keys."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
+from adapt.core.phrases import counted
 from adapt.core.report.key_charts import channel_loads
 from adapt.traces.reports.reported import Reported
 from adapt.traces.store.plans import read_plan, read_plan_answer, read_plan_made
 
 
 def reported(path: Path) -> Reported:
-    """The verdict, its channels before and after, what is mapped one by one."""
+    """The verdict, channels before and after, and pinned keys."""
     plan = read_plan(path)
     loads = load_table(plan)
     imbalance, floor = plan.metrics.get("imbalance"), plan.metrics.get("imbalance_floor")
     sentences = [
-        f"A {plan.scheme} plan for {plan.channels} channels with {len(plan.explicit):,} keys mapped one by one."
+        f"A {plan.scheme} plan for {counted(plan.channels, 'channel')} with"
+        f" {counted(len(plan.explicit), 'pinned key')}."
     ]
     if imbalance is not None:
+        is_above = f"{imbalance:.3f}" != f"{floor:.3f}"
         sentences.append(
-            f"Its fullest channel is foreseen to carry {imbalance:.3f} times the mean load;"
-            f" no placement of whole keys can do better than {floor:.3f}."
+            f"Predicted imbalance: {imbalance:.3f}{'; ' if is_above else ', '}the best possible without splitting keys"
+            f"{f' is {floor:.3f}' if is_above else ''}."
         )
     charts = (channel_loads(loads, load="network"),) if loads.rows else ()
     tables = (plan_table(plan), loads, explicit_keys_table(plan))

@@ -1,4 +1,4 @@
-"""A run: what its mechanism did over time."""
+"""Report of a run: results over time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,38 +22,38 @@ from adapt.traces.store.manifest import Manifest
 from adapt.traces.store.runs import StoredRun, read_run
 
 Told: TypeAlias = tuple[Sequence[str], Sequence[Table], Sequence[Chart]]
-"""Sentences, tables, charts."""
+"""Sentences, tables and charts of a run."""
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """What its mechanism did, over time."""
+    """Results over time."""
     run = read_run(path)
     if run.mechanism not in _MECHANISMS:
-        raise BadInput(f"{path} is a run of {run.mechanism}, of which there is no report")
+        raise BadInput(f"{path} is a run of {run.mechanism}, which has no report")
     sentences, tables, charts = _MECHANISMS[run.mechanism](run)
     return reported_of(path, manifest, sentences, tables, charts)
 
 
 def _repartition(run: StoredRun) -> Told:
     periods = run.periods.records()
-    sentences = _of_periods(periods) if periods else ["No period has any row."]
+    sentences = _of_periods(periods) if periods else ["No period has rows."]
     return sentences, [run.summary, run.periods], (imbalance_per_period(run.periods), migration_per_period(run.periods))
 
 
 def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Which period was the worst, and how bad it had to be."""
+    """The worst period, and the best possible imbalance there."""
     worst = max(periods, key=lambda row: float(row["imbalance"] or 0))
     is_first = worst is periods[0]
     sentences = [
-        f"{counted(len(periods), 'period')}; the worst imbalance, {shown(worst['imbalance'], Kind.RATIO)}, came in the"
-        f" {'first, which' if is_first else 'one that'} begins {shown(worst['start'], Kind.TIME)}, where no placement"
-        f" of whole keys does better than {shown(worst['imbalance_floor'], Kind.RATIO)}."
+        f"{counted(len(periods), 'period')}. The worst imbalance is {shown(worst['imbalance'], Kind.RATIO)}, in the"
+        f" {'first period' if is_first else 'period'} from {shown(worst['start'], Kind.TIME)}; the best possible"
+        f" there is {shown(worst['imbalance_floor'], Kind.RATIO)}."
     ]
     if is_first and len(periods) > 1:
         after = max(periods[1:], key=lambda row: float(row["imbalance"] or 0))
         sentences.append(
-            "That first period runs on hashing alone, as there is no earlier one to build a plan from; the worst after"
-            f" it is {shown(after['imbalance'], Kind.RATIO)}."
+            "The first period is placed by hashing alone, since there is no earlier period to build a plan from; the"
+            f" worst later period has {shown(after['imbalance'], Kind.RATIO)}."
         )
     return sentences
 
@@ -95,7 +95,11 @@ def _compare(run: StoredRun) -> Told:
     first, *rest = shown_tables(tables, run.summary)
     _, summary = verdict_under(first, run.summary)
     sentences = [str(run.summary.records()[0]["verdict"]), first.note]
-    shown_first = [replace(marked(tables["scenarios"]), note="* is the best of its column."), summary, *rest[1:]]
+    shown_first = [
+        replace(marked(tables["scenarios"]), note="* marks the best value of each column."),
+        summary,
+        *rest[1:],
+    ]
     return sentences, shown_first, comparison_charts(tables)
 
 

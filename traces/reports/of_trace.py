@@ -1,5 +1,6 @@
-"""A trace: how much of what it holds, and what lint found in it."""
+"""Report of a trace: rows, keys, rates, lint findings."""
 
+from math import ceil
 from pathlib import Path
 
 from adapt.core.charts.over_time import rate_over_time
@@ -14,7 +15,7 @@ from adapt.traces.store.trace_tables import overview, rank_table, rate_table, re
 
 
 def reported(path: Path, manifest: Manifest) -> Reported:
-    """Its rows and keys, what lint found, and what it refused."""
+    """Rows, keys, rejected rows and lint findings."""
     trace = open_trace(path)
     facts = overview(trace).records()[0]
     heaviest = top_keys_table(trace)
@@ -25,8 +26,8 @@ def reported(path: Path, manifest: Manifest) -> Reported:
     ]
     if isinstance(share, float) and share > 0:
         sentences.append(
-            f"The heaviest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
-            f" as long as a key stays whole, more than {1 / share:.3g} channels cannot all be busy."
+            f"The hottest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
+            f" parallelism above {ceil(1 / share - 1e-9):,} buys nothing unless this key is split."
         )
     if facts["refused"]:
         rows = "row" if facts["refused"] == 1 else "rows"

@@ -1,4 +1,4 @@
-"""What is to be said of one artefact: sentences, tables and charts, and how it was made."""
+"""The report of one artefact: sentences, tables, charts, provenance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,19 +14,19 @@ from adapt.traces.store.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What is to be said of one artefact.
+    """The report of one artefact.
 
     Attributes:
-        name: The artefact's name.
+        name: Name of the artefact.
         kind: trace, frequencies, plan, comparison, run, drop-plan table or network.
-        content_hash: Of what it holds.
-        sentences: What there is to know, first things first.
-        tables: What is shown in a terminal and on the page.
-        charts: What is drawn on the page; their tables are part of the data too.
-        made: How the artefact was made.
-        lead: The verdict in words, its class first; nothing in artefacts without one.
-        first: The tables that people need first; nothing where that is all of them.
-        answer: What is told of the stream first: the verdict, its hot keys, its channels.
+        content_hash: Hash of its content.
+        sentences: Summary, most important first.
+        tables: Tables for a terminal and the page.
+        charts: Charts for the page; their tables are part of the data.
+        made: Provenance.
+        lead: The verdict in words, the action first; empty without a verdict.
+        first: Tables shown by default; empty for all of them.
+        answer: Verdict, hot keys and channels, if the artefact has them.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Reported:
     answer: Answer | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """The artefact's tables as JSON data, those behind charts included."""
+        """JSON data, with the tables of charts."""
         tables = {table.title: table for table in (*self.tables, *(chart.table for chart in self.charts))}
         return {
             "name": self.name,
             "kind": self.kind,
             "content_hash": self.content_hash,
             **({} if self.answer is None else self.answer.as_data()),
-            "sentences": [*self.lead[1:], *self.sentences],
+            "sentences": [*self.lead, *self.sentences],
             "tables": [
                 {"title": table.title, "rows": table.records(), **({"note": table.note} if table.note else {})}
                 for table in tables.values()
@@ -59,7 +59,7 @@ class Reported:
 def reported_of(
     path: Path, manifest: Manifest, sentences: Sequence[str], tables: Sequence[Table], charts: Sequence[Chart]
 ) -> Reported:
-    """What is to be said of an artefact with a manifest."""
+    """The report of an artefact with a manifest."""
     made = {
         "artefact": path.name,
         "kind": manifest.kind,
@@ -72,5 +72,5 @@ def reported_of(
 
 
 def shown(cell: Any, kind: Kind) -> str:
-    """A cell as people read it."""
+    """A cell as displayed."""
     return human(cell, Column("", kind))

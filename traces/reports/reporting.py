@@ -1,4 +1,4 @@
-"""Artefacts read for a report, and put together on a page or in one document."""
+"""Read artefacts and combine them into a page or a document."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -24,16 +24,16 @@ _FOLDERS = {
     "run": "of_run",
     "drop-plan table": "of_drop_plans",
 }
-"""Which module tells of a kind of artefact that is a folder."""
+"""Module for each kind of artefact that is a folder."""
 
 _HEADINGS = {
-    "trace": "The trace",
-    "frequencies": "Its keys",
-    "plan": "A plan",
+    "trace": "Trace",
+    "frequencies": "Keys",
+    "plan": "Plan",
     "comparison": "Schemes compared",
-    "run": "Over time",
+    "run": "Run",
     "drop-plan table": "Drop plans",
-    "network": "The network",
+    "network": "Network",
 }
 
 
@@ -41,32 +41,34 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
     """Read one artefact for a report.
 
     Args:
-        check_all: Check every byte of it against the SHA-256 in its manifest first.
+        check_all: Verify every byte against the SHA-256 hashes of the manifest first.
 
     Raises:
-        BadInput: it is none that can be reported, or damaged.
+        BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
         if path.is_file():
-            return _teller("of_network" if path.suffix == ".toml" else "of_plan")(path)
+            return _reporter("of_network" if path.suffix == ".toml" else "of_plan")(path)
         if not path.exists():
-            raise BadInput(f"{path} does not exist; give what `adapt ingest`, `partition` or `replay` wrote with -o")
+            raise BadInput(
+                f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`"
+            )
         manifest = read_manifest(path)
         if manifest.kind not in _FOLDERS:
-            raise BadInput(f"{path} is a {manifest.kind}, of which there is no report")
+            raise BadInput(f"{path} is a {manifest.kind}, which has no report")
         if check_all:
             verify(path, manifest)
-        return _teller(_FOLDERS[manifest.kind])(path, manifest)
+        return _reporter(_FOLDERS[manifest.kind])(path, manifest)
 
 
-def _teller(module: str) -> Callable[..., Reported]:
-    """What tells of one kind of artefact, loaded now, so that a report loads what it needs and no more."""
-    tell: Callable[..., Reported] = import_module(f"adapt.traces.reports.{module}").reported
-    return tell
+def _reporter(module: str) -> Callable[..., Reported]:
+    """The function that reports one kind of artefact, imported on demand."""
+    report: Callable[..., Reported] = import_module(f"adapt.traces.reports.{module}").reported
+    return report
 
 
 def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> Page:
-    """The page of some artefacts: the verdicts first, then what differs, then a section each."""
+    """The page of artefacts: verdicts first, then differences, then one section each."""
     sections = [
         Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
         for artefact in artefacts
@@ -77,7 +79,7 @@ def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differ
 
 
 def _answered(artefact: Reported) -> Section:
-    """The verdict of an artefact, with what shows it."""
+    """The section with the verdict of an artefact."""
     headline, *sentences = artefact.lead
     charts: list[Chart] = []
     tables: list[Table] = []
@@ -96,6 +98,6 @@ def _answered(artefact: Reported) -> Section:
 
 
 def as_document(artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> dict[str, Any]:
-    """The same as one JSON document."""
-    told = {"differences": [each.data for each in compared]} if compared else {}
-    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts], **told}
+    """One JSON document."""
+    differences = {"differences": [each.data for each in compared]} if compared else {}
+    return {"schema": SCHEMA, "artefacts": [artefact.as_data() for artefact in artefacts], **differences}

@@ -66,7 +66,7 @@ def compare(
     from adapt.core.partitioning.compare import compare_schemes
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.verdict.answering import answer_on
-    from adapt.core.verdict.compared import at_channels, best_plan, told_of
+    from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
@@ -118,7 +118,7 @@ def compare(
         first = [for_people(each, output.format) for each in found.channels_tables()]
         tables = [at_channels(table, most), *first, *wrong.tables()]
         tables += [table, *found.more_tables()] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of([*found.lead, *told_of(table, found.verdict)])])
+    show(tables, output.format, document, lead=[verdict_of([*found.lead, *best_sentences(table, found.verdict)])])
 
 
 def named_scheme(name: str) -> AnyScheme | Splitting:

@@ -1,4 +1,4 @@
-"""`adapt advise`: numbers alone, heavy keys of counts, and every way to get it wrong."""
+"""`adapt advise keys`: numbers alone, hot keys of counts, wrong usage."""
 
 import json
 
@@ -13,7 +13,7 @@ def counts(tmp_path, monkeypatch):
 
 
 def advised(adapt, *line):
-    return json.loads(adapt.done("advise", *line, "--format", "json").out)
+    return json.loads(adapt.done("advise", "keys", *line, "--format", "json").out)
 
 
 def test_numbers_need_no_trace(adapt, monkeypatch):
@@ -21,10 +21,10 @@ def test_numbers_need_no_trace(adapt, monkeypatch):
     told = advised(adapt, "--parallelism", 120)
     assert told["schema"] == "adapt.advice/1"
     assert (told["flink"][0]["key_groups"], told["flink"][0]["busiest"]) == (256, 3)
-    assert told["flink"][0]["loss"] == pytest.approx(3 * 120 / 256 - 1)
+    assert told["flink"][0]["excess"] == pytest.approx(3 * 120 / 256 - 1)
     assert {row["case"]: row["key_groups"] for row in told["flink"]}["even"] == 360
     assert told["kafka"] is told["keys"] is None
-    shown = adapt.done("advise", "-p", 48, "--max-parallelism", 128, "--partitions", 60).out
+    shown = adapt.done("advise", "keys", "-p", 48, "--max-parallelism", 128, "--partitions", 60).out
     assert max(map(len, shown.splitlines())) <= 80
     assert "Kafka: partitions over consumers" in shown
 
@@ -35,25 +35,25 @@ def test_idle_consumers_are_counted(adapt):
 
 
 def test_heavy_keys_get_their_salts(adapt, counts):
-    told = advised(adapt, "counts.csv", "-p", 10, "--tolerance", "1.25")
-    assert told["useful"][0]["useful_channels"] == pytest.approx(2.5)
+    told = advised(adapt, "counts.csv", "-p", 10, "--max-imbalance", "1.25")
+    assert told["useful"][0]["useful_workers"] == pytest.approx(2.5)
     assert [(row["key"], row["salts"]) for row in told["keys"]] == [("amazon", 4), ("ebay", 2)]
     (named,) = advised(adapt, "counts.csv", "-p", 10, "--key", "k7", "--engine", "kafka")["keys"]
-    assert (named["salts"], named["salts_hashed"], named["merged"]) == (1, 1, 1)
+    assert (named["salts"], named["salts_hashed"], named["partials"]) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("code", "line", "told"),
     [
         (2, "-p 8 --key amazon", "needs a trace"),
-        (2, "-p 8 --tolerance 0.9", "give 1 or more"),
-        (2, "-p 8 --tolerance much", "is no number"),
+        (2, "-p 8 --max-imbalance 0.9", "--max-imbalance must be at least 1 (got 0.9)"),
+        (2, "-p 8 --max-imbalance much", "must be a number such as 1.2 (got 'much')"),
         (2, "-p 8 --max-parallelism 4", "--max-parallelism must be from 8"),
-        (2, "-p 8 --partitions 0", "a topic has from 1"),
-        (2, "-p 8 --engine uniform", "there is no advice for uniform"),
+        (2, "-p 8 --partitions 0", "--partitions must be between 1 and 1,000,000 (got 0)"),
+        (2, "-p 8 --engine uniform", "--engine must be spark, kafka or flink (got uniform)"),
         (3, "none.csv -p 8", "does not exist"),
         (3, "counts.csv -p 8 --key amazn", "did you mean 'amazon'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_line(adapt, counts, code, line, told):
-    assert told in adapt.refused(code, "advise", *line.split())
+def test_wrong_usage_is_rejected_in_one_line(adapt, counts, code, line, told):
+    assert told in adapt.refused(code, "advise", "keys", *line.split())

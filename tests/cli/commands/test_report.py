@@ -29,7 +29,7 @@ def test_every_format_shows_the_same_plan(adapt, plans):
     assert {table["title"] for table in plan["tables"]} >= {"Plan", "Predicted load of each channel"}
     assert adapt.done("report", "2.plan", "--format", "csv").out.startswith("# Plan\nscheme,")
     assert plan["verdict"]["channels"] == 2
-    headline = f"Verdict: {plan['verdict']['class']} (2 channels, limit 1.2)\n"
+    headline = f"Verdict: Pin {plan['verdict']['keys_to_pin']} keys (2 workers, max imbalance 1.2)\n"
     assert adapt.done("report", "2.plan", "--format", "md").out.startswith(f"### {headline}")
     assert adapt.done("report", "2.plan").out.startswith(headline)
 
@@ -45,7 +45,7 @@ def test_several_artefacts_are_told_apart(adapt, plans):
 def test_two_plans_are_told_with_what_differs(adapt, plans):
     adapt.done("partition", "build", "counts.csv", "--channels", 2, "--scheme", "uniform", "-o", "plain.plan")
     said = adapt.done("report", "plain.plan", "2.plan").out
-    assert "2.plan against plain.plan" in said
+    assert "2.plan compared with plain.plan" in said
     assert "2.plan is better than plain.plan in" in " ".join(said.split())
     read = json.loads(adapt.done("report", "plain.plan", "2.plan", "--format", "json").out)
     (told,) = read["differences"]
@@ -54,7 +54,7 @@ def test_two_plans_are_told_with_what_differs(adapt, plans):
     assert sides["imbalance"] == "better"
     assert sides["explicit_keys"] == "worse"
     adapt.done("report", "plain.plan", "2.plan", "--html", "two.html")
-    assert "<h2>2.plan against plain.plan</h2>" in (plans / "two.html").read_text()
+    assert "<h2>2.plan compared with plain.plan</h2>" in (plans / "two.html").read_text()
     alone = json.loads(adapt.done("report", "2.plan", "--format", "json").out)
     assert "differences" not in alone
 
@@ -145,9 +145,9 @@ def tables_of(artefact):
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("none.plan", "does not exist; give what `adapt ingest`"),
-        ("counts.csv", "is no plan"),
-        (".", "no artefact of adapt"),
+        ("none.plan", "does not exist; give an artefact written by"),
+        ("counts.csv", "counts.csv is no"),
+        (".", "artefact"),
     ],
 )
 def test_what_is_no_artefact_is_refused(adapt, plans, path, told):

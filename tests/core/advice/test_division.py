@@ -36,8 +36,8 @@ def kafka_sticky(partitions: int, consumers: int) -> np.ndarray:
 
 
 def agrees(division: Division, dealt: np.ndarray) -> None:
-    assert (division.busiest, division.least, division.idle) == (dealt.max(), dealt.min(), (dealt == 0).sum())
-    assert division.loss == pytest.approx(dealt.max() / dealt.mean() - 1, abs=1e-12)
+    assert (division.busiest, division.fewest, division.idle) == (dealt.max(), dealt.min(), (dealt == 0).sum())
+    assert division.excess == pytest.approx(dealt.max() / dealt.mean() - 1, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_the_sticky_assignor_deals_the_same():
 
 
 def test_defaults_lose_what_was_measured_with_flinks_classes():
-    losses = np.array([Division(default_max_parallelism(p), p).loss for p in TO_1000])
+    losses = np.array([Division(default_max_parallelism(p), p).excess for p in TO_1000])
     assert losses.mean() == pytest.approx(0.21, abs=0.005)
     assert losses.max() <= 0.5
     assert (losses > 0.25).mean() == pytest.approx(0.387, abs=0.0005)
-    assert Division(default_max_parallelism(120), 120).loss == pytest.approx(0.406, abs=0.001)
-    assert Division(default_max_parallelism(170), 170).loss == pytest.approx(0.328, abs=0.001)
-    assert max(Division(MOST_GROUPS, p).loss - p / MOST_GROUPS for p in TO_1000) <= 0
+    assert Division(default_max_parallelism(120), 120).excess == pytest.approx(0.406, abs=0.001)
+    assert Division(default_max_parallelism(170), 170).excess == pytest.approx(0.328, abs=0.001)
+    assert max(Division(MOST_GROUPS, p).excess - p / MOST_GROUPS for p in TO_1000) <= 0
 
 
 def halving(loss: float, of: float) -> bool:
@@ -80,12 +80,12 @@ def test_the_nearest_better_numbers_are_those_of_a_search_over_all():
         groups = default_max_parallelism(parallelism)
         asked = Division(groups, parallelism)
         lost = [dealt.max() / dealt.mean() - 1 for dealt in (flink(groups, p) for p in range(1, groups + 1))]
-        fewer = [p for p in range(parallelism - 1, 0, -1) if halving(lost[p - 1], asked.loss)]
-        more = [p for p in range(parallelism + 1, groups + 1) if halving(lost[p - 1], asked.loss)]
+        fewer = [p for p in range(parallelism - 1, 0, -1) if halving(lost[p - 1], asked.excess)]
+        more = [p for p in range(parallelism + 1, groups + 1) if halving(lost[p - 1], asked.excess)]
         found = better_workers(asked)
         assert [each and each.workers for each in found] == [next(iter(fewer), None), next(iter(more), None)]
         by_groups = ((flink(g, parallelism), g) for g in range(groups + 1, groups + parallelism + 1))
-        better = [g for dealt, g in by_groups if halving(dealt.max() / dealt.mean() - 1, asked.loss)]
+        better = [g for dealt, g in by_groups if halving(dealt.max() / dealt.mean() - 1, asked.excess)]
         units = better_units(asked, MOST_GROUPS)
         assert (units and units.units) == next(iter(better), None)
 
@@ -94,12 +94,12 @@ def test_the_nearest_better_numbers_are_those_of_a_search_over_all():
 def test_the_even_number_is_the_least_that_loses_nothing(units, workers):
     even = even_units(Division(units, workers), 10**9)
     assert even is not None
-    assert even.loss == 0
+    assert even.excess == 0
     assert units <= even.units < units + workers
     assert even_units(Division(units, workers), even.units - 1) is None
 
 
 @pytest.mark.parametrize(("units", "workers"), [(0, 1), (1, 0), (5, 1_000_001)])
 def test_nothing_divides_over_nobody(units, workers):
-    with pytest.raises(UsageError, match="do not divide over"):
+    with pytest.raises(UsageError, match="must be at least 1"):
         Division(units, workers)

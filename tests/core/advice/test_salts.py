@@ -38,7 +38,7 @@ def test_salts_are_the_least_that_do(engine, key, load, channels, tolerance):
     if found.hashed > 1:
         assert fullest(found.hashed, at) <= most
         assert all(fullest(salts, at[:salts]) > most for salts in range(2, found.hashed))
-        assert found.merged == len(set(at))
+        assert found.partials == len(set(at))
     else:
         assert load <= most
 
@@ -51,9 +51,9 @@ def test_a_key_of_half_the_load_over_ten_channels():
 
 def test_a_limit_that_no_hash_keeps_is_said_to_be_none():
     whole = salts_needed("all", 1, 1, SparkPartitioner(1000), Fraction(1))
-    assert (whole.placed, whole.hashed, whole.merged) == (1000, None, None)
+    assert (whole.placed, whole.hashed, whole.partials) == (1000, None, None)
 
 
 def test_a_key_weighs_no_more_than_all():
-    with pytest.raises(UsageError, match="weighs no more than all"):
+    with pytest.raises(UsageError, match=r"between 0 and the total|max-imbalance must be at least 1"):
         salts_needed("k", 2, 1, SparkPartitioner(2), Fraction(2))

@@ -66,11 +66,11 @@ def test_one_artefact_of_several_is_selected_by_its_name():
     ("texts", "told"),
     [
         (["p99_ms<1"], "has no p99_ms"),
-        (["imbalance[scheme=z]<1"], "no scheme 'z'"),
-        (["imbalance[case=a]<1"], "no label 'case'"),
+        (["imbalance[scheme=z]<1"], "scheme 'z' does not exist"),
+        (["imbalance[case=a]<1"], "label 'case' does not exist"),
         (["imbalance[scheme=a,scheme=b]<1"], "no row"),
-        (["imbalance"], "give --baseline"),
-        (["imbalance[artefact=x.plans]<9"], "no limit is about y.plans"),
+        (["imbalance"], "or --baseline"),
+        (["imbalance[artefact=x.plans]<9"], "no limit applies to y.plans"),
     ],
 )
 def test_what_would_hold_against_nothing_is_refused(texts, told):
@@ -117,7 +117,7 @@ def test_one_row_is_held_against_one_row_whatever_they_are_called():
 
 
 def test_a_baseline_must_be_wanted_and_have_what_is_wanted():
-    with pytest.raises(UsageError, match="nothing is held against the baseline"):
+    with pytest.raises(UsageError, match="no limit uses --baseline"):
         one("imbalance<=1.2", comparison(1.0), baseline=comparison(1.0))
     with pytest.raises(UsageError, match="has no imbalance"):
         one("imbalance", comparison(1.0), baseline=Facts("old", Of.PLAN, "hash", {ROWS: [Fact({}, {})]}))

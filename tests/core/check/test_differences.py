@@ -39,7 +39,7 @@ def test_less_imbalance_is_better_and_more_keys_are_worse_and_channels_neither()
     assert [column.name for column in table.columns] == ["metric", "old", "new", "change", "side"]
     assert table.rows[0] == ("imbalance", "2.000", "1.500", "−25.0%", "better")
     assert ("explicit_keys", "0", "9", "+9", "worse") in table.rows
-    assert "better than old in 1 and worse in 1; imbalance goes from 2.000 to 1.500" in difference_sentence(
+    assert "better than old in 1 and worse in 1; imbalance changes from 2.000 to 1.500" in difference_sentence(
         before, after, NAMES
     )
 
@@ -62,7 +62,7 @@ def test_where_intervals_overlap_nothing_is_sure():
 
 def test_rounding_is_no_difference_and_many_rows_are_told_by_their_summary():
     assert changes(plan(imbalance=1.1), plan(imbalance=1.1 + 1e-12)) == []
-    assert "measured the same" in difference_sentence(plan(imbalance=1.1), plan(imbalance=1.1), NAMES)
+    assert "have equal metrics" in difference_sentence(plan(imbalance=1.1), plan(imbalance=1.1), NAMES)
     periods = [({"period": str(at)}, {"imbalance": 2.0}) for at in range(MOST_ROWS + 1)]
     better = [(where, {"imbalance": 1.0}) for where, _ in periods]
     before, after = (

@@ -17,14 +17,14 @@ def test_a_file_keeps_limits_and_how_much_worse_a_metric_may_be():
     ("text", "kind", "told"),
     [
         ("limits = [}", BadInput, "line 1"),
-        ("", BadInput, "limits is to be a list"),
-        ("limits = []", BadInput, "limits is to be a list"),
-        ("limits = [1]", BadInput, "limits is to be a list"),
-        ('limits = "gap<=1"', BadInput, "limits is to be a list"),
+        ("", BadInput, "limits must be a list"),
+        ("limits = []", BadInput, "limits must be a list"),
+        ("limits = [1]", BadInput, "limits must be a list"),
+        ('limits = "gap<=1"', BadInput, "limits must be a list"),
         ('limit = ["gap<=1"]', BadInput, "did you mean 'limits'"),
-        ('limits = ["gap<=1"]\nworse_by = 5', BadInput, "worse_by is 5"),
+        ('limits = ["gap<=1"]\nworse_by = 5', BadInput, "worse_by must be a percentage"),
         ('limits = ["gap<=1"]\nworse_by = "5"', UsageError, "worse_by"),
-        ('limits = ["gap<=1", "gapp<=1"]', UsageError, "number 2: limit 'gapp<=1'.*did you mean 'gap'"),
+        ('limits = ["gap<=1", "gapp<=1"]', UsageError, "limit 'gapp<=1'.*did you mean 'gap'"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text, kind, told):

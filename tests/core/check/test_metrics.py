@@ -50,7 +50,7 @@ def test_a_length_of_time_names_the_unit_of_a_bare_number():
 
 def test_what_is_better_lower_is_not_what_is_better_higher():
     higher = {metric.name for metric in METRICS.values() if metric.better is Better.HIGHER}
-    assert {"useful_workers", "throughput", "of_capacity", "of_optimum", "score", "processed"} <= higher
+    assert {"useful_workers", "throughput", "capacity_share", "optimum_share", "score", "processed"} <= higher
     assert not higher & {"imbalance", "gap", "top_share", "m", "p99_ms", "shed", "lag_s", "moves", "dropped"}
 
 
@@ -59,7 +59,7 @@ def test_what_is_better_lower_is_not_what_is_better_higher():
     [
         ("imbalence", "did you mean 'imbalance'?"),
         ("Imbalance", "did you mean 'imbalance'?"),
-        ("latency_p99", "is called p99_ms"),
+        ("latency_p99", "the metric of that column is p99_ms"),
         ("zzz", "adapt check --metrics"),
     ],
 )

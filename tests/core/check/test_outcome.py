@@ -36,7 +36,7 @@ def test_junit_has_a_case_for_each_limit_and_a_failure_for_each_that_fails():
         assert (each.get("tests"), each.get("failures"), each.get("errors")) == ("2", "1", "0")
     failing, holding = suite
     assert (failing.get("classname"), failing.get("name")) == ("x.plan", "imbalance<=1.2")
-    assert failing.find("failure").get("message") == "imbalance is 1.300, and is to be <=1.2"
+    assert failing.find("failure").get("message") == "imbalance is 1.300; the limit is <=1.2"
     assert holding.find("failure") is None
 
 
@@ -46,13 +46,13 @@ def test_hostile_names_leave_xml_and_markdown_whole(name, scheme):
     found, _ = verdict(text, facts=plan(1.3, name, scheme))
     (suite,) = ET.fromstring(junit_xml(found))
     assert len(suite) == 1
-    assert rendered(found) == [["result", "limit", "value", "of"], ["FAILS", *[ANY] * 3]]
+    assert rendered(found) == [["result", "limit", "value", "artefact"], ["FAILS", *[ANY] * 3]]
 
 
 def test_markdown_renders_as_a_table():
     found, _ = verdict("imbalance<=1.2", "imbalance[scheme!=a|b]<=1.4", facts=plan(1.3, "a|b.plan", "a|c"))
     assert rendered(found) == [
-        ["result", "limit", "value", "of"],
+        ["result", "limit", "value", "artefact"],
         ["FAILS", "imbalance<=1.2", "1.300", "a|b.plan: scheme=a|c"],
         ["holds", "imbalance[scheme!=a|b]<=1.4", "1.300", "a|b.plan: scheme=a|c"],
     ]

@@ -58,7 +58,7 @@ def test_outliers_at_the_beginning_of_the_source_make_all_rows_late():
     trace = clean(3)
     trace["ts"][:3] += np.array([10, 20, 30]) * DAY_US
     found = findings(trace)
-    assert "line 2 makes 99.98% late" in found["outlier-dates"].effect
+    assert "line 2 makes 99.98% of the rows late" in found["outlier-dates"].effect
     assert "source-order" not in found
 
 
@@ -251,8 +251,8 @@ def test_findings_are_told_as_tables_and_in_a_sentence():
     found = judged(profile(clean(12, keys=3, days=1.0)))
     assert [row[1] for row in findings_columns(found).rows] == ["few-keys", "short-span"]
     assert [row[0] for row in findings_table(found).rows if row[0]] == ["severe", "note"]
-    assert lint_sentence(found, "x.trace") == "The lint found 2 things (1 severe, 1 note): few-keys, short-span."
-    assert lint_sentence([], "x.trace") == "The lint found nothing odd."
+    assert lint_sentence(found, "x.trace") == "Lint: 2 findings (1 severe, 1 note): few-keys, short-span."
+    assert lint_sentence([], "x.trace") == "Lint: no findings."
     assert "adapt lint x.trace" in lint_sentence(None, "x.trace")
 
 

@@ -50,7 +50,7 @@ def test_log_spacing_keeps_the_head_whole_and_thins_the_tail():
 def test_long_series_are_capped_and_the_sentence_says_so():
     chart = rate_over_time(rates(10_000))
     assert len(drawn(chart)) <= 2 * 600
-    assert "17 neighbouring rows" in chart.sentence
+    assert "17 neighboring rows" in chart.sentence
     assert "neighbouring" not in rate_over_time(rates(100)).sentence
 
 
@@ -63,7 +63,7 @@ def test_every_number_of_a_series_is_in_its_table():
 def test_bars_are_the_heaviest_keys_in_order():
     table = Table.from_rows("Top", (Column("key"), Column("share", Kind.SHARE)), [(None, 0.1), ("b", 0.3), ("", 0.2)])
     assert [point["k"] for point in drawn(top_keys(table))] == ["b", "(empty)", "(null)"]
-    assert "1 of the table's 3" in top_keys(table, most=1).sentence
+    assert "1 of 3 in the table" in top_keys(table, most=1).sentence
 
 
 def test_keys_alike_after_cutting_keep_bars_of_their_own():
@@ -80,7 +80,7 @@ def test_zero_shares_have_no_place_on_a_logarithmic_scale():
 def test_a_comparison_names_construction_and_floor_and_leaves_out_what_is_infinite():
     charts = comparison(compared([("hybrid", "scan", 2, 1.1, 1.0, 0.5), ("uniform", None, 4, inf, 1.0, 0.75)]))
     assert [point["series"] for point in drawn(charts[0])] == ["hybrid scan"]
-    assert "imbalance_floor" in charts[0].sentence
+    assert "best possible imbalance" in charts[0].sentence
     assert len(charts) == 3
 
 
@@ -112,7 +112,7 @@ def test_a_law_is_drawn_where_it_holds_and_a_threshold_where_keys_come_to_it():
     assert [point["x"] for point in fit] == [2, 100]
     assert [point["y"] for point in fit] == pytest.approx([0.1, 0.002])
     assert [point["t"] for point in drawn(chart) if point["part"] == "rule"] == ["fair"]
-    assert "rank^-1.00, the law that holds from rank 2 to 100" in chart.sentence
+    assert "rank^-1.00, fitted to ranks 2 to 100" in chart.sentence
     assert "The line at 5.00% is fair." in chart.sentence
     none = Table.from_rows("Zipf law", law.columns, [(None,) * 4])
     assert {point["part"] for point in drawn(rank_frequency(ranks, law=none))} == {"dot", ""}
@@ -171,7 +171,7 @@ def test_bars_of_periods_that_start_together_stand_side_by_side():
 
 
 def test_a_life_line_is_one_area():
-    columns = (Column("key"), Column("pane", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
+    columns = (Column("key"), Column("window", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
     (chart,) = life_lines(Table.from_rows("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
     (area,) = re.findall(r'<path d="([^"]*)" fill="#3b7dd8"', render_svg(chart.spec))
     heights = re.findall(r"[MLV](?:-?[0-9.]+,)?(-?[0-9.]+)", area)

@@ -138,7 +138,7 @@ def test_long_tables_show_their_start_and_say_how_much_is_missing():
     html = render_page(Page("p", [Section("s", tables=[keys_table([f"key-{number}" for number in range(350)])])]))
     assert "key-199<" in html
     assert "key-200<" not in html
-    assert "and 150 more rows" in html
+    assert "150 more rows are not shown" in html
 
 
 def test_provenance_is_flattened_and_shown():
@@ -150,7 +150,7 @@ def test_provenance_is_flattened_and_shown():
 def test_an_empty_chart_says_so_instead_of_drawing():
     columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT))
     html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.from_rows("Rate", columns, []))])]))
-    assert "There is nothing to draw." in html
+    assert "No data to draw." in html
     assert "<svg" not in html
 
 

@@ -58,7 +58,7 @@ def test_ink_follows_the_page_and_the_ground_is_clear():
 def test_a_screen_reader_is_told_what_it_is():
     root = ElementTree.fromstring(render_svg(chart_of(["a"]).spec))
     assert root.get("role") == "img"
-    assert root.get("aria-label") == "Heaviest keys"
+    assert root.get("aria-label") == "Hot keys"
     assert root[0].tag.endswith("title")
 
 

@@ -27,15 +27,15 @@ def test_one_channel_count_with_the_columns_that_decide(comparisons):
     assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "pkg", "w-choices"]
     for row in table.records():
         assert row["gap"] == pytest.approx(row["imbalance"] / row["imbalance_floor"])
-    assert "the other channel counts" in table.note
+    assert "every column and channel count" in table.note
     assert "merge_tuples" not in [column.name for column in at_channels(comparisons[0].table(), 4).columns]
 
 
 def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):
     placed, split = (best_sentence(each.table(), 4, 1.2) for each in comparisons)
-    assert placed.startswith("Of the schemes compared, hybrid (level) reaches 1.0")
-    assert "406 keys mapped one by one" in placed
-    assert "w-choices, which splits keys, 1.00" in split
+    assert placed.startswith("Best scheme: hybrid (level), imbalance 1.0")
+    assert "406 pinned keys" in placed
+    assert "Best with splitting: w-choices, imbalance 1.00" in split
     assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
 
 
@@ -44,8 +44,7 @@ def test_the_plan_that_stands_for_the_comparison_is_the_one_that_the_sentence_na
     for limit in (1.0, 1.2, 2.0):
         plan = best_plan(plans, 4, limit)
         name = f"{plan.scheme} ({plan.construction})" if plan.construction else plan.scheme
-        told = best_sentence(comparisons[0].table(), 4, limit)
-        assert told.startswith(f"Of the schemes compared, {name} reaches {plan.metrics['imbalance']:.3f}")
+        assert f": {name}, imbalance {plan.metrics['imbalance']:.3f}" in best_sentence(comparisons[0].table(), 4, limit)
     most_even = min(each.metrics["imbalance"] for each in plans)
     assert best_plan(plans, 4, 1.0).metrics["imbalance"] == most_even
     assert best_plan(plans, 4, 100.0).metrics["m"] == min(each.metrics["m"] for each in plans)

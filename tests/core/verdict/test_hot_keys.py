@@ -37,7 +37,7 @@ def test_lossy_counts_say_above_what_no_key_is_missing():
     lossy = Frequencies(pa.array(["a"]), np.array([50]), np.array([60]), 100.0, 100, epsilon=0.1, complete_above=10.0)
     hot = HotKeys.from_counts(lossy)
     assert (hot.keys[0].count_low, hot.keys[0].count_high) == (50, 60)
-    assert hot.complete == "Every key above 10 is listed, 1 keys in all."
+    assert hot.complete == "Every key with a count above 10 is listed (1 key)."
 
 
 def test_hot_keys_are_data_and_come_back():

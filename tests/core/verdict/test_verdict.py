@@ -13,7 +13,7 @@ from adapt.core.stream import Weight
 from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
-from adapt.core.verdict.verdict_class import Cure
+from adapt.core.verdict.verdict_class import VerdictClass
 
 
 def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
@@ -30,33 +30,35 @@ def judged(counts: list[int], channels: int, max_imbalance: float = 1.2, **more)
 
 def test_even_keys_need_nothing():
     found = judged([10] * 20_000, 4)
-    assert found.cure is Cure.NONE_NEEDED
-    assert found.headline == "even already (4 channels, limit 1.2)"
-    assert "Today (spark) the fullest of 4 channels" in found.sentences[0]
+    assert found.verdict_class is VerdictClass.BALANCED
+    assert found.headline == "Nothing to do (4 workers, max imbalance 1.2)"
+    assert "As spark places the keys, the busiest worker has" in found.sentences[0]
 
 
 def test_heavy_keys_that_fit_are_placed_and_what_moves_is_named():
     found = judged([300, 290, 280, 270, 260, 250] + [1] * 400, 4)
-    assert found.cure is Cure.PLACEMENT
-    assert 0 < found.keys_to_move < 100
+    assert found.verdict_class is VerdictClass.PINNING
+    assert 0 < found.keys_to_pin < 100
     assert found.imbalance_after <= 1.2 < found.imbalance
-    assert f"Moving {found.keys_to_move} keys" in found.sentences[1]
+    assert found.headline.startswith(f"Pin {found.keys_to_pin} keys (")
+    assert found.sentences[0].startswith("Pinning them to other workers moves ")
 
 
 def test_a_key_that_is_too_heavy_is_split():
     found = judged([900] + [10] * 110, 4)
-    assert (found.cure, found.keys_to_split, found.number_to_split) == (Cure.SPLITTING, ("key0",), 1)
+    assert (found.verdict_class, found.keys_to_split, found.number_to_split) == (VerdictClass.SPLITTING, ("key0",), 1)
     assert found.split_share == found.top_share == pytest.approx(0.45)
     assert found.useful_workers == pytest.approx(1 / 0.45)
-    assert "Splitting 1 key (key0), 45 % of the load" in found.sentences[1]
+    assert found.headline.startswith("Split key key0 over at least 2 workers (")
+    assert [" ".join(found.sentences).count(each) for each in ("key0", "45 %")] == [0, 1]
 
 
 def test_where_most_would_be_split_or_keys_are_few_another_key_is_asked_for():
     most = judged([900] + [10] * 80, 4)
     few = judged([10, 10, 10], 4)
-    assert (most.cure, few.cure) == (Cure.ANOTHER_KEY, Cure.ANOTHER_KEY)
-    assert "which is more than 50%" in most.sentences[1]
-    assert "Only 3 keys have any load" in few.sentences[1]
+    assert (most.verdict_class, few.verdict_class) == (VerdictClass.ANOTHER_KEY, VerdictClass.ANOTHER_KEY)
+    assert "above 50 % another key is the better fix" in most.sentences[0]
+    assert "Only 3 keys have any load" in few.sentences[0]
 
 
 def test_the_gap_is_of_the_engine_over_the_floor():
@@ -68,14 +70,14 @@ def test_the_gap_is_of_the_engine_over_the_floor():
 def test_the_limit_is_that_of_the_network():
     counts = [40, 30, 20, 10] * 5
     now = judged(counts, 4).imbalance
-    assert judged(counts, 4, now).cure is Cure.NONE_NEEDED
-    assert judged(counts, 4, now - 1e-6).cure is not Cure.NONE_NEEDED
+    assert judged(counts, 4, now).verdict_class is VerdictClass.BALANCED
+    assert judged(counts, 4, now - 1e-6).verdict_class is not VerdictClass.BALANCED
 
 
 def test_few_messages_cannot_tell_and_many_can():
     few, many = judged([35] + [1] * 65, 4), judged([35_000] + [1_000] * 65, 4)
     assert (few.confidence.certain, many.confidence.certain) == (False, True)
-    assert "too few messages" in few.sentences[2]
+    assert "too few rows" in few.sentences[2]
     assert few.confidence.top_share_low < 0.35 < few.confidence.top_share_high
     assert few.confidence.level == 0.95
 
@@ -91,8 +93,8 @@ def test_panes_are_judged_by_themselves_and_the_class_may_change():
     ]
     found = judged([100] * 4000, 4, panes=panes)
     assert found.over_time.changes
-    assert found.over_time.classes == [(Cure.NONE_NEEDED, 2), (Cure.SPLITTING, 1)]
-    assert "the class changes: even already in 2, needs key splitting in 1" in found.sentences[-1]
+    assert found.over_time.classes == [(VerdictClass.BALANCED, 2), (VerdictClass.SPLITTING, 1)]
+    assert "in 3 windows of about 200,000 rows: nothing to do in 2, splitting is needed in 1" in found.sentences[-1]
     assert found.over_time.table().values("top_share")[1] == pytest.approx(0.45)
 
 
@@ -110,5 +112,5 @@ def test_the_verdict_is_data_and_comes_back(counts):
     found = judged(counts, 4, panes=panes)
     data = json.loads(json.dumps(found.as_data(), allow_nan=False))
     assert Verdict.from_data(data) == found
-    assert (data["class"], data["channels"], data["engine"]) == (found.cure.value, 4, "spark")
+    assert (data["class"], data["channels"], data["engine"]) == (found.verdict_class.value, 4, "spark")
     assert {"gap", "useful_workers", "top_share", "imbalance", "imbalance_floor"} <= data.keys()

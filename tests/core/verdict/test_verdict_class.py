@@ -15,7 +15,7 @@ from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.verdict.classify import classify
 from adapt.core.verdict.moving import moved_within
 from adapt.core.verdict.packing import MOST_SEARCHED, packed, room_of, sticking_out
-from adapt.core.verdict.verdict_class import MOST_SPLIT, Cure
+from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
 counts = st.lists(st.integers(1, 40), min_size=1, max_size=5)
 limits = st.sampled_from([1.0, 1.05, 1.2, 1.5, 2.0])
@@ -39,14 +39,14 @@ def least(loads: list[float], capacities: np.ndarray, total: float) -> float:
     return float(np.max(utilised, axis=0).min()) * capacities.sum() / total
 
 
-def expected(loads: list[int], placed: list[int], channels: int, limit: float) -> tuple[Cure, int]:
+def expected(loads: list[int], placed: list[int], channels: int, limit: float) -> tuple[VerdictClass, int]:
     """The class by its words, and how many keys must be split at least."""
     even, total = np.ones(channels), sum(loads)
     now = max(np.bincount(placed, loads, channels)) * channels / total
     if now <= limit * (1 + 1e-9):
-        return Cure.NONE_NEEDED, 0
+        return VerdictClass.BALANCED, 0
     if least(loads, even, total) <= limit * (1 + 1e-9):
-        return Cure.PLACEMENT, 0
+        return VerdictClass.PINNING, 0
     for number in range(1, len(loads) + 1):
         kept_sets = (
             [loads[at] for at in range(len(loads)) if at not in out] for out in combinations(range(len(loads)), number)
@@ -56,7 +56,7 @@ def expected(loads: list[int], placed: list[int], channels: int, limit: float) -
             # of equally few keys, the heaviest are split, whose share says whether it is too much
             share = sum(sorted(loads)[-number:]) / total
             is_other = len(loads) < channels or share > MOST_SPLIT
-            return (Cure.ANOTHER_KEY if is_other else Cure.SPLITTING), number
+            return (VerdictClass.ANOTHER_KEY if is_other else VerdictClass.SPLITTING), number
     raise AssertionError("splitting every key is always enough")
 
 
@@ -69,8 +69,8 @@ def test_the_class_is_that_of_all_placements_and_all_choices_of_keys_to_split(lo
     falling = keys.loads(ResourceFunction.LINEAR)
     found = classify(keys, falling, np.array(placed, np.int32), np.ones(channels), limit)
     assert found is not None
-    cure, split = expected([int(load) for load in falling], placed, channels, limit)
-    assert (found.cure, len(found.split)) == (cure, split)
+    verdict_class, split = expected([int(load) for load in falling], placed, channels, limit)
+    assert (found.verdict_class, len(found.split)) == (verdict_class, split)
     assert found.proved
     assert found.imbalance_floor <= least(falling.tolist(), np.ones(channels), falling.sum()) * (1 + 1e-9)
     assert found.split_share == pytest.approx(sum(sorted(loads)[len(loads) - split :]) / sum(loads))

@@ -104,7 +104,7 @@ def test_the_skew_is_judged_for_the_channels_asked_for(adapt, here):
     few, many = (
         counted(adapt, "zipf.trace", "--channels", channels, "--engine", "uniform") for channels in ("2", "100")
     )
-    assert (few["verdict"]["class"], many["verdict"]["class"]) == ("even already", "needs key splitting")
+    assert (few["verdict"]["class"], many["verdict"]["class"]) == ("balanced", "needs splitting")
     assert few["verdict"]["engine"] == "uniform"
     assert many["verdict"]["imbalance_floor"] > 5
     assert sum(many["verdict"]["over_time"]["classes"].values()) == 24

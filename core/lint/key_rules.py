@@ -1,4 +1,4 @@
-"""What is odd about the keys of a trace: too few, one that means none, blocks, drift, turnover, heavy amounts."""
+"""Lint rules on keys: few keys, placeholders, blocks, drift, turnover, skew."""
 
 import math
 import re
@@ -19,15 +19,15 @@ _NONE = frozenset(
         *("not set", "(not set)", "0.0.0.0", "::", "00000000-0000-0000-0000-000000000000", "false"),
     )
 )
-"""What systems write where there is no key; compared in small letters."""
+"""Placeholders for a missing key, in lower case."""
 
 _ZERO = re.compile(r"[+-]?0+(\.0+)?|-1(\.0+)?")
 _PARTS = re.compile(r"([:|/,;_ ])")
-"""Between the parts of a key that is put together."""
+"""Separators in a composite key."""
 
 
 def key_sample(seen: Evidence) -> Finding | None:
-    """A trace that has some of the keys of its source."""
+    """A trace that holds a sample of the source's keys."""
     sample = seen.lint.get("sample")
     if sample is None:
         return None
@@ -36,17 +36,18 @@ def key_sample(seen: Evidence) -> Finding | None:
     return Finding(
         "key-sample",
         Severity.WARNING,
-        f"It has {share(sample['share'])} of the keys of its source, and {count(seen.rows)} of {count(rows)} rows.",
-        "Order, shares among these keys and their life-lines are true."
-        f" Rates are of {kept} of all rows, and of these a key has {times} less than its share here;"
-        " heavy keys that were left out are not seen, so that imbalance and floor are those of the sample.",
-        "To place heavy keys, ingest all keys; to hide them, --hash-keys does.",
+        f"The trace holds {share(sample['share'])} of the keys of its source and {count(seen.rows)} of {count(rows)}"
+        " rows.",
+        "Order and shares among these keys are right."
+        f" Rates cover {kept} of all rows, and a key's share of all rows is {times} less than its share here; hot keys"
+        " outside the sample are missing, so imbalance and its floor are those of the sample.",
+        "To pin hot keys, ingest all keys; to anonymize them, use --hash-keys.",
         {"share": sample["share"], "rows": seen.rows, "source_rows": rows},
     )
 
 
 def few_keys(seen: Evidence) -> Finding | None:
-    """Hardly more keys than channels, or fewer."""
+    """Few keys per channel, or fewer keys than channels."""
     keys = seen.keys
     if keys >= thresholds.CHANNELS * thresholds.FEW_KEYS_A_CHANNEL:
         return None
@@ -57,9 +58,8 @@ def few_keys(seen: Evidence) -> Finding | None:
             "few-keys",
             Severity.SEVERE,
             f"There {'is' if keys == 1 else 'are'} {keys} distinct key{'s' if keys > 1 else ''}{named}.",
-            f"Of more than {keys} channels the others are idle under every placement of whole keys: imbalance and its"
-            f" floor at N channels are at least N/{keys}.",
-            "Partition by a finer key, or by two columns together.",
+            f"Workers beyond {keys} are idle unless keys are split: at N workers, the imbalance is at least N/{keys}.",
+            "Partition by a finer key, or by two columns.",
             figures,
         )
     luck = 1 + math.sqrt(2 * math.log(thresholds.CHANNELS) * thresholds.CHANNELS / keys)
@@ -67,16 +67,15 @@ def few_keys(seen: Evidence) -> Finding | None:
         "few-keys",
         Severity.WARNING,
         f"There are only {keys} distinct keys.",
-        f"Were they all equally heavy, hashing them over {thresholds.CHANNELS} channels would still leave the fullest"
-        f" with about {luck:.1f} times the mean; what a hash gives here is luck, and another hash gives another"
-        " number.",
-        "Judge by a plan with explicit keys, or partition by a finer key.",
-        figures | {"imbalance_by_luck": round(luck, 3)},
+        f"Even if all were equally hot, hashing them over {thresholds.CHANNELS} workers would leave the busiest with"
+        f" about {luck:.1f} times the mean load; another hash gives another imbalance.",
+        "Use a plan with pinned keys, or partition by a finer key.",
+        figures | {"imbalance_by_chance": round(luck, 3)},
     )
 
 
 def default_key(seen: Evidence) -> Finding | None:
-    """A heavy key that stands for no key."""
+    """A hot key that is a placeholder for a missing key."""
     names = {key for key, _ in seen.top_keys}
     for key, rows in seen.top_keys:
         weight = rows / seen.rows
@@ -87,37 +86,37 @@ def default_key(seen: Evidence) -> Finding | None:
         is_heaviest = rows == seen.top_keys[0][1]
         shown = "null" if key is None else f"the key {label(key)!r}" if key else "the empty key"
         engines = (
-            "Kafka spreads rows without a key over all partitions, Spark hashes null to one, Flink refuses it;"
-            " here it is one key."
+            "Kafka spreads rows with a null key over all partitions, Spark hashes them to one, Flink rejects them;"
+            " here null is one key."
             if key is None
-            else "One channel gets all of them, though nothing says that they belong together."
+            else "One worker gets all of them, although they need not belong together."
         )
         return Finding(
             "default-key",
             Severity.SEVERE if is_heaviest else Severity.WARNING,
-            f"{shown[0].upper()}{shown[1:]}, which looks like no key at all, has {count(rows)} rows,"
-            f" {share(weight)} of all{', more than any other' if is_heaviest else ''}.",
-            engines + (" f_max, the floors and the useful channels are those of this key." if is_heaviest else ""),
-            "Leave such rows out, or give them a key of their own: --key \"coalesce(nullif(KEY, '-'), uuid())\", say.",
+            f"{shown[0].upper()}{shown[1:]}, which looks like a missing key, has {count(rows)} rows,"
+            f" {share(weight)} of all{', more than any other key' if is_heaviest else ''}.",
+            engines + (" The best possible imbalance and the useful workers follow from it." if is_heaviest else ""),
+            "Drop these rows, or give each its own key, such as --key \"coalesce(nullif(KEY, '-'), uuid())\".",
             {"key": key, "rows": rows, "share": weight},
         )
     return None
 
 
 def _means_none(key: str | None, others: set[str | None]) -> bool:
-    """Whether a key says that there is none; a zero among ones and twos is a number like they are."""
+    """Whether a key is a placeholder; a zero next to other numbers is an ordinary number."""
     if key is None or key.strip().lower() in _NONE:
         return True
     parts = _PARTS.split(key)
-    told = [part for part in parts[::2] if part]
-    if not told or not all(_ZERO.fullmatch(part) or part.lower() in _NONE for part in told):
+    named = [part for part in parts[::2] if part]
+    if not named or not all(_ZERO.fullmatch(part) or part.lower() in _NONE for part in named):
         return False
     near = {"".join("1" if place == at else part for place, part in enumerate(parts)) for at in range(0, len(parts), 2)}
     return not near & others
 
 
 def key_blocks(seen: Evidence) -> Finding | None:
-    """Rows of one key stand together, in the trace or in its source."""
+    """Rows grouped by key, in the trace or in its source."""
     chance = seen.chance_of_same
     if chance >= thresholds.BLOCKS / 2:
         return None
@@ -126,11 +125,11 @@ def key_blocks(seen: Evidence) -> Finding | None:
         return Finding(
             "key-blocks",
             Severity.WARNING,
-            f"In time order {share(same)} of all rows have the key of the row before; at random it would be"
-            f" {share(chance)}.",
-            "At any time one key has nearly all rows, so that one channel works and the others wait, whatever the plan:"
-            " imbalance over the whole trace says nothing about load over time.",
-            "Judge it with `adapt replay`, period by period; look whether a single producer wrote key by key.",
+            f"In time order, {share(same)} of all rows have the same key as the row before; in random order,"
+            f" {share(chance)} would.",
+            "At any time one key has nearly all rows: one worker is busy while the others wait, whatever the plan."
+            " Imbalance over the whole trace says nothing about load over time.",
+            "Replay the trace with `adapt replay`; check whether a single producer writes key by key.",
             {"same_as_before": same, "by_chance": chance},
         )
     source = (seen.lint.get("source") or {}).get("all")
@@ -140,11 +139,11 @@ def key_blocks(seen: Evidence) -> Finding | None:
         return Finding(
             "key-blocks",
             Severity.NOTE,
-            f"The source stands key by key: {first}{count(source['rows'])} rows of {count(source['keys'])} keys in"
-            f" {count(source['stretches'])} stretches of one key ({share(together)} of all rows follow one of their"
-            f" key; by time it is {share(same)}).",
-            "The trace is sorted by time, so counts and plans hold; what reads the source as it lies has one key, and"
-            " so one busy channel, at a time. Rows of one instant keep the order of the source.",
+            f"The source is grouped by key: {first}{count(source['rows'])} rows of {count(source['keys'])} keys in"
+            f" {count(source['stretches'])} runs of one key ({share(together)} of all rows follow a row of the same"
+            f" key; in time order, {share(same)} do).",
+            "The trace is sorted by time, so counts and plans hold. A job that reads the source in file order has one"
+            " key, and so one busy worker, at a time. Rows with equal times keep the order of the source.",
             "",
             {"same_as_before": together, "by_time": same, "by_chance": chance, "stretches": source["stretches"]},
         )
@@ -152,7 +151,7 @@ def key_blocks(seen: Evidence) -> Finding | None:
 
 
 def drift(seen: Evidence) -> Finding | None:
-    """The heavy keys of the first half are not those of the second."""
+    """Hot keys of the first half differ from those of the second."""
     halves = seen.lint["halves"]
     first, second = (np.array(halves[name], float) for name in ("first", "second"))
     counts = first + second
@@ -169,17 +168,18 @@ def drift(seen: Evidence) -> Finding | None:
     return Finding(
         "drift",
         severity,
-        f"Of the {top} top keys of the first half of the rows, {kept} are among the second half's; {share(moved)} of"
-        f" the load of the {len(counts)} heaviest keys lies on other keys there ({share(chance)} by chance).",
-        "Counts of the whole trace mix two streams: a plan made from the past meets other heavy keys, so that the"
-        " imbalance that build and compare foresee is too good.",
-        "See `adapt partition count --over time`, and judge with `adapt replay repartition`.",
+        f"Of the top {top} keys of the first half of the rows, {kept} are in the second half's top {top};"
+        f" {share(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({share(chance)} would"
+        " be by chance).",
+        "A plan built from past rows meets other hot keys, so the in-sample imbalance of `partition build` and"
+        " `partition compare` is optimistic.",
+        "See `adapt partition count --over time`, and measure out-of-sample with `adapt replay repartition`.",
         {"top": top, "kept": kept, "moved": moved, "by_chance": chance},
     )
 
 
 def turnover(seen: Evidence) -> Finding | None:
-    """Keys go and others come."""
+    """Keys disappear and new ones appear."""
     again = seen.lint["again"]
     if again["keys"] < thresholds.TURNOVER_KEYS or again["by_chance"] is None:
         return None
@@ -190,17 +190,17 @@ def turnover(seen: Evidence) -> Finding | None:
     return Finding(
         "turnover",
         Severity.NOTE,
-        f"Of the keys of the first half of the rows {share(came)} come again in the second; were the rows shuffled,"
+        f"Of the keys of the first half of the rows, {share(came)} return in the second; with shuffled rows,"
         f" {share(again['by_chance'])} would.",
-        "The domain is renewed all the time: explicit maps of keys age, and state for keys that never come again must"
-        " be dropped by time. Distinct keys grow with the length of the trace.",
-        "Plan with few tracked keys, and rebuild often (`adapt replay repartition --period`).",
+        "Pinned keys go stale, and state of keys that never return needs a TTL. The number of distinct keys grows with"
+        " the length of the trace.",
+        "Pin few keys, and rebuild the plan often (`adapt replay repartition --period`).",
         {"again": came, "by_chance": again["by_chance"], "sampled": again["keys"]},
     )
 
 
 def skewed_amount(name: str, seen: Evidence) -> Finding | None:
-    """The heaviest key by cost or bytes has far more of these than the heaviest has of rows."""
+    """Cost or bytes far more skewed than rows."""
     amount = seen.lint["weights"].get(name)
     if not amount or not amount["total"] or not seen.top_keys:
         return None
@@ -212,17 +212,17 @@ def skewed_amount(name: str, seen: Evidence) -> Finding | None:
     return Finding(
         f"{name}-skew",
         Severity.WARNING,
-        f"The heaviest key by {name}, {label(key)}, has {share(by_amount)} of all {name} and"
-        f" {share(amount['rows'] / seen.rows)} of the rows; the heaviest by rows, {label(seen.top_keys[0][0])}, has"
-        f" {share(by_rows)} of these.",
-        f"By {name} {1 / by_amount:.3g} channels are useful, by rows {1 / by_rows:.3g}: what is even in rows is not"
-        f" even in {name}.",
+        f"The hottest key by {name}, {label(key)}, has {share(by_amount)} of the {name} and"
+        f" {share(amount['rows'] / seen.rows)} of the rows; the hottest by rows, {label(seen.top_keys[0][0])}, has"
+        f" {share(by_rows)} of the rows.",
+        f"By {name}, {1 / by_amount:.3g} workers are useful; by rows, {1 / by_rows:.3g}. A plan that balances rows does"
+        f" not balance {name}.",
         _WEIGHED[name],
         {"key": amount["key"], "share": by_amount, "top_share_of_rows": by_rows},
     )
 
 
 _WEIGHED = {
-    "bytes": "Count with --weight bytes, or plan with --measure network=bytes, if bytes are the load.",
-    "cost": "Keep --weight cost, the default where a trace has costs; counts of rows mislead here.",
+    "bytes": "If bytes are the load, count with --weight bytes or plan with --measure network=bytes.",
+    "cost": "Keep --weight cost, the default for a trace with costs; row counts mislead here.",
 }
