@@ -176,11 +176,11 @@ lost_state_bytes | bytes lower bytes | flux=lost_state | state of partitions tha
 lost_groups | count lower | flux | groups that lost tuples or state in a crash
 mirrored | count lower | flux | tuples processed twice, for standby
 standby_bytes | bytes lower bytes | flux=standby | bytes sent for standby
-workers | count neither | flux=summary.sites | number of workers
+workers | count neither | flux=summary. | number of workers
 partitions | count neither | flux=summary. | number of partitions
 capacity | number higher rows/s | flux=summary. | what all undisturbed workers can process
-busiest_worker | share lower | flux=summary.busiest_site | initial share of all work of the busiest worker
-hottest_partition | share lower | flux=summary.heaviest_partition | share of all work of the hottest partition
+busiest_worker | share lower | flux=summary. | initial share of all work of the busiest worker
+hottest_partition | share lower | flux=summary. | share of all work of the hottest partition
 static_full_at | number higher | flux=summary. | speed-up of the trace that saturates the busiest worker
 best_full_at | number higher | flux=summary. | the same for the best placement of whole partitions
 # scaling
@@ -200,7 +200,7 @@ error_p95 | share lower | fit | 95th percentile of that loss
 error_p99 | share lower | fit | 99th percentile of that loss
 overloaded | share lower | fit | ticks in which more was kept than can be processed
 dropped | share lower | fit | drop rate: dropped share of the offered tuples
-queue_drops | count lower | fit=refused | tuples dropped at full queues
+queue_drops | count lower | fit | tuples dropped at full queues
 waiting | count lower | fit | tuples in queues at the end
 plans | count neither | fit | different drop plans used
 changes | count lower | fit | ticks with a changed drop rate
@@ -218,10 +218,10 @@ delegated | count neither | ordered | tuples delegated to the worker inside thei
 blocked | count lower | ordered | sends stopped by a full work queue (backpressure)
 retries | count lower | ordered | outputs offered to a full ring buffer
 ring_max | count lower | ordered | most tuples in a ring buffer
-order_violations | count lower | ordered=summary.disordered | runs whose output differs from that of the serial run
+order_violations | count lower | ordered=summary. | runs whose output differs from that of the serial run
 speed_up_bound | ratio higher | ordered=summary. | upper bound of the speed-up, from serial work
 # mechanisms
-drop_rate | share lower | compare=shed | share of the rows shed
+drop_rate | share lower | compare | share of the rows shed
 worker_time_s | seconds lower | compare=worker_time | worker time used, over all workers
 paused_s | seconds lower | elastic,compare=paused | time during which at least one partition was paused
 catch_up_s | seconds lower | elastic,compare=catch_up | longest time from a rescale until its backlog was gone
