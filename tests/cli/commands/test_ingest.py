@@ -49,7 +49,7 @@ def test_the_result_is_a_table_or_one_document_and_the_guesses_are_said(adapt, h
 def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
     (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n" * 20)
     said = adapt.done("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "some.trace")
-    assert "Refused rows" in said.out
+    assert "Rejected rows" in said.out
     assert "warning: 3.2% of all rows were refused" in said.err
     assert "some.csv line 602" in " ".join(said.err.split())
 
@@ -65,7 +65,7 @@ def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
         (2, "--time when", "--key is needed"),
         (2, "--key user --conf spark.driver.memory=1g", "spark.driver.memory"),
         (3, "--key user --time user", "u"),
-        (4, "--key user --force", "is a folder that adapt did not make"),
+        (4, "--key user --force", "is a folder that adapt did not create"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_leaves_nothing(adapt, here, code, line, told):

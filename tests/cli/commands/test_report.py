@@ -146,7 +146,7 @@ def tables_of(artefact):
     ("path", "told"),
     [
         ("none.plan", "does not exist; give what `adapt ingest`"),
-        ("counts.csv", "is no plan"),
+        ("counts.csv", "is not a plan"),
         (".", "no artefact of adapt"),
     ],
 )

@@ -199,7 +199,7 @@ def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
         (2, "zipf.trace --weight cost", "has no cost"),
         (2, "zipf.trace --channels 0", "give 1 or more"),
         (3, "whole.trace --key abc", "key 'abc' is not an int64"),
-        (3, "none.trace", "make one with `adapt ingest"),
+        (3, "none.trace", "create one with `adapt ingest"),
     ],
 )
 def test_what_cannot_be_counted_is_refused_with_the_remedy(adapt, here, code, options, told):

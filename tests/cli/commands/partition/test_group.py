@@ -180,18 +180,18 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
         (3, "build none.csv --channels 2", "does not exist; give a trace, counted keys, or a CSV of key,count"),
         (3, "build a.plan --channels 2", "a.plan"),
         (3, "count counts.csv", "counts.csv"),
-        (3, "count none.trace", "make one with `adapt ingest"),
-        (3, "build counts.csv --channels 2 --from counts.csv", "is no plan"),
-        (3, "build counts.csv --channels 2 --from none.plan", "make one with `adapt partition build"),
+        (3, "count none.trace", "create one with `adapt ingest"),
+        (3, "build counts.csv --channels 2 --from counts.csv", "is not a plan"),
+        (3, "build counts.csv --channels 2 --from none.plan", "create one with `adapt partition build"),
         (3, "build counts.csv --channels 2 --from a.plan --hash xxhash64", "murmur3"),
-        (3, "route counts.csv", "is no plan"),
+        (3, "route counts.csv", "is not a plan"),
         (3, "route a.plans", "hybrid-scan.plan"),
         (3, "route a.plan none.txt", "none.txt"),
-        (3, "diff a.plan counts.csv counts.csv", "is no plan"),
+        (3, "diff a.plan counts.csv counts.csv", "is not a plan"),
         (3, "diff a.plan a.plan a.plans", "is a comparison; give a trace"),
         (2, "build counts.csv --channels 2 --weight cost", "--weight goes with a trace"),
         (2, "build a.plans --channels 2 --key-type int64", "--key-type goes with a CSV"),
-        (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; make it"),
+        (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; create it"),
         (4, "build counts.csv --channels 2 -o counts.csv/x.plan", "counts.csv"),
         (4, "compare counts.csv --channels 2 -o counts.csv --force", "is a file"),
     ],
@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, here, code, line
 
 def test_a_folder_that_may_not_be_written_is_refused(adapt, here, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: not os.path.isdir(path))
-    assert "may not be written" in adapt.refused(4, "partition", "build", "counts.csv", "--channels", 2, "-o", "x.plan")
+    assert "is not writable" in adapt.refused(4, "partition", "build", "counts.csv", "--channels", 2, "-o", "x.plan")
 
 
 class TestDiff:

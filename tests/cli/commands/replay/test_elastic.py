@@ -190,8 +190,8 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --load 99@1s", "there is no site 99"),
         (2, "bare.trace --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
         (2, "bare.trace --state bytes", "bare.trace has no bytes"),
-        (3, "none.trace", "make one with `adapt ingest"),
-        (4, "x.trace -o none/x.run", "does not exist; make it"),
+        (3, "none.trace", "create one with `adapt ingest"),
+        (4, "x.trace -o none/x.run", "does not exist; create it"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):

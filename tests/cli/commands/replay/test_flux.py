@@ -196,8 +196,8 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "bare.trace --sites 4 --state bytes", "bare.trace has no bytes; ingest it with --bytes COLUMN"),
         (2, "bare.trace --sites 4 --producers stream", "bare.trace has no stream"),
         (3, "back.trace --sites 4", "is before the one above it; sort the trace by 'ts'"),
-        (3, "none.trace --sites 4", "make one with `adapt ingest"),
-        (4, "x.trace --sites 4 -o none/x.flux", "does not exist; make it"),
+        (3, "none.trace --sites 4", "create one with `adapt ingest"),
+        (4, "x.trace --sites 4 -o none/x.flux", "does not exist; create it"),
         (4, "x.trace --sites 4 -o x.trace", "exists; add --force"),
     ],
 )
