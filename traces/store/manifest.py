@@ -94,7 +94,7 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
     try:
         data = _load_json(path)
         if data["format"] != FORMAT_VERSION:
-            raise BadInput(f"{folder} has format {data['format']}, but this version reads {FORMAT_VERSION}; update adapt")
+            raise BadInput(f"{folder} has format {data['format']}, newer than {FORMAT_VERSION}; update adapt")
         if data.pop(SEAL) != hash_of(data):
             raise ValueError("its content does not match its checksum")
         made = data["made"]

@@ -24,7 +24,7 @@ def test_texts_are_what_other_languages_write():
     "text", ["", "x", "1.0", "1e3", "007", "-0", "+1", " 1", "1_0", "١", "-", str(2**63), "9" * 5000]
 )
 def test_what_is_no_int64_in_plain_decimal_is_refused(text):
-    with pytest.raises(BadInput, match="not an int64 in decimal"):
+    with pytest.raises(BadInput, match="must be an int64 in decimal"):
         keys_from_texts([text], KeyType.INT64)
 
 

@@ -125,7 +125,7 @@ def test_settings_that_would_undo_the_plan_are_named(spark, tmp_path, plan):
     session = spark.newSession()
     loaded = SparkPlan.load(session, str(exported(plan, tmp_path / "one")))
     session.conf.set("spark.sql.shuffle.partitions", "200")
-    with pytest.raises(ValueError, match=r"shuffle\.partitions is 200, but the plan has 6 channels"):
+    with pytest.raises(ValueError, match=r"shuffle\.partitions must be 6, the channels of the plan \(got 200\)"):
         loaded.check_shuffle(session)
     session.conf.set("spark.sql.shuffle.partitions", str(CHANNELS))
     session.conf.set("spark.sql.adaptive.enabled", "true")
@@ -136,7 +136,7 @@ def test_settings_that_would_undo_the_plan_are_named(spark, tmp_path, plan):
 def test_columns_that_cannot_be_routed_are_named(spark, tmp_path, plan):
     loaded = SparkPlan.load(spark, str(exported(plan, tmp_path / "one")))
     rows = spark.createDataFrame([("a", 1)], "user string, channel int")
-    for column, said in (("usr", "no column 'usr', only user, channel"), ("channel", "'channel' is int, but the plan")):
+    for column, said in (("usr", "column 'usr' does not exist; available: user, channel"), ("channel", "'channel' is int, but the plan")):
         with pytest.raises(ValueError, match=said):
             loaded.with_channel(rows, column, "c")
     with pytest.raises(ValueError, match="a column 'channel' already"):

@@ -76,7 +76,7 @@ def test_settings_of_one_call_are_not_those_of_the_next(spark):
 
 
 def test_a_setting_that_a_running_spark_cannot_change_is_refused(spark):
-    with pytest.raises(UsageError, match=r"spark.driver.memory is set when Spark starts, .* runs already with 2g"):
+    with pytest.raises(UsageError, match=r"spark.driver.memory cannot be changed while Spark runs \(with 2g\)"):
         spark_session(SparkOptions(conf={"spark.driver.memory": "3g"}))
     assert spark_session(SparkOptions(conf={"spark.driver.memory": "2g"})) is spark
 
@@ -106,7 +106,7 @@ def test_a_zone_of_its_own_leaves_the_shared_session_alone(spark):
 
 @pytest.mark.parametrize("zone", ["Mars", "", "+25:00", "Europe/"])
 def test_an_unknown_zone_is_refused_with_an_example(spark, zone):
-    with pytest.raises(UsageError, match=r"time zone '.*' is not known; use a name such as UTC, Europe/Berlin"):
+    with pytest.raises(UsageError, match=r"unknown time zone '.*'; use a name such as UTC, Europe/Berlin"):
         session_in_zone(spark, zone)
 
 
@@ -175,7 +175,7 @@ def test_a_full_disk_in_a_task_is_a_failure_of_the_environment(spark):
         yield
 
     with (
-        pytest.raises(EnvironmentFailure, match="no space left on the disk while writing /data/part"),
+        pytest.raises(EnvironmentFailure, match="the disk is full, writing /data/part"),
         spark_failures("reading"),
     ):
         in_tasks(spark, [[0]], work, "n int").collect()
@@ -211,7 +211,7 @@ def test_a_bug_outside_spark_stays_a_bug():
 @pytest.mark.parametrize("kind", [ConnectionRefusedError, ConnectionResetError, EOFError])
 def test_java_that_has_gone_is_told_so(kind):
     with (
-        pytest.raises(EnvironmentFailure, match="counting: Spark's Java process has ended"),
+        pytest.raises(EnvironmentFailure, match="counting: Spark's Java process ended"),
         spark_failures("counting"),
     ):
         raise kind
@@ -220,9 +220,9 @@ def test_java_that_has_gone_is_told_so(kind):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("java.io.IOException: No space left on device", "no space left on the disk"),
-        ("java.io.IOException: Disk quota exceeded", "no space left on the disk"),
-        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory; raise it with --conf spark.driver.memory"),
+        ("java.io.IOException: No space left on device", "the disk is full"),
+        ("java.io.IOException: Disk quota exceeded", "the disk is full"),
+        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory; give it more with --spark-conf spark.driver.memory"),
     ],
 )
 def test_want_of_room_names_its_remedy(text, sentence):

@@ -228,7 +228,7 @@ def rewritten(folder: Path, **changes: object) -> None:
 def test_a_newer_format_is_refused_with_both_versions(tmp_path):
     write_trace(tmp_path / "t")
     rewritten(tmp_path / "t", format=FORMAT_VERSION + 1)
-    with pytest.raises(BadInput, match="has format 2, but this version reads 1; update adapt"):
+    with pytest.raises(BadInput, match="has format 2, newer than 1; update adapt"):
         open_trace(tmp_path / "t")
 
 
