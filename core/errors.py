@@ -56,7 +56,7 @@ def near_miss(word: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str], near: str = "") -> str:
-    """Names with commas: all of them up to a dozen, else the dozen nearest to a word and how many more there are."""
+    """Comma-separated names: all up to a dozen, else the dozen nearest to a word and the number of others."""
     if len(names) <= _LISTED:
         return ", ".join(names)
     matcher = SequenceMatcher(b=near.lower())

@@ -1,1 +1,1 @@
-"""What charts are made of: axes, bars, points, colours."""
+"""Chart building blocks: axes, bars, points, colors."""

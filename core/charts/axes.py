@@ -1,4 +1,4 @@
-"""How a column becomes an axis: its scale, its title with the unit, and ticks that read like its cells."""
+"""Axes of columns: scale, title with unit, ticks formatted like cells."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, log10
@@ -16,11 +16,11 @@ DASHED: Mapping[str, Any] = {
     "strokeWidth": 1.3,
     "aria": False,
 }
-"""The mark of a bound or a mean: ink, not a colour of the data."""
+"""The mark of a bound or a mean, in ink instead of a data color."""
 
 _TICKS = 5
 _LONG_S = 4 * 3600
-"""From here on a time axis counts in hours."""
+"""Longer time axes count in hours."""
 _YEAR_US = 366 * 86_400 * 1_000_000
 _TIMES = {
     "year": "%Y",
@@ -37,11 +37,11 @@ _SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '.3~s') : format(datum.
 
 
 def across(table: Table, name: str) -> dict[str, Any]:
-    """The horizontal channel of a time or of a number, in field `x`."""
+    """The x encoding of a time or a number."""
     if column_of(table, name).kind is Kind.TIME:
         instants = [cell for cell in table.values(name) if is_real(cell)]
         is_short = bool(instants) and max(instants) - min(instants) < _YEAR_US
-        # Within a year the first of January is a day like any other.
+        # Within a year, the first of January is an ordinary day.
         axis = {"title": f"{name} (UTC)", "format": {**_TIMES, "year": "%b %-d"} if is_short else _TIMES}
         return {"field": "x", "type": "temporal", "scale": {"type": "utc"}, "axis": axis}
     scale = {"zero": False, "nice": False}
@@ -52,12 +52,12 @@ def across(table: Table, name: str) -> dict[str, Any]:
 
 
 def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
-    """The vertical channel of a measured column, in field `y`; `zero` where the length of a mark has meaning."""
+    """The y encoding of a measured column; `zero` if the length of a mark has meaning."""
     return {"field": "y", "type": "quantitative", "scale": {"zero": zero}, "axis": ticks(table, name)}
 
 
 def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
-    """The axis of a column; `whole` where nothing lies between two integers."""
+    """The axis of a column; `whole` for integers only."""
     column = column_of(table, name)
     axis: dict[str, Any] = {"title": f"{name} ({column.unit})" if column.unit else name}
     match column.kind:
@@ -73,7 +73,7 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
 
 
 def powers(numbers: Iterable[Real]) -> dict[str, Any]:
-    """Ticks of a logarithmic axis over positive numbers: powers of ten, and over few of them their 2 and 5 fold."""
+    """Ticks of a logarithmic axis: powers of ten, with 2 and 5 fold over few of them."""
     held = list(numbers)
     if not held or min(held) <= 0:
         return {}
@@ -84,20 +84,20 @@ def powers(numbers: Iterable[Real]) -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:
-    """A colour for each series, in the order of `names`; a single series needs no legend."""
+    """A color for each series, in the order of `names`; no legend for a single series."""
     given = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
     legend = {} if len(names) > 1 else {"legend": None}
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}, **legend}
 
 
 def shapes(names: Sequence[str]) -> dict[str, Any]:
-    """A point shape for each series; where colours start over, shapes do not repeat with them."""
+    """A point shape for each series; color and shape do not repeat together."""
     given = [SHAPES[(at + at // len(PALETTE)) % len(SHAPES)] for at in range(len(names))]
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}}
 
 
 def spans_magnitudes(heights: Sequence[Real]) -> bool:
-    """Whether a linear scale would press most points onto its foot."""
+    """Whether values span so many magnitudes that a linear scale hides most points."""
     return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
 
 
@@ -110,20 +110,20 @@ def column_of(table: Table, name: str) -> Column:
     """The column of that name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no column has that name.
     """
     table.values(name)
     return next(column for column in table.columns if column.name == name)
 
 
 def named(table: Table, name: str) -> str:
-    """The column's name with what it means, for a sentence."""
+    """The column's name with its explanation, for a sentence."""
     about = column_of(table, name).about
     return f"{name} ({about})" if about else name
 
 
 def _hours(name: str, longest_s: Real) -> dict[str, Any]:
-    """Ticks at whole hours where seconds come to many of them."""
+    """Ticks at whole hours for long times in seconds."""
     if longest_s < _LONG_S:
         return {}
     step = next(step for step in (1, 2, 3, 6, 12, 24, 48, 120, 240, 24 * 10**9) if 3600 * step * _TICKS >= longest_s)
@@ -132,7 +132,7 @@ def _hours(name: str, longest_s: Real) -> dict[str, Any]:
 
 
 def _binary_ticks(highest: Real) -> dict[str, Any]:
-    """Ticks at round numbers of KiB, MiB and so on, where a scale left alone would round in thousands."""
+    """Ticks at round numbers of KiB, MiB and so on, instead of thousands."""
     unit = 0
     while highest >= 1024 ** (unit + 1) and unit < 6:
         unit += 1

@@ -1,4 +1,4 @@
-"""Bars across, each with what it shows written at its end."""
+"""Horizontal bars with labels."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,10 @@ from adapt.core.values import human
 
 
 def written_bars(title: str, pairs: Sequence[tuple[str, Real]], column: Column, sentence: str, table: Table) -> Chart:
-    """A bar for each name, in their order.
+    """A bar for each name, in order.
 
     Args:
-        pairs: Names, all different, and how long their bars are.
+        pairs: Distinct names and the lengths of their bars.
     """
     points: Records = [
         {"k": name, "y": length, "t": human(length, column), "d": f"{name}: {human(length, column)}"}

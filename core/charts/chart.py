@@ -1,4 +1,4 @@
-"""A chart: a Vega-Lite spec, the sentence that says what it shows, and the table all its numbers are from."""
+"""A chart: a Vega-Lite spec, a caption, and the table behind it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. No number in it is missing from its table, unless its sentence says how it follows from it."""
+    """One chart; all its numbers are in its table or derived as its sentence explains."""
 
     title: str
     spec: Spec
@@ -21,12 +21,12 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """Whether the chart has no points."""
         return not self.spec["data"]["values"]
 
 
 def chart(title: str, body: Spec, points: Records, sentence: str, table: Table) -> Chart:
-    """A chart of `points`, as wide as it will be drawn; `body` holds marks, encodings, and a height if not usual."""
+    """A chart of `points` at its drawn width; `body` has marks, encodings, and optionally a height."""
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": title,

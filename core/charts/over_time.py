@@ -1,4 +1,4 @@
-"""Charts along time or along periods."""
+"""Charts over time or periods."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -17,14 +17,14 @@ _MOST_BARS = 120
 
 
 def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: str = "peak") -> Chart:
-    """What arrived in each interval, and the peak within it if the table has that column."""
+    """Arrivals per interval, with the peak within each if the table has it."""
     names = [rows] + ([peak] if has(table, peak) else [])
     points, said = _along(table, time, names, MOST_POINTS)
     drawn = [point for point in points if point["series"] == rows and is_real(point["y"])]
     sentence = f"The {named(table, rows)} of each interval"
     if drawn:
         top = max(drawn, key=lambda point: float(point["y"]))
-        sentence += f"; the most, {human(top['y'], column_of(table, rows))}, around {_at(table, time, top)}"
+        sentence += f"; the highest, {human(top['y'], column_of(table, rows))}, around {_at(table, time, top)}"
     filled = {"mark": {"type": "area", "color": PALETTE[0], "opacity": 0.18, "line": False}, **_only(rows)}
     lines = {"mark": "line", "encoding": {"color": colours(names)}}
     encoding = {"x": across(table, time), "y": up(table, rows, zero=True)}
@@ -36,13 +36,13 @@ def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: s
 def imbalance_per_period(
     table: Table, at: str = "start", imbalance: str = "imbalance", floor: str = "imbalance_floor"
 ) -> Chart:
-    """The imbalance of each period, and the floor under it."""
+    """The imbalance of each period, with its floor."""
     at = _place(table, at)
     names = [imbalance] + ([floor] if has(table, floor) else [])
     points, said = _along(table, at, names, MOST_POINTS)
     sentence = f"The {named(table, imbalance)} of each period"
     if len(names) > 1:
-        sentence += f"; the dashed line is {floor}, the least that any placement of whole keys could reach"
+        sentence += f"; the dashed line is {floor}, the best possible without splitting keys"
     dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False
     layers = [
         {"mark": {"type": "line", "color": PALETTE[0], "point": dots}, **_only(imbalance)},
@@ -54,7 +54,7 @@ def imbalance_per_period(
 
 
 def migration_per_period(table: Table, at: str = "start", migration: str = "migrated_state") -> Chart:
-    """What moved for each period: bars of one width, which fit between the two starts that are nearest."""
+    """The state migrated for each period, as bars of equal width."""
     at = _place(table, at)
     points, said = _along(table, at, [migration], _MOST_BARS)
     steps = (after["x"] - before["x"] for before, after in pairwise(points))
@@ -74,7 +74,7 @@ def migration_per_period(table: Table, at: str = "start", migration: str = "migr
 
 
 def _place(table: Table, at: str) -> str:
-    """The column that periods stand along: `at`, or their number where it is not there or tells two not apart."""
+    """The column on the x axis: `at`, or the period number if `at` is missing or not unique."""
     if not has(table, at):
         return "period"
     places = [place for place in table.values(at) if place is not None]
@@ -82,7 +82,7 @@ def _place(table: Table, at: str) -> str:
 
 
 def _along(table: Table, at: str, names: Sequence[str], most: int) -> tuple[Records, str]:
-    """Points of several columns along `at`, each the highest of its neighbours where there are too many."""
+    """Points of several columns along `at`, downsampled by maxima if too many."""
     places = table.values(at)
     size = bin_size(len(places), most)
     milliseconds = column_of(table, at).kind is Kind.TIME
@@ -95,7 +95,7 @@ def _along(table: Table, at: str, names: Sequence[str], most: int) -> tuple[Reco
                 points.append(point | {"d": f"{_at(table, at, point)}: {name} {human(height, column)}"})
     if not any(is_real(point["y"]) for point in points):
         return [], ""
-    return points, f" Each point is the highest of {count(size)} neighbouring rows of the table." if size > 1 else ""
+    return points, f" Each point is the maximum of {count(size)} neighboring rows." if size > 1 else ""
 
 
 def _at(table: Table, name: str, point: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Fewer points for a chart, without hiding a peak."""
+"""Downsampling points of a chart without hiding peaks."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite, log10
@@ -9,30 +9,30 @@ from adapt.core.table import Cell
 Real: TypeAlias = int | float
 
 MAGNITUDES = 1.3
-"""From so many decades on, a linear scale would press most points onto its foot."""
+"""Decades from which a linear scale hides most points."""
 
 _LINE = 0.055
-"""Of the height of a chart, a line of text."""
+"""The share of a chart's height that a line of text takes."""
 
 
 def is_real(cell: Cell) -> TypeGuard[Real]:
-    """Whether the cell is a finite number, and so can be drawn."""
+    """Whether the cell is a finite number."""
     return isinstance(cell, (int, float)) and not isinstance(cell, bool) and isfinite(cell)
 
 
 def highest_of_neighbours(cells: Sequence[Cell], size: int) -> list[Real | None]:
-    """The highest finite number in every `size` neighbours; null where there is none."""
+    """The maximum of every `size` neighbors; null without finite numbers."""
     bins = (cells[start : start + size] for start in range(0, len(cells), size))
     return [max(filter(is_real, held), default=None) for held in bins]
 
 
 def bin_size(count: int, most: int) -> int:
-    """How many neighbours become one point so that at most `most` are left; 1 when all fit."""
+    """The neighbors per point so that at most `most` points remain; 1 if all fit."""
     return max(1, -(-count // most))
 
 
 def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
-    """Positions of at most about `most` ascending positive numbers, evenly spread over their logarithm."""
+    """Positions of about `most` of ascending positive numbers, evenly spaced in their logarithm."""
     kept: list[int] = []
     numbers = list(xs)
     if not numbers:
@@ -48,7 +48,7 @@ def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
 
 
 def set_apart(points: list[dict[str, Any]]) -> None:
-    """Give each named point a height `at` at which no other name, text `t`, is written."""
+    """Give each label `t` a height `at` where it overlaps no other."""
     heights = [point["y"] for point in points]
     is_log = bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
     low, high = (

@@ -1,15 +1,15 @@
-"""How charts look: colours that can be read on white and on black, one ink for everything that is not data."""
+"""Chart theme: colors legible on white and black, one ink."""
 
 from typing import Any
 
 INK = "#010203"
-"""Stands for the page's own text colour; drawing replaces it with `currentColor`."""
+"""A placeholder for the page's text color; drawing replaces it with `currentColor`."""
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-"""Faces of one set of widths, so that labels fit where they were measured."""
+"""Fonts of equal widths, so that labels fit as measured."""
 
 PALETTE = ("#3b7dd8", "#d5602a", "#1a9a70", "#a566c7", "#a87f00", "#d0568f", "#2397ad", "#7f8791")
-"""Each has a contrast of at least 3 with white and with the dark page."""
+"""Colors with a contrast of at least 3 to white and to the dark page."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 

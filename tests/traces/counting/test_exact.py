@@ -142,7 +142,9 @@ def test_a_trace_without_amounts_is_counted_by_rows(tmp_path):
     trace = make(tmp_path, rows(KeyType.STRING, amounts=False))
     assert default_weight(trace) is Weight.COUNT
     assert count_exactly(trace).weight is Weight.COUNT
-    with pytest.raises(UsageError, match=r"--weight bytes: .*t\.trace has no bytes; ingest it with --bytes COLUMN"):
+    with pytest.raises(
+        UsageError, match=r"--weight bytes: .*t\.trace has no bytes column; ingest it with --bytes COLUMN"
+    ):
         count_exactly(trace, weight=Weight.BYTES)
 
 

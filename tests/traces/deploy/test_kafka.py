@@ -119,7 +119,7 @@ def test_text_that_is_no_int64_is_refused(key):
 
 
 def test_text_that_is_not_utf_8_is_refused_where_the_hash_is_over_characters():
-    with pytest.raises(BadInput, match="not UTF-8"):
+    with pytest.raises(BadInput, match="must be UTF-8"):
         Router(Plan(scheme=Engine.FLINK, channels=4, key_type=KeyType.STRING)).partition(b"\xff")
 
 
@@ -139,7 +139,7 @@ def test_kafka_python_asks_as_its_own_partitioners_are_asked():
     assert isinstance(theirs, Partitioner)
     assert theirs.partition("visits", "a", b"a", None, None, Cluster()) == router.partition(b"a")
     assert [theirs.partition("visits", None, None, None, None, Cluster()) for _ in range(3)] == [1, 3, 1]
-    with pytest.raises(BadInput, match="topic 'other' has no partitions"):
+    with pytest.raises(BadInput, match="no partitions of topic 'other'"):
         theirs.partition("other", None, None, None, None, Cluster())
 
 

@@ -222,7 +222,10 @@ def test_java_that_has_gone_is_told_so(kind):
     [
         ("java.io.IOException: No space left on device", "the disk is full"),
         ("java.io.IOException: Disk quota exceeded", "the disk is full"),
-        ("java.lang.OutOfMemoryError: Java heap space", "ran out of memory; give it more with --spark-conf spark.driver.memory"),
+        (
+            "java.lang.OutOfMemoryError: Java heap space",
+            "ran out of memory; give it more with --spark-conf spark.driver.memory",
+        ),
     ],
 )
 def test_want_of_room_names_its_remedy(text, sentence):
