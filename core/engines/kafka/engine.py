@@ -16,10 +16,10 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="num.partitions",
     key_groups=None,
-    null_key="Producers spread such records over partitions; adapt places them as the empty key.",
+    null_key="Producers spread such records out; adapt places them as the empty key.",
     empty_key="The partition of its hash.",
-    rescale="Consumers rebalance: whole partitions move between consumers, and keys keep their partition. Partitions can"
-    " only be added; then new records of most keys go to another partition, and old records stay.",
+    rescale="Consumers rebalance: whole partitions move between consumers, and keys keep their partition. Partitions"
+    " can only be added; then new records of most keys go to another partition, and old records stay.",
     units=WorkUnits(
         name="partitions",
         short="partitions",

@@ -20,7 +20,7 @@ KafkaProducer(partitioner=router.for_kafka_python())
 ```
 
 A record without a key goes to the plan's null-key partition ({null}); `Router.load(..., nulls="spread")` spreads
-such records over the partitions in turn. Every producer of the topic must route by the same plan. A new plan moves keys;
+such records over the partitions in turn. All producers of the topic must route by the same plan. A new plan moves keys;
 `adapt partition diff` shows which. In other languages, read `plan.txt`; docs/plan-format.md describes its format.
 """
 

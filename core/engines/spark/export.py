@@ -45,10 +45,10 @@ spark.conf.set("spark.sql.shuffle.partitions", plan.channels)  # before the firs
 plan.with_route(rows, "user").groupBy("route").transformWithStateInPandas(...)
 ```
 
-Three pitfalls. A further `groupBy("user")` without `channel` shuffles again by Spark's own hash and undoes the plan. In
-a batch grouped by `route`, adaptive execution may merge partitions: set `spark.sql.adaptive.enabled` to false (it is off
-in stateful streaming). The number of shuffle partitions must be {channels}, as in the plan. `plan.check_shuffle(spark)`
-checks the last two.
+Three pitfalls. A further `groupBy("user")` without `channel` shuffles again by Spark's own hash and undoes the plan.
+In a batch grouped by `route`, adaptive execution may merge partitions: set `spark.sql.adaptive.enabled` to false (it is
+off in stateful streaming). The number of shuffle partitions must be {channels}, as in the plan.
+`plan.check_shuffle(spark)` checks the last two.
 """
 
 
