@@ -62,7 +62,7 @@ class Element:
             return default
         value = self.text(name)
         if value not in [str(kind) for kind in kinds]:
-            raise BadInput(f"{self.where}: unknown {name} {value!r}{did_you_mean(value, kinds)}")
+            raise BadInput(f"{self.where}: there is no {name} {value!r}{did_you_mean(value, kinds)}")
         return kinds(value)
 
     def get(self, name: str) -> Any:

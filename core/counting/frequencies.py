@@ -162,6 +162,6 @@ def check_support(support: float, epsilon: float) -> None:
     """
     if not epsilon < support <= 1:
         raise UsageError(
-            f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g}); give at least"
-            f" {2 * epsilon:.2g}, or a smaller epsilon"
+            f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g})"
+            + (f"; give at least {2 * epsilon:.2g}, or a smaller epsilon" if epsilon else "")
         )

@@ -33,7 +33,11 @@ def _key_from_text(text: str, key_type: KeyType) -> Key:
             return int(text)
         case KeyType.BINARY if _is_hex(text):
             return bytes.fromhex(text)
-    meant = {KeyType.STRING: "Unicode text", KeyType.INT64: "an int64 in decimal", KeyType.BINARY: "bytes in hex"}
+    meant = {
+        KeyType.STRING: "Unicode text",
+        KeyType.INT64: "64-bit integers in decimal",
+        KeyType.BINARY: "bytes in hex",
+    }
     raise BadInput(f"{key_type} keys must be {meant[key_type]} (got {text!r})")
 
 

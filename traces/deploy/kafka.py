@@ -192,7 +192,9 @@ class Router:
                 return int(serialized).to_bytes(8, "little", signed=True)
         except (ValueError, OverflowError):
             pass
-        meant = "an int64 in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
+        meant = (
+            "64-bit integers in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
+        )
         raise BadInput(f"integer keys must be {meant} (got {serialized[:40]!r}); see `integers` of Router")
 
     def _in_a_column(self, key: bytes) -> int:

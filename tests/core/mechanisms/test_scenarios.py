@@ -143,7 +143,7 @@ def test_a_file_says_all_that_a_scenario_has():
             "line 2: scenario 'a': tau1 is 0.4, not above tau0, which is 0.5",
         ),
         ("[[scenario]]\nname = 'a'\ntau = [0.1]", "tau is \\[0.1\\]; give the four thresholds"),
-        ("[[scenario]]\nname = 'a'\ntau = ['x', 0.2, 0.3, 0.4]", "tau is 'x' instead of a number"),
+        ("[[scenario]]\nname = 'a'\ntau = ['x', 0.2, 0.3, 0.4]", "tau must be a number"),
         (
             "[[scenario]]\nname = 'a'\nelastic = 'ds2'\nworkers = 5\npool = 3",
             "line 1: scenario 'a': the pool of 3 workers is smaller than the 5",
@@ -160,7 +160,7 @@ def test_a_file_says_all_that_a_scenario_has():
         ("[[scenario]]\nshed = true", "line 1: one \\[\\[scenario\\]\\] has no name"),
         ("[[scenario]]\nname = 'a b'", "cannot be called 'a b'"),
         ("", "there is no scenario; write each as"),
-        ("scenario = 3", "scenario is not a list of tables"),
+        ("scenario = 3", "scenario must be a list of tables"),
         ("[[scenario]\n", "not written as TOML"),
     ],
 )

@@ -539,7 +539,7 @@ def test_a_frame_without_rows_has_no_keys(spark):
 @pytest.mark.parametrize("amount", ["-1.0D", "double('nan')"])
 def test_a_frame_with_a_weight_that_is_none_is_bad_input_that_names_the_key(spark, amount):
     frame = spark.range(3).selectExpr("id as key", f"if(id = 1, {amount}, 1.0D) as w")
-    with pytest.raises(BadInput, match=r"key 1 weighs .*, but a weight is a finite number from 0 up"):
+    with pytest.raises(BadInput, match="the weight of key 1 must be finite and at least 0"):
         count_frame(frame, 0.1, weight=Weight.COST, weigh_by="w")
 
 
@@ -555,7 +555,7 @@ def test_an_error_outside_0_and_1_is_refused_everywhere(texts, spark, epsilon):
         lambda: count_frame(spark.range(1).selectExpr("id as key"), epsilon),
         lambda: Counting(epsilon=epsilon),
     ):
-        with pytest.raises(UsageError, match=r"epsilon .* is not in \(0, 1\)"):
+        with pytest.raises(UsageError, match=r"epsilon.* must be between 0 and 1"):
             count()
 
 

@@ -114,7 +114,7 @@ def test_a_key_of_another_type_is_refused_in_a_line(key_type, key, said):
 
 @pytest.mark.parametrize("key", [b"x", b"99999999999999999999", b""])
 def test_text_that_is_no_int64_is_refused(key):
-    with pytest.raises(BadInput, match="must be an int64 in decimal"):
+    with pytest.raises(BadInput, match="must be 64-bit integers in decimal"):
         Router(Plan(scheme=Scheme.UNIFORM, channels=4, key_type=KeyType.INT64), integers="text").partition(key)
 
 

@@ -227,9 +227,9 @@ def test_a_bad_row_is_refused_with_its_line(tmp_path, text, told):
 @pytest.mark.parametrize(
     ("text", "key_type", "told"),
     [
-        ("1,1\n01,1\n", KeyType.INT64, "line 2: key '01' is not an int64 in decimal"),
-        ("key,count\n1,1\nx,1\n", KeyType.INT64, "line 3: key 'x' is not an int64"),
-        ("abc,1\n", KeyType.BINARY, "line 1: key 'abc' is not bytes in hex"),
+        ("1,1\n01,1\n", KeyType.INT64, "line 2: int64 keys must be 64-bit integers in decimal (got '01')"),
+        ("key,count\n1,1\nx,1\n", KeyType.INT64, "line 3: int64 keys must be 64-bit integers in decimal (got 'x')"),
+        ("abc,1\n", KeyType.BINARY, "line 1: binary keys must be bytes in hex (got 'abc')"),
         ("ff,1\nFF,1\n", KeyType.BINARY, "key ff is repeated"),
     ],
 )

@@ -67,7 +67,7 @@ def operator(lines: str) -> str:
     [
         ("[[operator", "the chain is not written as TOML"),
         ("", "a chain has from 1 to 32 operators, not 0"),
-        ("[operator]\nname = 1", "operator is not a list of tables"),
+        ("[operator]\nname = 1", "operator must be a list of tables"),
         ("[[operators]]\n", "the chain has an unknown field 'operators'; did you mean 'operator'?"),
         ('[[operator]]\nkind = "stateless"', "one [[operator]] has no name"),
         ('[[operator]]\nname = ""\nkind = "stateless"', "an operator has an empty name"),
@@ -100,7 +100,7 @@ def operator(lines: str) -> str:
             operator('kind = "partitioned"\nkey = "k"\npartitions = 0'),
             "'parse' has from 1 to 1048576 partitions, not 0",
         ),
-        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions is 1.5 instead of a whole number"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions must be an integer"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
         (operator('kind = "stateless"\nfunction = "count"'), "count is for one that is partitioned"),

@@ -173,7 +173,7 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"channels": 8.0}, r"'channels': 8.0 is not a whole number"),
         ({"channels": None}, r"'channels': it is missing"),
         ({"key_type": "int46"}, r"'key_type': 'int46' is not known; did you mean 'int64'"),
-        ({"key_type": "int64"}, r"'explicit': key 'a' is not an int64 in decimal"),
+        ({"key_type": "int64"}, r"'explicit': int64 keys must be 64-bit integers in decimal"),
         ({"hash": {"name": "murmur", "seed": 0}}, r"'hash.name': 'murmur' is not known; did you mean 'murmur3'"),
         ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': 7 is not the seed of murmur3, which is 0"),
         ({"hash": "murmur3"}, r"'hash': 'murmur3' is not an object"),
@@ -215,7 +215,7 @@ def test_hex_keys_that_are_the_same_bytes_are_refused():
     [
         ({"key": ["a"]}, r"its table has columns \['key'\], but needs 'key' and 'channel'"),
         ({"key": [1], "channel": [1]}, "its table has int64 keys, but the plan has string keys"),
-        ({"key": [1.5], "channel": [1]}, "not double"),
+        ({"key": [1.5], "channel": [1]}, "got double"),
         ({"key": ["a"], "channel": ["x"]}, "string with 0 nulls"),
         ({"key": ["a", "b"], "channel": [1, None]}, "int64 with 1 nulls"),
         ({"key": ["a"], "channel": [8]}, "key 'a' is mapped to channel 8, but channels run from 0 to 7"),
