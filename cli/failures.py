@@ -27,7 +27,7 @@ EXIT_CODES = {
 
 
 def explain(error: Exception, *, debug: bool) -> int:
-    """Print one line about a failure on stderr, and return its exit code.
+    """Print a failure in one line and return its exit code.
 
     An unexpected error is a bug: its traceback goes to a file that the line names.
     """

@@ -25,7 +25,7 @@ inherited from callers."""
 
 
 def compiled(function: Function) -> Function:
-    """Compile `function` on first call, without the GIL, and cache the machine code on disk.
+    """Compile `function` on first call, GIL-free, cached on disk.
 
     See `KernelCache`: a change in any source of the kernel or its parts recompiles it. `inlined` parts may be in other
     files, and argument types may vary. Kernels do not raise or print.
@@ -41,12 +41,12 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """A part of kernels: callable from kernels only, compiled into them, not cached."""
+    """A part of kernels, compiled into them."""
     return cast(Function, numba.njit(**_WITHIN)(function))
 
 
 def flattened(function: Function) -> Function:
-    """As `inlined`, but always inlined: for work per tuple, where a call costs as much.
+    """As `inlined`, but never a call: for work per tuple.
 
     For few callers, as each compiles its own copy.
     """
@@ -66,7 +66,7 @@ class Record:
 
 
 class AtAddress:
-    """A compiled function called by address, from kernels and C; cached as kernels are.
+    """A compiled function called by address, from kernels and C.
 
     It does not raise or print.
     """

@@ -32,7 +32,7 @@ def bin_of(latency: float) -> int:
 
 
 def upper_edges() -> NDArray[np.float64]:
-    """The end of each bin in seconds, at most 1/32 above its start; shape (bins,)."""
+    """The upper end of each bin in seconds; shape (bins,)."""
     octave = 1 + np.arange(1, BINS_AN_OCTAVE + 1) / BINS_AN_OCTAVE
     starts = 2.0 ** np.arange(LEAST_EXPONENT - 1, LEAST_EXPONENT - 1 + OCTAVES)
     return np.asarray((starts[:, None] * octave).ravel())
@@ -42,7 +42,7 @@ _EDGES = upper_edges()
 
 
 def percentile(counts: NDArray[np.int64], share: float, first: int = 0) -> float | None:
-    """A percentile of latency: the end of its bin, at most 1/32 too high.
+    """A percentile of latency, at most 1/32 too high.
 
     Args:
         counts: Tuples in consecutive bins.

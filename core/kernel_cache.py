@@ -38,7 +38,7 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\([^)]*\)|[
 
 
 class KernelCache:
-    """The machine code of one function by signature; numba reads and writes it.
+    """The machine code of one function by signature, for numba.
 
     An entry is two files, each written atomically, so processes may compile at once. If the cache cannot be used (no
     folder, a full disk, a damaged file), the kernel is compiled again.

@@ -31,7 +31,7 @@ def distinct(labels: Sequence[str]) -> list[str]:
 
 
 def breakable(name: str) -> list[str]:
-    """The pieces of a column's name, which may break after underscores and spaces.
+    """The pieces of a column's name between line breaks.
 
     A single letter, as in `r_floor` and `build_s`, stays with its neighbor.
     """
@@ -45,7 +45,7 @@ def breakable(name: str) -> list[str]:
 
 
 def headed(column: Column) -> str:
-    """The column's name with its unit, unless the unit is the name or in every cell."""
+    """The column's name with its unit, unless redundant."""
     has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
     return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
 

@@ -49,12 +49,12 @@ def uniform(bits: np.uint64) -> float:
 
 
 def substream(seed: int, purpose: int) -> np.uint64:
-    """The seed of the draws for one purpose, such as an arc; for any seed from 0 to 2^64 - 1."""
+    """The seed for one purpose, from a seed below 2^64."""
     return np.uint64(_substream(np.uint64(seed), np.uint64(purpose)))
 
 
 def uniforms(stream: np.uint64, numbers: Indices) -> Floats:
-    """The draw of each number in a substream, in [0, 1); shape (numbers,)."""
+    """Draws of a substream by number, in [0, 1); shape (numbers,)."""
     drawn = np.empty(len(numbers))
     _uniforms(np.uint64(stream), np.ascontiguousarray(numbers, np.int64), drawn)
     return drawn

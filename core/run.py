@@ -37,6 +37,6 @@ def run_as_data(
 
 
 def verdict_under(table: Table, summary: Table) -> tuple[Table, Table]:
-    """The table with the verdict, the first cell of the summary, as its note, and the rest of the summary."""
+    """The verdict, moved from a summary to the note of a table."""
     verdict, *rest = summary.rows[0]
     return replace(table, note=str(verdict)), replace(summary, columns=summary.columns[1:], rows=(tuple(rest),))

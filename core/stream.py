@@ -8,7 +8,7 @@ Key: TypeAlias = str | int | bytes | None
 
 
 class KeyType(StrEnum):
-    """The type of a trace's key column, part of every plan: equal values of different types hash differently."""
+    """The type of a key column, which affects the hash."""
 
     STRING = "string"
     INT64 = "int64"

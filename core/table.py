@@ -10,7 +10,7 @@ Cell: TypeAlias = str | int | float | bool | None
 
 
 class Kind(StrEnum):
-    """The kind of a column's cells, which decides their format for people (programs get plain values)."""
+    """The kind of a column's cells, which decides their format."""
 
     TEXT = "text"
     COUNT = "count"

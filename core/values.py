@@ -15,7 +15,7 @@ _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def human(cell: Cell, column: Column) -> str:
-    """The cell for people: grouped counts, percentages, KiB, ISO times; text with `visible` escapes.
+    """The cell for people: grouped counts, percentages, KiB, ISO times.
 
     An integer in a text column is a name (a key), so it is not grouped. Non-finite numbers are undefined.
     """
@@ -32,7 +32,7 @@ def human(cell: Cell, column: Column) -> str:
 
 
 def shown(cell: Cell, column: Column, limit: int) -> str:
-    """The cell for people; texts longer than `limit` are cut, with their length."""
+    """The cell for people, cut at `limit` characters."""
     return human(elided(cell, limit) if isinstance(cell, str) else cell, column)
 
 
@@ -58,7 +58,7 @@ def share(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Bytes in the largest binary unit of which there is at least one."""
+    """Bytes in the largest binary unit below the value."""
     scaled, unit = float(value), 0
     while abs(scaled) >= 1024 and unit + 1 < len(_BINARY_UNITS):
         scaled, unit = scaled / 1024, unit + 1
@@ -67,7 +67,7 @@ def size(value: float) -> str:
 
 
 def duration(value: float) -> str:
-    """Seconds in the two largest units: `1.5 ms`, `12.3 s`, `2 min 5 s`, `3 h 20 min`, `4 d 2 h`."""
+    """Seconds in the two largest units, such as `3 h 20 min`."""
     length = abs(value)
     if length < 59.95:
         scale, unit = (
@@ -84,7 +84,7 @@ def duration(value: float) -> str:
 
 
 def instant(microseconds: float) -> str:
-    """Microseconds since 1970 as an ISO time in UTC; out of range, the number."""
+    """Microseconds since 1970 as an ISO time in UTC."""
     try:
         return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
     except OverflowError:

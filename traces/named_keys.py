@@ -41,7 +41,7 @@ def _pin(row: list[str], where: str) -> Pin:
 
 
 def read_key_list(path: Path) -> list[NamedKey]:
-    """Read one key per line, as `adapt partition route` does; an empty line is the empty key.
+    """Read one key per line; an empty line is the empty key.
 
     Raises:
         BadInput: the file cannot be read, is not UTF-8, or is empty.

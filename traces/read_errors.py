@@ -43,7 +43,7 @@ def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is not UT
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a UTF-8 CSV file with their line numbers; blank lines are skipped.
+    """The non-blank rows of a UTF-8 CSV file with line numbers.
 
     Raises:
         BadInput: the file cannot be read, or is not CSV.

@@ -9,7 +9,7 @@ _MOST_COUNTS = 10_000
 
 
 def channel_counts(text: str) -> list[int]:
-    """The channel counts of a text, in order: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
+    """Parse channel counts: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
 
     Raises:
         UsageError: the text has another form, a count is out of range, or there are too many.

@@ -24,7 +24,7 @@ WeightOption: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class KeyCounting:
-    """How to count the keys of a trace, or read those of a CSV."""
+    """How to count keys of a trace, or read a CSV."""
 
     weight: WeightOption = None
     exact: bool = setting(
@@ -36,7 +36,7 @@ class KeyCounting:
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
     ) -> "Counted":
-        """The counted keys of a trace, an artefact of counts or a CSV, for up to `channels` channels."""
+        """Counted keys of a trace, an artefact or a CSV."""
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.count_cache import counted
 
@@ -58,7 +58,7 @@ class KeyCounting:
 
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:
-    """Narrate what the counts and each measured column cover; exact counts only if `always`."""
+    """Narrate what the counts cover; exact counts only if `always`."""
     from adapt.core.partitioning.problem.tracking import counted_sentence, measured_sentences
 
     if always or not frequencies.exact:

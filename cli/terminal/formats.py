@@ -20,7 +20,7 @@ _MARKDOWN_ACTIVE = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 
 
 def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None, ascii_only: bool = False) -> str:
-    """One JSON document: `document`, or the tables as `adapt.tables/1`; never NaN or Infinity.
+    """One JSON document, without NaN or Infinity.
 
     Control characters are written as JSON escapes, so keys are preserved and cannot act on a terminal.
     """
@@ -31,7 +31,7 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """A table as CSV with a header row; several as blocks under `# title` lines, separated by blank lines.
+    """Tables as CSV; several as blocks under `# title` lines.
 
     A null is an empty cell, an empty text is `""`. A lone surrogate becomes its escape. A text that a spreadsheet would
     run as a formula (it begins with one of ``= + - @``, a tab or a carriage return, and is not a number) gets a leading

@@ -1,4 +1,4 @@
-"""Help pages as wide as the terminal: the options that most users need, and all of them."""
+"""Help pages, in short and in full."""
 
 import inspect
 import os
@@ -30,15 +30,15 @@ class HelpPage:
 
 
 class Command(HelpPage, TyperCommand):
-    """A command with two help pages: `--help` for what most users need, `--help-all` for every option."""
+    """A command with a short page (`--help`) and a full one (`--help-all`)."""
 
 
 class Group(HelpPage, TyperGroup):
-    """A group of commands, listed in the order in which they were added."""
+    """A group of commands, listed in the order added."""
 
 
 def help_page(command: Any, ctx: Any, *, whole: bool = False) -> str:
-    """The help page of a command or group, in short or in full."""
+    """The short or full help page of a command or group."""
     about, *rest = inspect.cleandoc(command.help or "").split("\n\n")
     parts = [_wrapped(about), f"{_heading('Usage')} {usage_of(command, ctx)}"]
     short = () if whole else _short_options(command)

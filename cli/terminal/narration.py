@@ -36,7 +36,7 @@ def verbosity() -> Verbosity:
 
 
 def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
-    """Print a line on stderr if the verbosity is at least `level`, control characters escaped."""
+    """Print an escaped line on stderr if the verbosity is high enough."""
     if _verbosity >= level:
         line = "\n".join(visible(part) for part in message.split("\n"))
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -52,7 +52,7 @@ def narrate_written(path: "Path") -> None:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A progress bar on stderr while the block runs, if stderr is a terminal and not quiet."""
+    """A progress bar on stderr, on a terminal that is not quiet."""
     if _verbosity < Verbosity.NORMAL or not sys.stderr.isatty():
         yield silent
         return

@@ -111,7 +111,7 @@ class ReaderGone(Exception):
 
 @contextmanager
 def written_out() -> Iterator[None]:
-    """Flush stdout at the end of the block, and turn errors into one sentence.
+    """Flush stdout at the end, with errors as one sentence.
 
     Raises:
         ReaderGone: the reader closed stdout.

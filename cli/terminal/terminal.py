@@ -25,7 +25,7 @@ _MOST_LEADING = 3
 
 
 def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph] = ()) -> str:
-    """The tables as wide as `out`, in color if it is a terminal with colors.
+    """The tables as wide as `out`, in color if it supports colors.
 
     The first sentence of each leading paragraph is bold.
     """
@@ -57,7 +57,7 @@ def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One column as drawn: its cells as text, and how wide it may be."""
+    """One column as drawn: cell texts and widths."""
 
     column: Column
     cells: tuple[str, ...]
@@ -110,7 +110,7 @@ class Strip:
 
 
 def blocks(table: Table, width: int) -> list[list[Strip]]:
-    """The columns in blocks that fit `width`, each starting with the columns that identify rows."""
+    """Blocks of columns that fit `width`, starting with the identifying columns."""
     strips = [_strip(table, at) for at in range(len(table.columns))]
     leading = strips[: _leading(table)]
     parts: list[list[Strip]] = [list(leading)]

@@ -52,7 +52,7 @@ def across(table: Table, name: str) -> dict[str, Any]:
 
 
 def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
-    """The y encoding of a measured column; `zero` if the length of a mark has meaning."""
+    """The y encoding of a measured column; `zero` for lengths."""
     return {"field": "y", "type": "quantitative", "scale": {"zero": zero}, "axis": ticks(table, name)}
 
 
@@ -73,7 +73,7 @@ def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
 
 
 def powers(numbers: Iterable[Real]) -> dict[str, Any]:
-    """Ticks of a logarithmic axis: powers of ten, with 2 and 5 fold over few of them."""
+    """Ticks of a logarithmic axis."""
     held = list(numbers)
     if not held or min(held) <= 0:
         return {}
@@ -84,20 +84,20 @@ def powers(numbers: Iterable[Real]) -> dict[str, Any]:
 
 
 def colours(names: Sequence[str]) -> dict[str, Any]:
-    """A color for each series, in the order of `names`; no legend for a single series."""
+    """A color per series; no legend for a single series."""
     given = [PALETTE[at % len(PALETTE)] for at in range(len(names))]
     legend = {} if len(names) > 1 else {"legend": None}
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}, **legend}
 
 
 def shapes(names: Sequence[str]) -> dict[str, Any]:
-    """A point shape for each series; color and shape do not repeat together."""
+    """A point shape per series; color and shape never repeat together."""
     given = [SHAPES[(at + at // len(PALETTE)) % len(SHAPES)] for at in range(len(names))]
     return {"field": "series", "type": "nominal", "scale": {"domain": list(names), "range": given}}
 
 
 def spans_magnitudes(heights: Sequence[Real]) -> bool:
-    """Whether values span so many magnitudes that a linear scale hides most points."""
+    """Whether a linear scale would hide most points."""
     return bool(heights) and min(heights) > 0 and log10(max(heights) / min(heights)) > MAGNITUDES
 
 

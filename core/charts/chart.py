@@ -12,7 +12,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart; all its numbers are in its table or derived as its sentence explains."""
+    """One chart, with a sentence and the table of its numbers."""
 
     title: str
     spec: Spec
@@ -26,7 +26,7 @@ class Chart:
 
 
 def chart(title: str, body: Spec, points: Records, sentence: str, table: Table) -> Chart:
-    """A chart of `points` at its drawn width; `body` has marks, encodings, and optionally a height."""
+    """A chart of `points`; `body` has marks, encodings, optionally a height."""
     spec = {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": title,

@@ -17,7 +17,7 @@ _MOST_BARS = 120
 
 
 def rate_over_time(table: Table, time: str = "time", rows: str = "rows", peak: str = "peak") -> Chart:
-    """Arrivals per interval, with the peak within each if the table has it."""
+    """Arrivals per interval, with the peak of each if known."""
     names = [rows] + ([peak] if has(table, peak) else [])
     points, said = _along(table, time, names, MOST_POINTS)
     drawn = [point for point in points if point["series"] == rows and is_real(point["y"])]

@@ -27,12 +27,12 @@ def highest_of_neighbours(cells: Sequence[Cell], size: int) -> list[Real | None]
 
 
 def bin_size(count: int, most: int) -> int:
-    """The neighbors per point so that at most `most` points remain; 1 if all fit."""
+    """The neighbors per point that leave at most `most` points."""
     return max(1, -(-count // most))
 
 
 def log_spaced(xs: Iterable[Real], most: int) -> list[int]:
-    """Positions of about `most` of ascending positive numbers, evenly spaced in their logarithm."""
+    """Positions of about `most` ascending numbers, evenly spaced in logarithm."""
     kept: list[int] = []
     numbers = list(xs)
     if not numbers:

@@ -29,7 +29,7 @@ class KeyCounts:
 
 
 def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> KeyCounts:
-    """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
+    """Count rows, or sum weights in row order, by key.
 
     Null is a key of its own. Integer weights are added as integers. Dictionary-encoded rows are counted by their codes;
     the dictionary must be distinct, as in Parquet.
@@ -79,7 +79,7 @@ def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
 
 
 def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
-    """The merged counts of all parts; float weights are added in the order of the parts.
+    """Merge counts; float weights are added in the order of parts.
 
     Raises:
         ValueError: there are no parts.

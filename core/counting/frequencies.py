@@ -40,7 +40,7 @@ class MeasuredColumn:
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """The counted keys of a stream, by descending count, then key bytes, null first.
+    """Counted keys by descending count, then key bytes, null first.
 
     Attributes:
         keys: The listed keys, distinct; string, int64 or binary; one may be null. Shape (keys,).
@@ -88,7 +88,7 @@ class Frequencies:
         return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
 
     def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
-        """Lower and upper bounds on the weights of keys, listed or not; shapes (keys,).
+        """Bounds on the weights of any keys; shapes (keys,).
 
         Raises:
             ValueError: the keys are of another type.
@@ -100,7 +100,7 @@ class Frequencies:
         return low, np.where(rows >= 0, self.count_high[rows], self.complete_above)
 
     def rows_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The row of each key among the listed ones, -1 if unlisted; shape (keys,).
+        """The row of each key, -1 if unlisted; shape (keys,).
 
         Raises:
             ValueError: the keys are of another type.
@@ -112,7 +112,7 @@ class Frequencies:
         return self._index.rows_of(HashedKeys.from_column(keys, HashName.MURMUR3))
 
     def column(self, source: str) -> MeasuredColumn:
-        """The measured column of a name; exact counts are one, under the name of their weight.
+        """The measured column of a name, or exact counts by their weight.
 
         Raises:
             UsageError: no measured column has that name.
@@ -126,7 +126,7 @@ class Frequencies:
         return known[source]
 
     def above(self, support: float) -> "Frequencies":
-        """The keys with count_low >= (support - epsilon) total; includes every key with a share of `support`.
+        """The keys with count_low >= (support - epsilon) total.
 
         Raises:
             UsageError: `support` is not above the error.

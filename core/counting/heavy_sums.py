@@ -35,7 +35,7 @@ class HeavySums:
     _keys: int = 0
 
     def add(self, keys: pa.Array, amounts: Mapping[str, NDArray[np.int64]], missed: int) -> None:
-        """Add a summary: distinct keys, their amounts, and the largest unreported weight of any key."""
+        """Add a summary; `missed` is the largest unreported weight of any key."""
         self._hold(pa.table({_KEY: keys, **{name: amounts[name] for name in self.amounts}}))
         self.missed += missed
         if self._keys > 2 * MOST_KEYS:

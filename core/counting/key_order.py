@@ -11,7 +11,7 @@ from adapt.core.stream import KeyType
 
 
 def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
-    """The positions of the keys by descending count, then ascending key bytes, null first; shape (keys,).
+    """Positions by descending count, then key bytes, null first; shape (keys,).
 
     Key bytes are the hashed bytes: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
     """
@@ -23,7 +23,7 @@ def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
 
 
 def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
-    """The first `most` positions of `key_order`, without sorting the others; shape (up to most,)."""
+    """The first `most` positions of `key_order`, without sorting the others."""
     if len(counts) <= most:
         return key_order(keys, counts)
     least = np.partition(counts, -most)[-most]

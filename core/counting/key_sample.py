@@ -11,7 +11,7 @@ from adapt.core.counting.sketches import DistinctSketch, Hashes, hashes_of
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """The keys with the k smallest hashes, with their counts in the first and second part of the stream.
+    """The keys with the k smallest hashes, counted in two parts.
 
     Every distinct key is equally likely to be sampled. Counts are exact: a key among the k smallest of the whole is
     among the k smallest of each part.
@@ -65,12 +65,12 @@ class KeySample:
         return DistinctSketch(self.hashes, self.limit)
 
     def again(self) -> tuple[int, int]:
-        """Sampled keys in the first part, and those of them also in the second."""
+        """Sampled keys in the first part, and in both parts."""
         came = self.first > 0
         return int(came.sum()), int((came & (self.second > 0)).sum())
 
     def again_by_chance(self, share: float) -> float | None:
-        """The share of the first part's keys that would recur in the second if rows were shuffled.
+        """The share of keys that would recur if rows were shuffled.
 
         A key of c rows is then in the first part with probability 1 - (1 - share)^c, and only there with share^c.
 

@@ -62,7 +62,7 @@ class LossySummary:
         return len(self.keys)
 
     def cut(self, most: int) -> "LossySummary":
-        """The `most` keys with the largest upper bounds; `missed` covers the dropped ones."""
+        """The `most` keys with the largest upper bounds."""
         if len(self) <= most:
             return self
         high = self.counts + self.errors
@@ -96,7 +96,7 @@ class LossySummary:
 
 
 def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
-    """Merge summaries, in any order; errors add up, so the bound epsilon n holds.
+    """Merge summaries in any order; the bound epsilon n holds.
 
     A key that a part does not list has that part's `missed` as its error there. Float counts are added in descending
     order, so the result does not depend on the order of parts.
@@ -287,7 +287,7 @@ def window_of(epsilon: float) -> int:
 
 
 def allowance(total: float, window: int) -> float:
-    """The largest weight of an unlisted key: the closed windows (i), at most epsilon total."""
+    """The largest weight of an unlisted key, at most epsilon total."""
     return total // window if isinstance(total, int) else total / window
 
 

@@ -14,7 +14,7 @@ MOST_PER_LENGTH = 24
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """A grid of panes over positions: row numbers from 0, or microseconds since the first row.
+    """A grid of panes over row numbers or microseconds.
 
     Pane j begins at floor(j length / per_length). So any `per_length` consecutive panes are exactly one length,
     and pane sizes differ by at most one position.

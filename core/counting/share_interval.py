@@ -18,7 +18,7 @@ _MOST_TERMS = 100_000
 
 
 def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL) -> tuple[float, float]:
-    """A confidence interval of f_max, the true share of the hottest key, from its count in a sample.
+    """A confidence interval of the top-key share, from a sample.
 
     The truly hottest key occurs at most as often as the hottest key of the sample, so the upper end is that of Clopper
     and Pearson for the largest count. The lower end accounts for selecting the largest of several counts: at most 1/f
@@ -66,7 +66,7 @@ def _crossing(chance: Callable[[float], float], side: float, low: float, high: f
 
 
 def beta_part(a: float, b: float, x: float) -> float:
-    """I_x(a, b), the regularized incomplete beta function: P(at least `a` of a + b - 1 draws of share x).
+    """I_x(a, b), the regularized incomplete beta function.
 
     Source: Press et al., Numerical Recipes, section 6.4: its continued fraction, by the method of Lentz.
     """

@@ -37,7 +37,7 @@ class HeavyKeys:
         return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
 
     def cut(self, most: int) -> "HeavyKeys":
-        """The top `most` of these; ties by key bytes, so batches do not matter."""
+        """The top `most` of these, ties by key bytes."""
         order = heaviest(self.keys, self.counts, most + 1)
         kept, dropped = order[:most], order[most:]
         missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
@@ -89,7 +89,7 @@ class DistinctSketch:
         return DistinctSketch.from_hashes(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
 
     def with_keys(self, keys: pa.Array) -> "DistinctSketch":
-        """The sketch after some more keys (string, int64 or binary; null is one), which may repeat."""
+        """The sketch after more keys, which may repeat."""
         hashes = hashes_of(keys)
         if len(self.smallest) == self.limit:  # the path of nearly all keys of a long stream
             hashes = hashes[hashes < self.smallest[-1]]

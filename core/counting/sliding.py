@@ -83,7 +83,7 @@ def _rounded_up(share: float) -> float:
 
 
 class SlidingLossyCounter:
-    """Lossy counting of the last rows of a stream, or of its last hours."""
+    """Lossy counting of the last rows or hours of a stream."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class SlidingLossyCounter:
 
     @property
     def full(self) -> bool:
-        """Whether the counter in use has seen a full window; in time, whether a row came after its end."""
+        """Whether the counter in use has seen a full window."""
         if self.window.length.in_rows:
             return self._next >= self.window.length.size
         return self._pane >= self.window.counters - 1
@@ -141,7 +141,7 @@ class SlidingLossyCounter:
                 counter.update(keys.slice(first, end - first), None if weights is None else weights[first:end])
 
     def summary(self) -> LossySummary:
-        """The summary of the counter in use: between W and (1 + 1/(x - 1)) W, or all rows before the first W."""
+        """The summary of the counter in use."""
         return self._counters[self.window.in_use(self._pane)].summary()
 
     def _positions(self, rows: int, times_us: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ MOST_KEYS = 10_000
 
 
 def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
-    """The text of the top key by count or a measured column; empty without keys."""
+    """The text of the top key by count or measured column."""
     row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
     return key_shown(frequencies.keys[row].as_py() if len(frequencies.keys) else "")
 
@@ -77,7 +77,7 @@ def _guarantee(frequencies: Frequencies) -> str:
 
 
 def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
-    """The top keys with bounds on their weights and shares of measured columns."""
+    """Top keys with bounds on weights, and shares of measured columns."""
     kind = kind_of(frequencies.weight)
     columns = (
         Column("rank", Kind.COUNT),
@@ -144,7 +144,7 @@ def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: 
 
 
 def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
-    """Share of the total by key rank, hottest first, up to the first uncertain rank.
+    """Share of the total by key rank, for certain ranks.
 
     All of the first `most` ranks, then about 50 per decade.
     """

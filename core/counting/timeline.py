@@ -57,19 +57,19 @@ class LifeLine:
 
     @property
     def left(self) -> int | None:
-        """The pane after its last hot one; None if it was hot in the last pane."""
+        """The pane after its last hot one; None if still hot."""
         last = len(self.hot) - 1 - int(np.argmax(self.hot[::-1]))
         return last + 1 if last + 1 < len(self.hot) else None
 
     @property
     def bars(self) -> str:
-        """The shares as a line of bars, scaled to the peak; a bar is the highest of several panes."""
+        """The shares as a line of bars, scaled to the peak."""
         runs = np.array_split(self.shares, min(len(self.shares), _MOST_BARS))
         return bars([float(run.max()) for run in runs])
 
 
 def bars(heights: Sequence[float]) -> str:
-    """Heights as a line of bars, scaled to the highest; blank only for 0."""
+    """Heights as bars, scaled to the highest; blank only for 0."""
     peak = max(heights, default=0.0) or 1.0
     return "".join(_BARS[int(np.ceil(height / peak * (len(_BARS) - 1)))] for height in heights)
 
@@ -102,7 +102,7 @@ class Timeline:
         return self.panes[-1].number + 1
 
     def start_us(self, number: int) -> int | None:
-        """The start time of a pane; for panes of rows, the time of its first row, if any."""
+        """The start time of a pane, or its first row's time."""
         if not self.grid.length.in_rows:
             return self.origin_us + self.grid.start(number)
         return next((pane.first_us for pane in self.panes if pane.number == number), None)
@@ -112,7 +112,7 @@ class Timeline:
         return merge_lossy(pane.summary for pane in self.panes).frequencies(self.epsilon, self.weight)
 
     def windows(self, panes: int) -> Iterator[tuple[Pane, Frequencies]]:
-        """The frequencies of every pane together with the `panes` - 1 before it.
+        """The frequencies of every window of `panes` panes.
 
         With the panes of a `SlidingWindow` and `panes` = x, this is the counter in use at the end of each pane.
         """
@@ -128,7 +128,7 @@ class Timeline:
         return merge_lossy(held).frequencies(self.epsilon, self.weight)
 
     def life_lines(self, support: float, most: int) -> list[LifeLine]:
-        """The keys that may have reached a share of `support` in some pane, by their largest weight in a pane.
+        """Keys that may have reached `support` in a pane, heaviest first.
 
         Weight decides, not share: in a pane of three rows every key has a large share.
 

@@ -21,7 +21,7 @@ _NEAR = 8
 
 
 def zipf_shares(domain: int, exponent: float) -> Floats:
-    """P(rank k) = k^-z / sum of j^-z over j = 1..domain; shape (domain,), rank 1 first.
+    """P(rank k), proportional to k^-z, for k = 1..domain; shape (domain,).
 
     Unlike `numpy.random.Generator.zipf`, ranks end at `domain`, and any exponent >= 0 is allowed (0: uniform).
     """

@@ -60,7 +60,7 @@ class ZipfFit:
 
 
 def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
-    """The Zipf law of the top keys, over the widest range of ranks that it fits; None if none.
+    """The Zipf law of the top keys, if one fits.
 
     Only keys of certain rank take part: with at least `ENOUGH_ROWS` rows (or that many times the mean weight of a row),
     a narrow interval, and above any key that is unlisted or has a wide interval. Counts are the middles of intervals.
@@ -178,7 +178,7 @@ def _widest_range(counts: Floats) -> tuple[int, int] | None:
 
 
 def most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats, Floats]:
-    """For each range, the z at which the mean of log k is as observed, and the variance of log k.
+    """Maximum-likelihood z of each range, and the variance of log k.
 
     The derivative of the mean is minus the variance, so Newton's method is safe within a shrinking bracket. The Fisher
     information of n rows about z is n times the variance.

@@ -9,7 +9,7 @@ _DIGITS = np.array([f"{byte:02x}" for byte in range(256)], "S2")
 
 
 def hex_of(keys: pa.Array) -> pa.Array:
-    """The hashed bytes of each key in hex: large strings, shape (rows,); empty for null."""
+    """Hashed key bytes in hex, empty for null; shape (rows,)."""
     found = key_bytes(keys)
     begin, end = int(found.offsets[0]), int(found.offsets[-1])
     digits = _DIGITS[found.data[begin:end]].tobytes()

@@ -12,7 +12,7 @@ from adapt.core.keys.partitioner import ByColumn, Channels
 
 @dataclass(frozen=True, slots=True)
 class HashModulo(ByColumn):
-    """The channel of a key is its hash modulo N; subclasses define the hash.
+    """Placement by hash modulo N; subclasses define the hash.
 
     Raises:
         UsageError: the number of channels is not from 1 to 2^31 - 1.

@@ -9,7 +9,7 @@ from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 
 
 class Engine(StrEnum):
-    """An engine with its own placement of keys; the folder of its name defines it."""
+    """An engine with its own placement of keys."""
 
     SPARK = "spark"
     KAFKA = "kafka"
@@ -17,7 +17,7 @@ class Engine(StrEnum):
 
 
 class Target(StrEnum):
-    """The target of an export: an engine, or a program in any language."""
+    """The target of an export: an engine, or any program."""
 
     SPARK = Engine.SPARK.value
     """Spark, batch and streaming, with Spark columns."""

@@ -13,13 +13,13 @@ from adapt.core.partitioning.schemes.names import Scheme
 
 @cache
 def definition_of(engine: Engine) -> EngineDefinition:
-    """The definition of an engine: `ENGINE` of the module `engine` in the folder of its name."""
+    """The definition of an engine, imported from its folder."""
     definition: EngineDefinition = import_module(f"adapt.core.engines.{engine.replace('-', '_')}.engine").ENGINE
     return definition
 
 
 def exporter_of(target: Target) -> Exporter:
-    """The export function of a target: the engine's own, or the plan as text."""
+    """The export function of a target."""
     own = None if target is Target.PLAN else definition_of(Engine(target.value)).export
     return own or plan_bundle
 

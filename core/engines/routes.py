@@ -10,7 +10,7 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 
 def least_numbers(places: int, place: Callable[[Numbers], Numbers]) -> Numbers:
-    """The smallest number >= 0 that `place` maps to each place; shape (places,)."""
+    """The smallest number >= 0 that `place` maps to each place."""
     least = np.full(places, -1, np.int32)
     start, size = 0, 4 * places + 64
     while (least < 0).any():

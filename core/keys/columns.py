@@ -34,7 +34,7 @@ class KeyBytes:
 
 
 def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
-    """The keys as bytes: UTF-8 of strings, 8 bytes little-endian of integers; a null is the empty key.
+    """Key bytes: UTF-8 of strings, 8 bytes little-endian of integers.
 
     Strings and binaries are not copied unless there are nulls or several chunks.
 
@@ -71,7 +71,7 @@ def key_type_of(kind: pa.DataType) -> KeyType:
 
 
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
-    """A column with the single key; `key_type` is the type of a null key (default: string).
+    """A column of a single key; `key_type` types a null key.
 
     Raises:
         UsageError: an integer outside int64, or text that is not Unicode.

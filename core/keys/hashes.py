@@ -24,15 +24,15 @@ class KeyHash(Protocol):
         """The seed, recorded in plans."""
 
     def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
-        """The position of each key among the 2^128 of a ring: high and low word, each of shape (rows,)."""
+        """Ring positions: high and low words, each of shape (rows,)."""
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
-        """The hash of each key modulo n, for 1 <= n < 2^31; shape (rows,), each in [0, n)."""
+        """Hashes modulo n, for n < 2^31; shape (rows,), in [0, n)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Murmur3:
-    """MurmurHash3 x64 128, read as the number h1 * 2^64 + h2 (design, section 5)."""
+    """MurmurHash3 x64 128, read as h1 * 2^64 + h2."""
 
     name: ClassVar[HashName] = HashName.MURMUR3
     seed: ClassVar[int] = murmur3.SEED
@@ -50,7 +50,7 @@ class Murmur3:
 
 @dataclass(frozen=True, slots=True)
 class Xxhash64:
-    """xxHash64: unsigned on the ring, and as Spark's `pmod(xxhash64(key), n)` for the remainder (design, section 5)."""
+    """xxHash64, unsigned on the ring, signed for remainders as in Spark."""
 
     name: ClassVar[HashName] = HashName.XXHASH64
     seed: ClassVar[int] = xxhash64.SEED

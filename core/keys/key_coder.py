@@ -38,7 +38,7 @@ class Coded:
 
 @dataclass(slots=True)
 class Coder:
-    """Encodes batches into one `Coded`; holds four bytes per row and the distinct keys of each batch."""
+    """Encodes batches into one `Coded`, four bytes per row."""
 
     _dictionaries: list[pa.Array] = field(default_factory=list)
     _codes: list[NDArray[np.int32]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Coder:
 
 
 def coded_numbers(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Distinct non-negative numbers by first occurrence, and the index of each row's number.
+    """Distinct non-negative numbers by first occurrence, and codes of rows.
 
     Shapes (numbers,) and (rows,).
     """

@@ -16,14 +16,14 @@ _ROW = np.uint64(2**32 - 1)
 
 
 class KeyIndex:
-    """Finds keys in a column, O(1) each; null differs from the empty key.
+    """Finds keys in a column in O(1); null is not empty.
 
     The column is hashed on first use, once per hash function: 16 to 32 bytes per key besides the keys, up to 128 for
     few keys. Matches are verified by the key bytes.
     """
 
     def __init__(self, keys: pa.Array) -> None:
-        """An index of distinct keys, fewer than 2^30 of them; string, int64 or binary.
+        """An index of fewer than 2^30 distinct keys.
 
         Raises:
             ValueError: there are more.
@@ -34,7 +34,7 @@ class KeyIndex:
         self._slots: dict[HashName, tuple[KeyBytes, Words]] = {}
 
     def rows_of(self, keys: HashedKeys) -> NDArray[np.int32]:
-        """The row of each key, -1 if it is not in the column; shape (rows,).
+        """The row of each key, -1 if missing; shape (rows,).
 
         Bytes are compared, so the keys must have the same type.
         """

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def packed_keys(keys: pa.Array) -> list[Any]:
-    """Keys as JSON: integers as numbers, text and binary in base 64, null as null."""
+    """Keys as JSON: integers as numbers, text and binary in base 64."""
     if pa.types.is_integer(keys.type):
         return list(keys.to_pylist())
     raw = keys.cast(pa.large_binary()).to_pylist()

@@ -22,7 +22,7 @@ class Partitioner(Protocol):
         """N, the number of parallel channels."""
 
     def channels_of(self, keys: pa.Array) -> Channels:
-        """The channel of each key of a column (string, large_string, int64 or binary; null is a key)."""
+        """The channel of each key of a column; null is a key."""
 
     def channel_of(self, key: Key) -> int:
         """The channel of one key, as by `channels_of`."""

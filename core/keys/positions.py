@@ -36,7 +36,7 @@ class SortedPositions:
         return cls(high, low, starts.astype(np.int64), shift)
 
     def first_at_or_after(self, high: Words, low: Words) -> NDArray[np.int64]:
-        """The index of the first position at or after each given one, wrapping around; shape (rows,).
+        """The first position at or after each given one, wrapping around.
 
         O(1) per row if positions are evenly spread.
         """

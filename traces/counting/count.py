@@ -61,7 +61,7 @@ class Counting:
             )
 
     def epsilon_on(self, trace: Trace) -> float:
-        """The error to count a trace with: as given, or as the channels need; 0 if exact."""
+        """The error to count a trace with; 0 if exact."""
         if self.method is CountMethod.EXACT:
             return 0.0
         served = SERVED if self.window is None else None
@@ -83,7 +83,7 @@ class Counting:
 def count_trace(
     trace: Trace, counting: Counting | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
-    """Count the keys of a trace on Spark, by lossy counting by default.
+    """Count the keys of a trace on Spark (default: lossy).
 
     Raises:
         UsageError: the trace lacks the column of the weight, or the window is too short.

@@ -1,4 +1,4 @@
-"""Counted keys of a trace (counted once and cached), an artefact or a CSV."""
+"""Counted keys of a trace (cached), an artefact or a CSV."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -47,7 +47,7 @@ def counted(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Counted:
-    """Counted keys of a trace, an artefact of counts, or a CSV of `key,count`.
+    """Counted keys of a trace, an artefact, or a CSV of `key,count`.
 
     A trace is counted once per set of options; the counts are cached next to it by content hash.
 
@@ -94,7 +94,7 @@ def counted(
 def panes_of(
     source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[CountedPane, ...]:
-    """The panes of the counted trace: counted or from the cache; from the cache for an artefact; none for a CSV."""
+    """The panes of a counted trace; cached ones only for an artefact."""
     folder = source.absolute().parent / CACHE
     if source.is_file():
         return ()

@@ -59,7 +59,7 @@ def evaluate_plans(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Evaluation:
-    """Evaluate plans on every key of a stream, counted exactly, with the migration from each plan to the next.
+    """Evaluate plans, and the migration between them, on every key.
 
     A trace and Parquet counts are summed and routed inside Spark, so no machine holds all keys. Sums are exact, so the
     result is the same on any cluster.
@@ -133,7 +133,7 @@ def evaluate_frame(
     name: object = "the frame",
     progress: Progress = silent,
 ) -> Evaluation:
-    """As `evaluate_plans`, for a Spark DataFrame of keys and counts; counts of one key are added up.
+    """As `evaluate_plans`, for a Spark DataFrame of keys and counts.
 
     Raises:
         UsageError: a column is missing or has the wrong type.

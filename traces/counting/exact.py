@@ -44,7 +44,7 @@ def count_exactly(
 def summed_keys(
     spark: SparkSession, trace: Trace, weights: Sequence[Weight], partitions: int | None = None
 ) -> DataFrame:
-    """Every key of a trace with its exact weights; null where an int64 overflows.
+    """Every key of a trace with exact weights, null on overflow.
 
     Args:
         weights: The weights to sum.

@@ -54,7 +54,7 @@ def count_lossy(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
-    """Count the keys of a trace by lossy counting; reads only the key and weight columns.
+    """Count the keys of a trace by lossy counting.
 
     Args:
         epsilon: The largest undercount, as a share of the total.
@@ -90,7 +90,7 @@ def count_panes(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Timeline:
-    """Count the keys of a trace per pane, as summaries that merge into windows.
+    """Count keys per pane, as summaries that merge into windows.
 
     Args:
         panes: Of rows, or of time since the first row; empty panes are omitted.
@@ -124,7 +124,7 @@ def count_streams(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> dict[str | None, Frequencies]:
-    """Count the keys of each stream of a trace; the error is a share of each stream's total.
+    """Count the keys of each stream of a trace.
 
     Args:
         trace: A trace with a stream column.

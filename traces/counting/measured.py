@@ -1,4 +1,4 @@
-"""Sums of trace columns per listed key, in a second pass on Spark."""
+"""Sums of trace columns per listed key, on Spark."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ _OTHERS = -1
 
 
 def measurable(trace: Trace) -> tuple[Weight, ...]:
-    """The measurable columns of a trace: count, and cost and bytes if present."""
+    """Measurable columns of a trace: count, cost and bytes if present."""
     return tuple(weight for weight in Weight if WEIGHT_COLUMNS.get(weight, "key") in trace.columns)
 
 
@@ -60,7 +60,7 @@ def with_columns(
 def measure_columns(
     trace: Trace, keys: pa.Array, sources: Sequence[str], *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[MeasuredColumn, ...]:
-    """Sum columns of a trace for each listed key, and for all others together.
+    """Sum columns of a trace by listed key.
 
     A task holds one sum per listed key and column. Integers are summed as integers, costs in the order of rows and
     blocks, so the result is the same on any cluster.
@@ -98,7 +98,7 @@ def measure_columns(
 
 
 def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) -> pa.RecordBatch:
-    """The sums of one block: one row per listed key in it, and one for all others."""
+    """The sums of one block by listed key, and of others."""
     names = list(dict.fromkeys(["key", *(WEIGHT_COLUMNS[column] for column in columns if column is not Weight.COUNT)]))
     sums = [_zeros(len(keys) + 1, column) for column in columns]
     met = np.zeros(len(keys) + 1, np.bool_)

@@ -1,4 +1,4 @@
-"""Counted keys per pane of a trace, counted once and cached next to it."""
+"""Counted keys per pane of a trace, cached next to it."""
 
 import json
 from contextlib import suppress
@@ -43,7 +43,7 @@ def counted_panes(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> tuple[CountedPane, ...]:
-    """The panes of a trace, from the cache in `folder` if there; empty for a short trace.
+    """The panes of a trace, cached in `folder`; empty if short.
 
     Raises:
         UsageError: the trace lacks the column of the weight.

@@ -35,7 +35,7 @@ def chosen_weight(trace: Trace, weight: Weight | None) -> Weight:
 
 
 def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDArray[np.float64] | None:
-    """The weight of each row of a batch (null as 0), or None if each weighs 1."""
+    """The weight of each row; None if each weighs 1."""
     if weight is Weight.COUNT:
         return None
     values: NDArray[np.int64] | NDArray[np.float64] = pc.fill_null(batch.column(WEIGHT_COLUMNS[weight]), 0).to_numpy(
@@ -45,7 +45,7 @@ def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDA
 
 
 def added(column: str, block: str, weight: Weight) -> Column:
-    """The sum of a column in a group: null on integer overflow; floats in the order of blocks."""
+    """A repeatable sum of a column in a group, null on overflow."""
     if weight is not Weight.COST:
         return F.try_sum(column)
     in_order = F.array_sort(F.collect_list(F.struct(F.col(block), F.col(column))))

@@ -1,4 +1,4 @@
-"""Kafka partitions by a plan, for every Python client, without Spark or Java."""
+"""Kafka partitions by a plan, for every Python client."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
@@ -119,7 +119,7 @@ class Router:
         return self.partition(key)
 
     def check_partitions(self, partitions: int) -> None:
-        """Check that a topic has as many partitions as the plan has channels.
+        """Check the number of partitions against the channels of the plan.
 
         Raises:
             BadInput: the numbers differ.

@@ -1,4 +1,4 @@
-"""Placing Spark rows by an exported plan, with Spark columns, without Python functions.
+"""Placing Spark rows by an exported plan, without Python functions.
 
 This file needs only pyspark. `adapt partition export PLAN --to spark -o DIR` copies it, as `adapt_spark.py`, to the
 folder with the tables that it reads.
@@ -85,7 +85,7 @@ class SparkPlan:
         return found.withColumn(name, channel.cast("int")).drop(*joined)
 
     def with_route(self, rows: DataFrame, key: str, name: str = "route") -> DataFrame:
-        """The rows with an INT column that Spark's own shuffle sends to the planned partition.
+        """The rows with a route that Spark shuffles to the planned partition.
 
         `groupBy(name)` alone then puts the rows of channel c into partition c of `channels`; in a batch, see
         `check_shuffle`. Use it for stateful streaming, whose operators shuffle by Spark's own hash.
@@ -101,7 +101,7 @@ class SparkPlan:
         return placed.withColumn(name, route).drop("adapt_channel")
 
     def place(self, rows: DataFrame, key: str, name: str = "channel") -> DataFrame:
-        """The rows, each on the partition of its channel, with a column of their channels.
+        """The rows on the partitions of their channels.
 
         Group by that column and the key; by the key alone, Spark shuffles again. Adaptive execution keeps these
         partitions.

@@ -55,7 +55,7 @@ def find_java_home() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The major version a `java` program reports, or None if it does not run."""
+    """The major version of a `java` program; None if it fails."""
     try:
         output = _output(java, "-version")
     except (OSError, subprocess.SubprocessError):

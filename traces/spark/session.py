@@ -156,7 +156,7 @@ def _silence_query_log() -> None:
 
 
 def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
-    """A second session on the same Spark that reads times without a zone in `time_zone`.
+    """A second session on the same Spark in another time zone.
 
     Raises:
         UsageError: Spark does not know the zone.
@@ -227,7 +227,7 @@ def translated(error: Exception, doing: str) -> AdaptError:
 
 
 def carry_failures(error: Exception) -> Exception:
-    """What to raise in a Spark task so that our errors, and a full disk, reach the driver."""
+    """An error to raise in a Spark task that reaches the driver."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         error = EnvironmentFailure(f"the disk is full, writing {error.filename or 'a part'}; free space, run again")
     if isinstance(error, AdaptError):

@@ -29,7 +29,7 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 
 
 def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
-    """Divide items 0, 1, ... among the cores, neighbors together, at most `TASK_ITEMS` per task.
+    """Divide items among the cores, neighbors together.
 
     Starting a task costs as much as counting two million rows, so tasks are few, and equally many per core.
     """
@@ -39,7 +39,7 @@ def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
 
 
 def attempt_id() -> int:
-    """The number of this task attempt, unique in the application; 0 outside a task."""
+    """The unique number of this task attempt; 0 outside a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -49,7 +49,7 @@ def attempt_id() -> int:
 def in_tasks(
     spark: SparkSession, tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]], schema: Any
 ) -> DataFrame:
-    """A table of what `work` yields for each item, one Spark task per group; our errors reach the driver."""
+    """Run `work` on each item, one Spark task per group."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:

@@ -16,7 +16,7 @@ def kept(answer: Answer | None) -> dict[str, Any]:
 
 
 def found_in(data: Mapping[str, Any], name: str) -> Answer | None:
-    """The answer in a manifest summary or a plan; None if an earlier version wrote it.
+    """The answer stored in a manifest summary or a plan, if any.
 
     Args:
         name: The file, for the error message.

@@ -37,7 +37,7 @@ def check_free(target: Path, *, force: bool) -> None:
 
 
 def check_folder_free(target: Path | None, *, force: bool) -> None:
-    """As `check_free`, for an artefact that is a folder: it never overwrites a file."""
+    """As `check_free`, for a folder, which never overwrites a file."""
     if target is None:
         return
     check_free(target, force=force)
@@ -49,7 +49,7 @@ def check_folder_free(target: Path | None, *, force: bool) -> None:
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """A temporary folder that is renamed to `target` on success and removed on failure.
+    """A temporary folder, renamed to `target` on success, else removed.
 
     Leftovers of a killed run are removed by the next one. Of two concurrent runs for one target, the second fails.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class ColumnHasher:
-    """Hashes batches of columns; the digest does not depend on where batches are cut."""
+    """Hashes columns, independent of batches."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Hash these columns."""

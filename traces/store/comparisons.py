@@ -1,4 +1,4 @@
-"""Comparisons on disk: rows as Parquet, and the last plan of each chain."""
+"""Comparisons on disk: rows, and the last plan of each chain."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -60,7 +60,7 @@ class StoredComparison:
 
 
 def plan_name(plan: Plan) -> str:
-    """A plan's name in a comparison: its scheme, and its construction if it has one."""
+    """A plan's name in a comparison: scheme and construction."""
     return plan.scheme.value if plan.construction is None else f"{plan.scheme.value}-{plan.construction.value}"
 
 

@@ -1,4 +1,4 @@
-"""Disk operations of artefacts, in one place so that tests can make each fail."""
+"""Disk operations of artefacts; tests make each fail."""
 
 import ctypes
 import errno
@@ -39,13 +39,13 @@ def sync(path: Path) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Rename a file or folder; a file overwrites a file of that name."""
+    """Rename a file or folder; a file overwrites a file."""
     os.replace(old, new)
 
 
 @contextmanager
 def complete_file(path: Path, attempt: int) -> Iterator[Path]:
-    """A file to write under a temporary name, renamed to `path` once complete.
+    """A file under a temporary name, renamed to `path` once complete.
 
     With speculative execution two attempts of a task may write one file at once; each writes its own.
 

@@ -35,7 +35,7 @@ _MEASURED = "measured_"
 def write_frequencies(
     frequencies: Frequencies, out: Path, made: Provenance, *, answer: Answer | None = None, force: bool = False
 ) -> Manifest:
-    """Write counted keys as an artefact, with the verdict, which is not part of the content hash.
+    """Write counted keys, and the verdict, as an artefact.
 
     Raises:
         EnvironmentFailure: the output exists or cannot be written.

@@ -1,4 +1,4 @@
-"""Manifests: the kind of an artefact, how it was made, and its files."""
+"""Manifests: kind, provenance and files of an artefact."""
 
 import hashlib
 import json
@@ -76,7 +76,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
-    """Read the manifest of an artefact and check the sizes of its files.
+    """Read the manifest of an artefact and check file sizes.
 
     Raises:
         BadInput: it is not an artefact, or of another kind or a newer format; or a file is missing or has another size.

@@ -1,4 +1,4 @@
-"""Plans on disk: a JSON file, plus a Parquet file of many pinned keys."""
+"""Plans on disk: JSON, with many pinned keys in Parquet."""
 
 import hashlib
 import re

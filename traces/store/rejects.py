@@ -41,7 +41,7 @@ class Rejects:
         )
 
     def sentence(self) -> str:
-        """The reasons in one line, with the first row of the most frequent one."""
+        """The reasons in one line, with a first example."""
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
         first = next(iter(self.examples.values()), [])
         at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""

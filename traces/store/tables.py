@@ -53,7 +53,7 @@ def read_table(path: Path, facts: Mapping[str, Any]) -> Table:
 
 
 def table_facts(table: Table) -> dict[str, Any]:
-    """What a reader needs besides the cells: title, note, and column kinds, units and explanations."""
+    """The title, note and columns of a table, for the manifest."""
     columns = [
         {"name": each.name, "kind": each.kind.value, "unit": each.unit, "about": each.about} for each in table.columns
     ]
@@ -77,7 +77,7 @@ def table_hash(table: Table) -> str:
 
 
 def arrow_of(table: Table) -> pa.Table:
-    """The cells as Arrow columns: times as timestamps in UTC, real numbers as float64.
+    """The cells as Arrow columns: UTC timestamps, float64 real numbers.
 
     Raises:
         ValueError: a column mixes types of cells.

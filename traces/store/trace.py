@@ -1,4 +1,4 @@
-"""Traces on disk: Parquet parts in time order, read in blocks, checksums verified."""
+"""Traces on disk: Parquet parts in time order, checksums verified."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -139,7 +139,7 @@ def open_trace(path: Path, *, check_all: bool = False) -> Trace:
 
 
 def part_entry(folder: Path, part: Path) -> dict[str, Any]:
-    """The manifest entry of a part: a file entry with rows per row group and the hash of the footer."""
+    """The manifest entry of a part, with row groups and footer hash."""
     metadata = pq.read_metadata(part)
     groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     entry = file_entry(folder, part)
@@ -147,7 +147,7 @@ def part_entry(folder: Path, part: Path) -> dict[str, Any]:
 
 
 def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
-    """Cut the rows of a trace into blocks; paths are absolute, as tasks run in other processes."""
+    """Cut the rows of a trace into blocks, with absolute paths."""
     folder = folder.absolute()
     blocks: list[TraceBlock] = []
     pieces: list[Piece] = []

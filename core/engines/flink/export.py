@@ -1,4 +1,4 @@
-"""Export of plans to Flink: key groups, and Java classes that apply them."""
+"""Export of plans to Flink: key groups and Java classes."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ with the same plan. To try it, pass keys in hex; it prints key group and route:
 
 
 def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
-    """The groups of the pinned keys, a route to each group, and the program that routes each key.
+    """Key groups, routes, and the program that routes each key.
 
     Raises:
         BadInput: the plan is an engine's own placement.

@@ -16,7 +16,7 @@ _MIX2 = np.uint32(0xC2B2AE35)
 
 
 def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """The number that Flink takes modulo the key groups; shape (rows,), each >= 0.
+    """Flink's hash, before modulo the key groups; shape (rows,), each >= 0.
 
     The key's hash code in Java (`String` or `Long`), mixed. Flink has no null or array keys; here null has hash code 0,
     as `Objects.hashCode`, and a binary key that of `Arrays.hashCode` (our decision, so that every key has a channel).
@@ -33,7 +33,7 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """Java's `hashCode` of each key as a `String`, a `Long` or a byte array (`Arrays.hashCode`); shape (rows,).
+    """Java's `hashCode` of each `String`, `Long` or byte array; shape (rows,).
 
     Strings hash their UTF-16 units, so a character beyond U+FFFF counts as two. Null has 0.
 

@@ -1,4 +1,4 @@
-"""Plans as Flink key groups: each key in the range of its subtask."""
+"""Plans as Flink key groups in the ranges of their subtasks."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -59,7 +59,7 @@ class GroupPlan:
         return channels_of_groups(self.groups_of(keys), parallelism, self.groups)
 
     def starts(self) -> NDArray[np.int64]:
-        """The first group of each channel, then the number of groups; shape (channels + 1,)."""
+        """First groups of channels, then their number; shape (channels + 1,)."""
         return group_starts(self.plan.channels, self.groups)
 
 
@@ -86,7 +86,7 @@ def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> Grou
 
 
 def group_starts(channels: int, groups: int) -> NDArray[np.int64]:
-    """The first group of each subtask, then the number of groups; shape (channels + 1,).
+    """First groups of subtasks, then their number; shape (channels + 1,).
 
     Subtask c has the groups g with floor(g N / groups) = c: from ceil(c groups / N) on.
     """

@@ -8,7 +8,7 @@ from adapt.core.engines.routes import Numbers, least_numbers
 
 
 def flink_routes(groups: int) -> Numbers:
-    """For each key group, the smallest integer >= 0 that Flink maps to it; shape (groups,).
+    """The smallest integer >= 0 that Flink maps to each key group.
 
     Flink maps a key whose Java hash code is the number (as of an `Integer`) to group mix(number) mod groups.
 

@@ -15,7 +15,7 @@ _M = np.uint32(0x5BD1E995)
 
 
 def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """The positive part of murmur2 of each key, which Kafka takes modulo the partitions; shape (rows,), each >= 0.
+    """Kafka's hash, before modulo the partitions; shape (rows,), each >= 0.
 
     Keys are hashed as serialized: strings as UTF-8 (`StringSerializer`), binary keys unchanged (`ByteArraySerializer`),
     integers as 8 bytes big-endian (`LongSerializer`); other serializers give other partitions. The Java client spreads

@@ -68,7 +68,7 @@ class _Lookup:
 
 
 def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
-    """The routing as JSON, pinned keys and buckets as Parquet, and the program that reads them.
+    """Routing, pinned keys and buckets, and the program that reads them.
 
     Raises:
         BadInput: Spark has no expression for the plan's hash or scheme.

@@ -1,4 +1,4 @@
-"""Spark SQL's `hash` of key columns: MurmurHash3 x86 32 with its own tail."""
+"""Spark SQL's `hash` of key columns, a variant of MurmurHash3."""
 
 import numpy as np
 import pyarrow as pa

@@ -12,7 +12,7 @@ from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 @dataclass(frozen=True, slots=True)
 class RingTable:
-    """A row for each bucket of 64-bit hashes with the same leading bits.
+    """Channels by bucket of 64-bit hashes with equal leading bits.
 
     A hash h of the bucket belongs to channel_0 if h <= bound_0, else to channel_1 if h <= bound_1, and so on, else to
     the last channel. Hashes and bounds compare as signed numbers, since a bucket has one sign.
@@ -39,7 +39,7 @@ class RingTable:
 
 
 def ring_table(ring: ConsistentHash) -> RingTable:
-    """The table of a ring whose positions are one word (that of xxhash64); about as many buckets as arcs."""
+    """The table of an xxhash64 ring, with about one bucket per arc."""
     bounds, owners = _arcs(ring.positions.high, ring.owners)
     bits = max(1, len(bounds).bit_length())
     shift = 64 - bits

@@ -8,7 +8,7 @@ from adapt.core.engines.spark.hash import spark_hash
 
 
 def spark_routes(partitions: int) -> Numbers:
-    """For each shuffle partition, the smallest integer >= 0 that Spark maps to it; shape (partitions,).
+    """The smallest integer >= 0 that Spark maps to each shuffle partition.
 
     Spark maps a row grouped by an INT column alone to partition pmod(hash(number), partitions).
 
