@@ -103,7 +103,7 @@ class SurveyOptions:
 
 
 @short_help(
-    "out", "keys", "over", "channels", "engine", "measure", "method", "window", "all", "format", "force", "help"
+    "out", "keys", "over", "channels", "engine", "method", "window", "all", "format", "force", "help"
 )
 def count(
     trace: TracePath,
