@@ -102,9 +102,7 @@ class SurveyOptions:
         return None if self.window is None else SlidingWindow(Length.parse(self.window, "window"), self.counters)
 
 
-@short_help(
-    "out", "keys", "over", "channels", "engine", "method", "window", "all", "format", "force", "help"
-)
+@short_help("out", "keys", "over", "channels", "engine", "method", "window", "all", "format", "force", "help")
 def count(
     trace: TracePath,
     out: Path | None = setting(None, "Output: the counted keys.", "FREQ", "--out", "-o"),

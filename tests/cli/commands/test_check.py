@@ -62,7 +62,7 @@ def test_1_where_a_metric_was_not_measured(adapt, made):
         (["--limit", "imbalance<=2", "--baseline", "even.plan"], "nothing is held against the baseline"),
         (["--limit", "imbalance", "--baseline", "even.plan", "--worse-by", "5"], "--worse-by: '5' is no percentage"),
         (["--limit", "imbalance<=2", "--channels", "4"], "--channels goes with a trace"),
-        (["--limit", "imbalance<=2", "--format", "xml"], "--format 'xml' is not known"),
+        (["--limit", "imbalance<=2", "--format", "xml"], "--format has no choice 'xml'"),
         ([], "give --limit"),
     ],
 )

@@ -181,7 +181,7 @@ def test_a_mapping_that_cannot_be_meant_is_refused_in_a_sentence(adapt, tmp_path
         ('key = "usr"', "stream 'b': --key 'usr': there is no column 'usr'; did you mean 'user'?"),
         ('key = "length(user)"', "key is string in the stream 'a' and bigint in 'b'; make both one type"),
         ('where = "user"', "stream 'b': where 'user' gives string; it is to be true or false of a row"),
-        ('time-zone = "Mars"', "stream 'b': time zone 'Mars' is not known"),
+        ('time-zone = "Mars"', "stream 'b': unknown time zone 'Mars'"),
     ],
 )
 def test_a_stream_that_does_not_fit_its_rows_is_named(adapt, spark, tmp_path, second, says):

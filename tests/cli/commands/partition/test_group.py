@@ -154,7 +154,7 @@ def test_the_manifest_holds_the_command_as_it_was_typed(adapt, here):
     ("rows", "told"),
     [
         ("a,1\nb,-2\n", "line 2: the count '-2'"),
-        ("a,1\nb,2\na,3\n", "line 3: key 'a' came on line 1"),
+        ("a,1\nb,2\na,3\n", "line 3: key 'a' is on line 1 too"),
         ("key,count\na,many\n", "line 2: the count 'many'"),
         ("a,1\nb\n", "line 2: 1 fields"),
         ("a,nan\n", "line 1"),
@@ -189,7 +189,7 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
         (3, "route a.plan none.txt", "none.txt"),
         (3, "diff a.plan counts.csv counts.csv", "is not a plan"),
         (3, "diff a.plan a.plan a.plans", "is a comparison; give a trace"),
-        (2, "build counts.csv --channels 2 --weight cost", "--weight goes with a trace"),
+        (2, "build counts.csv --channels 2 --weight cost", "--weight needs a trace"),
         (2, "build a.plans --channels 2 --key-type int64", "--key-type goes with a CSV"),
         (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; create it"),
         (4, "build counts.csv --channels 2 -o counts.csv/x.plan", "counts.csv"),
@@ -357,7 +357,7 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
     assert len(explicit) > MOST_ROWS
     csv = adapt.done(*build, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
-    assert f"and {len(explicit) - MOST_ROWS} more rows, which --format csv has" in adapt.done(*build, "--all").out
+    assert f"and {len(explicit) - MOST_ROWS} more rows (use --format csv for all)" in adapt.done(*build, "--all").out
     adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
     diff = "partition diff a.plan b.plan counts.csv".split()
     told = document(adapt.done(*diff, "--format", "json"))
@@ -365,7 +365,7 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
     assert told["heaviest_cut"] is False
     csv = adapt.done(*diff, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
-    assert "more rows, which --format csv has" in adapt.done(*diff).out
+    assert "more rows (use --format csv for all)" in adapt.done(*diff).out
 
 
 def test_a_scheme_named_twice_is_compared_once(adapt, here):

@@ -101,7 +101,7 @@ def test_compare_and_diff_measure_too(adapt, here):
 @pytest.mark.parametrize(
     ("code", "measure", "told"),
     [
-        (2, "state=bytes", "counts.csv has no column 'bytes' to measure by"),
+        (2, "state=bytes", "counts.csv has no column 'bytes'"),
         (2, "stat=cpu", "'stat' is no resource; did you mean 'state'?"),
         (2, "cpu", "measure 'cpu' is not RESOURCE=COLUMN"),
         (2, "state=cpu,state=count", "state is measured by 'cpu' already"),

@@ -187,7 +187,7 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --sites 4 --service-sd 3MB", "--service-sd: '3MB' has an unknown unit"),
         (2, "x.trace --sites 4 --tuple-bytes 0", "a tuple has no bytes"),
         (2, "x.trace --sites 4 --state some", "--state 'some' is neither a number of tuples nor one of rows, bytes"),
-        (2, "x.trace --sites 4 --producers key", "--producers 'key' is not known"),
+        (2, "x.trace --sites 4 --producers key", "--producers has no choice 'key'"),
         (2, "x.trace --sites 4 --min-collection 0", "--min-collection 0 is no time"),
         (2, "x.trace --sites 4 --min-imbalance 0.5", "a least imbalance of 0.5 is none"),
         (2, "x.trace --sites 4 --max-receiver 2", "a receiver's utilization of 2"),
