@@ -432,7 +432,7 @@ REFUSED = {
     "a blank line before one that is too long": Refused(
         lines("", "x" * 300_000), "the line is too long to be a record", "--key key"
     ),
-    "a header alone": Refused(lines(HEAD), "has no rows", "--key key --time ts"),
+    "a header alone": Refused(lines(HEAD), "the input has no rows", "--key key --time ts"),
     "empty gzip": Refused(gzip.compress(b""), "the input is empty"),
     # encodings
     "UTF-16 little endian": Refused(PLAIN.decode().encode("utf-16"), "iconv -f utf-16 -t utf-8"),
@@ -516,7 +516,7 @@ REFUSED = {
     "Parquet that is text": Refused(PLAIN, "in.csv is truncated or no Parquet file", KEYED + "parquet"),
     "Parquet in gzip": Refused(gzip.compress(parquet(TYPED)), "Parquet files inside archives are not read"),
     "Parquet without columns": Refused(parquet(pa.table({})), "no column", code=2),
-    "Parquet without rows": Refused(parquet(pa.table(TYPED).slice(0, 0)), "has no rows"),
+    "Parquet without rows": Refused(parquet(pa.table(TYPED).slice(0, 0)), "the input has no rows"),
     "Parquet without the key": Refused(
         parquet({"ts": TIMES, "user": ["a", "b", "c"]}), "there is no column 'key'", code=2
     ),

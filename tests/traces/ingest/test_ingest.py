@@ -167,7 +167,7 @@ def test_a_limit_is_passed_by_more_than_it(limit, rejected, too_many):
 
 
 def test_an_input_without_rows_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="has no rows"):
+    with pytest.raises(BadInput, match="the input has no rows"):
         ingest([write(tmp_path / "in", a=["ts,user"])], tmp_path / "out", USER, HEADED)
     assert os.listdir(tmp_path) == ["in"]
 

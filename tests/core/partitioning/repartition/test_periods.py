@@ -119,7 +119,7 @@ def test_a_stream_without_rows_has_no_periods():
 
 
 def test_rows_out_of_order_are_refused_by_number():
-    with pytest.raises(BadInput, match="row 4 is must be in time order"):
+    with pytest.raises(BadInput, match="row 4 is before the row above it"):
         list(periods([batch([1, 2], ["a", "a"]), batch([2, 1], ["a", "a"])], Length(1)))
     with pytest.raises(BadInput, match="row 3 is before"):
         list(periods([batch([1, 2], ["a", "a"]), batch([1, 5], ["a", "a"])], Length(1)))
