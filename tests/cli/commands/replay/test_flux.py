@@ -193,7 +193,7 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --sites 4 --max-receiver 2", "a receiver's utilization of 2"),
         (2, "x.trace --sites 4 --state-bandwidth 0", "state cannot move at 0 bits/s"),
         (2, "bare.trace --sites 4 --cost-unit 1us", "bare.trace has no cost; ingest it with --cost COLUMN"),
-        (2, "bare.trace --sites 4 --state bytes", "bare.trace has no bytes column; ingest it with --bytes COLUMN"),
+        (2, "bare.trace --sites 4 --state bytes", "bare.trace has no bytes; ingest it with --bytes COLUMN"),
         (2, "bare.trace --sites 4 --producers stream", "bare.trace has no stream"),
         (3, "back.trace --sites 4", "is before the one above it; sort the trace by 'ts'"),
         (3, "none.trace --sites 4", "create one with `adapt ingest"),
