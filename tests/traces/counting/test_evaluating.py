@@ -168,7 +168,7 @@ def test_parquet_of_keys_and_counts_is_added_up(tmp_path, number, folder):
     [
         ("a", [3, None], "the counts of key 'a' must be at least 0"),
         ("a", [3, -1], "the counts of key 'a' must be at least 0"),
-        ("a", [3, float("nan")], "key 'a' weighs nan"),
+        ("a", [3, float("nan")], "the weight of key 'a' must be finite"),
         ("a", [2**62, 2**62], "the total count of one key overflows an int64"),
     ],
 )

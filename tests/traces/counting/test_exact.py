@@ -177,5 +177,5 @@ def test_byte_totals_beyond_int64_are_refused(tmp_path):
         source = tmp_path / f"{name}.csv"
         source.write_text("ts,key,size\n" + "".join(f"1700000000,{key},6000000000000000000\n" for key in keys))
         trace = ingest([str(source)], tmp_path / f"{name}.trace", Mapping("key", "ts", bytes="size")).trace
-        with pytest.raises(BadInput, match="than an int64 holds"):
+        with pytest.raises(BadInput, match="overflows an int64"):
             count_exactly(trace, weight=Weight.BYTES)

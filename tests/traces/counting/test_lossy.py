@@ -570,7 +570,7 @@ def test_weights_and_streams_that_a_trace_lacks_are_refused(tmp_path):
             UsageError, match=r"--weight bytes: .*bare\.trace has no bytes column; ingest it with --bytes"
         ):
             count()
-    with pytest.raises(UsageError, match=r"bare\.trace has no streams; ingest it with --stream"):
+    with pytest.raises(UsageError, match=r"bare\.trace has no stream column; ingest it with --stream"):
         count_streams(bare, EPSILON)
 
 

@@ -115,7 +115,9 @@ def test_what_cannot_be_meant_is_refused(adapt, here, command, code, measure, to
 def test_a_bad_number_is_refused_with_its_line(adapt, here):
     (here / "bad.csv").write_text("key,count,cpu\na,1,2\nb,1,-2\n")
     line = ("partition", "build", "bad.csv", "--channels", 2)
-    assert "bad.csv line 3: the cpu must be a number, at least 0 (got '-2')" in adapt.refused(3, *line, "--measure", "state=cpu")
+    assert "bad.csv line 3: the cpu must be a number, at least 0 (got '-2')" in adapt.refused(
+        3, *line, "--measure", "state=cpu"
+    )
     adapt.done(*line)
 
 
