@@ -18,7 +18,7 @@ public class PlanReader {
 
   public PlanReader(Path plan) throws IOException {
     List<String> lines = Files.readAllLines(plan);
-    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("not a plan, or truncated: " + plan);
+    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("bad plan: " + plan);
     for (String line : lines.subList(1, lines.size() - 1)) {
       String[] words = line.split(" ", -1);
       if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1])); // in hex, or null
