@@ -162,7 +162,7 @@ def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
         (Plan(Scheme.JUMP, 4, KeyType.STRING, hash=HashName.XXHASH64), "scheme jump cannot run on Spark"),
         (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --hash xxhash64"),
         (Plan(Engine.KAFKA, 4, KeyType.STRING), "Kafka's murmur2"),
-        (Plan(Engine.FLINK, 4, KeyType.STRING), "hash codes of Java"),
+        (Plan(Engine.FLINK, 4, KeyType.STRING), "hashCode"),
     ],
 )
 def test_what_spark_cannot_compute_is_refused_with_what_to_build(tmp_path, plan, said):
