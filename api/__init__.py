@@ -1,6 +1,6 @@
-"""Answers from your own trace: how to partition, rebalance, scale and shed a keyed, stateful stream.
+"""Partitioning, rebalancing, scaling and shedding of keyed, stateful streams.
 
-What a program needs is a name of this package, loaded when it is first used: `import adapt` alone loads nothing.
+Public names are loaded on first use; `import adapt` alone loads nothing.
 """
 
 from importlib import import_module
@@ -34,20 +34,20 @@ _HOME = {
     "read_plan": "adapt.traces.store.plans:read_plan",
     "read_trace": "adapt.traces.store.trace:open_trace",
 }
-"""Where each name is at home, as `module:attribute`."""
+"""The definition of each name, as `module:attribute`."""
 
 __all__ = ["Frequencies", "Plan", "Recipe", "Resources", "__version__", "build", "compare", "count", "ingest"]
 __all__ += ["read_plan", "read_trace"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used."""
+    """Load a public name on first use."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("adapt-streams")
     if name not in _HOME:
-        raise AttributeError(f"module 'adapt' has no attribute {name!r}; it offers {', '.join(sorted(_HOME))}")
+        raise AttributeError(f"module 'adapt' has no attribute {name!r}; available: {', '.join(sorted(_HOME))}")
     module, _, attribute = _HOME[name].partition(":")
     value = globals()[name] = getattr(import_module(module), attribute)
     return value

@@ -1,4 +1,4 @@
-"""Notebooks: results shown as tables, for values that do not know their tables."""
+"""Results as tables in notebooks."""
 
 import sys
 from collections.abc import Callable
@@ -10,14 +10,14 @@ RENDERINGS = {
     ("adapt.core.partitioning.plans.plan", "Plan"): "adapt.core.partitioning.plans.plan_tables:plan_tables",
     ("adapt.traces.store.trace", "Trace"): "adapt.traces.store.trace_tables:trace_tables",
 }
-"""What makes the tables of a class, as `module:function`, by the module and the name of the class."""
+"""The function of a class's tables, as `module:function`, by module and name of the class."""
 
 
 def html_of(value: Any) -> str:
-    """A result as HTML, its texts escaped.
+    """A result as HTML, escaped.
 
     Raises:
-        TypeError: notebooks show this value as Python does.
+        TypeError: the value has no tables.
     """
     own: Callable[[], str] | None = getattr(value, "_repr_html_", None)
     if own is not None:
@@ -30,12 +30,12 @@ def html_of(value: Any) -> str:
 
 
 def shows(kind: type) -> bool:
-    """Whether a notebook shows values of a class as tables."""
+    """Whether notebooks show values of a class as tables."""
     return hasattr(kind, "_repr_html_") or (kind.__module__, kind.__name__) in RENDERINGS
 
 
 def show_results() -> None:
-    """In a notebook, have IPython show results as tables; elsewhere, nothing."""
+    """Make IPython show results as tables; does nothing outside notebooks."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:

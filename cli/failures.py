@@ -1,4 +1,4 @@
-"""What a failure looks like: one line, and the exit code of its kind."""
+"""Failures as one line on stderr, and exit codes."""
 
 import os
 import sys
@@ -19,37 +19,37 @@ EXIT_CODES = {
     1: "a limit of `adapt check` failed",
     USAGE: "wrong usage",
     BadInput.exit_code: "bad input",
-    EnvironmentFailure.exit_code: "environment: no Java, disk full, output exists or in use",
-    BUG: "a bug, whose traceback goes to a file that the message names",
+    EnvironmentFailure.exit_code: "environment: no Java, disk full, output exists or is in use",
+    BUG: "a bug in adapt; the message names the file with the traceback",
     INTERRUPTED: "interrupted",
 }
-"""What the program ends with, and why."""
+"""Exit codes and their meanings."""
 
 
 def explain(error: Exception, *, debug: bool) -> int:
-    """Say one line about a failure on stderr; the exit code it asks for.
+    """Print a failure in one line and return its exit code.
 
-    A failure that is not the user's to mend is a bug: its traceback goes to a file that the line names.
+    An unexpected error is a bug: its traceback goes to a file that the line names.
     """
     if debug:
         traceback.print_exception(error)
     if isinstance(error, AdaptError):
         _say(f"adapt: {error}")
         return error.exit_code
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # the option parser's own
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # raised by the option parser
         return _explain_usage(error)
-    _say(f"adapt: a bug: {type(error).__name__}: {error} ({_kept_traceback(error)})")
+    _say(f"adapt: this is a bug: {type(error).__name__}: {error} ({_kept_traceback(error)})")
     return BUG
 
 
 def explain_interrupt() -> int:
-    """Say that the user ended it; the exit code of that."""
-    _say("adapt: interrupted; nothing unfinished was left behind")
+    """Print that the user interrupted the run, and return the exit code."""
+    _say("adapt: interrupted; no incomplete output was kept")
     return INTERRUPTED
 
 
 def _explain_usage(error: Any) -> int:
-    if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help is the answer
+    if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command prints its help
         print(error.format_message(), file=sys.stderr)
         return USAGE
     context = getattr(error, "ctx", None)
@@ -60,18 +60,18 @@ def _explain_usage(error: Any) -> int:
 
 
 def _about_value(error: Any) -> str:
-    """What is wrong with an option's value, with the value; nothing if the parser does not tell."""
-    told = getattr(error.__cause__, "errors", None)
+    """What is wrong with an option's value; empty if the parser does not say."""
+    errors = getattr(error.__cause__, "errors", None)
     parameter = getattr(error, "param", None)
-    if told is None or parameter is None:
+    if errors is None or parameter is None:
         return ""
-    first = told()[0]
-    given = f"{parameter.opts[0]} {first['input']!r}"
+    first = errors()[0]
+    name, given = parameter.opts[0], str(first["input"])
     choices = getattr(getattr(parameter, "type_descriptor", None), "choices", None)
     if choices:
-        return f"{given} is not known{did_you_mean(str(first['input']), [choice.value for choice in choices])}"
+        return f"{name} has no choice {given!r}{did_you_mean(given, [choice.value for choice in choices])}"
     expected = {"int": "a whole number", "float": "a number"}.get(str(first["type"]).partition("_")[0])
-    return f"{given} is not {expected}" if expected else ""
+    return f"{name} must be {expected} (got {given!r})" if expected else ""
 
 
 def _first_small(sentence: str) -> str:
@@ -83,12 +83,12 @@ def _say(line: str) -> None:
 
 
 def _kept_traceback(error: Exception) -> str:
-    """Where the traceback is, after putting it there."""
+    """Write the traceback to a file, and say where it is."""
     try:
         handle, path = tempfile.mkstemp(prefix="adapt-bug-", suffix=".txt")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:
             file.write(f"{command_line()}\n\n")
             traceback.print_exception(error, file=file)
     except OSError as failure:
-        return f"no file could be made for the traceback: {failure.strerror}; see it with --debug"
+        return f"cannot write the traceback: {failure.strerror}; use --debug to see it"
     return f"traceback in {path}"

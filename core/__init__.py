@@ -1,1 +1,1 @@
-"""What the systems do: no files, no Spark, no terminal; time and chance are arguments."""
+"""Core logic without files, Spark or terminal; time and seeds are arguments."""

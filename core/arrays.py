@@ -1,4 +1,4 @@
-"""Types of arrays that every room shares."""
+"""Shared array types."""
 
 from typing import TypeAlias
 

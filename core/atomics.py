@@ -1,9 +1,8 @@
-"""Memory by its address, in kernels: plain and atomic words, new ones, a call by address, the clock, giving way.
+"""Memory by address in kernels: plain and atomic words, allocation, clock, yield.
 
-Kernels of many threads share their memory by addresses, since arrays would be counted up and down by every call, all
-threads on one line of the cache. A word has 64 bits. It is named by a record (`record_at`) and the name of its field,
-where a name that the record does not have fails to compile; or by an address and the number of words behind it. The
-caller keeps the arrays alive that the addresses lie in.
+Kernels of many threads share memory by addresses, as arrays would be reference-counted by every call, all threads on
+one cache line. A word has 64 bits. It is named by a record (`record_at`) and a field, checked at compile time, or by an
+address and an offset in words. The caller keeps the underlying arrays alive.
 """
 
 import sys
@@ -30,16 +29,16 @@ _intrinsic: Any = intrinsic
 
 
 def _named(record: Any, place: Any) -> tuple[Any, Any]:
-    """The types by which a word is named.
+    """The types that name a word.
 
     Raises:
-        TypingError: the record has no field of that name, or not of a word.
+        TypingError: the record has no such field, or it is not a word.
     """
     if not isinstance(record, types.Record):
         return types.int64, types.int64
     name = getattr(place, "literal_value", None)
     if name not in record.fields or record.typeof(name) != types.int64:
-        raise TypingError(f"{name!r} is no word of a record with {', '.join(record.fields)}")
+        raise TypingError(f"{name!r} is not a word of a record with {', '.join(record.fields)}")
     return record, place
 
 
@@ -53,7 +52,7 @@ def _at(builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 def _on_word(name: str, result: Any, build: Callable[..., Any], *operands: str) -> Any:
-    """An intrinsic on a word and further words, of which `build` makes code from a builder, a pointer and values."""
+    """An intrinsic on a word; `build` generates code from a builder, a pointer and values."""
 
     def typed(_: Any, record: Any, place: Any, *words: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -79,7 +78,7 @@ def _compare_and_swap(builder: Any, word: Any, expected: Any, new: Any) -> Any:
 
 
 def _operate(typing: Any, function: Any, words: Any, partition: Any, given: Any, outputs: Any) -> Any:  # noqa: ARG001
-    """Call an operator's compiled function by its address."""
+    """Call the compiled function of an operator by address."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         called = builder.inttoptr(arguments[0], ir.FunctionType(_WORD, [_WORD] * 4).as_pointer())
@@ -126,7 +125,7 @@ def _rest_us(typing: Any, us: Any) -> Any:  # noqa: ARG001
 
 
 def _allocate(typing: Any, words: Any) -> Any:  # noqa: ARG001
-    """The address of so many new words, written before they are read; 0 if there is no memory."""
+    """The address of newly allocated words, uninitialized; 0 without memory."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         called = _external(builder.module, ir.FunctionType(_BYTE, [_WORD]), "malloc")
@@ -136,7 +135,7 @@ def _allocate(typing: Any, words: Any) -> Any:  # noqa: ARG001
 
 
 def _reallocate(typing: Any, address: Any, words: Any) -> Any:  # noqa: ARG001
-    """As many words with what those at the address hold, in their place or elsewhere; 0 if there is no memory."""
+    """Resize allocated words, keeping their content; 0 without memory."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         called = _external(builder.module, ir.FunctionType(_BYTE, [_BYTE, _WORD]), "realloc")
@@ -147,7 +146,7 @@ def _reallocate(typing: Any, address: Any, words: Any) -> Any:  # noqa: ARG001
 
 
 def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
-    """Give words that were allocated back; 0 is no address and does nothing."""
+    """Free allocated words; does nothing for address 0."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         called = _external(builder.module, ir.FunctionType(ir.VoidType(), [_BYTE]), "free")
@@ -158,7 +157,7 @@ def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
 
 
 def _apart(typing: Any) -> Any:  # noqa: ARG001
-    """Said within a part of a kernel that stays a call: one that is seldom come to, or too long to be there twice."""
+    """Mark a part of a kernel as a call, not inlined: rarely used, or too long to duplicate."""
 
     def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -168,7 +167,7 @@ def _apart(typing: Any) -> Any:  # noqa: ARG001
 
 
 def _short_loops(typing: Any) -> Any:  # noqa: ARG001
-    """Said within a part of a kernel whose loops have few rounds: they stay as they are written."""
+    """Mark a part of a kernel with short loops, which are not unrolled."""
 
     def generate(context: Any, builder: Any, _: Any, __: Any) -> Any:
         builder.function.attributes.add("optsize")
@@ -178,48 +177,45 @@ def _short_loops(typing: Any) -> Any:  # noqa: ARG001
 
 
 load: Callable[[int, int], int] = _on_word("load", types.int64, lambda builder, word: builder.load(word, align=8))
-"""A word that no other thread writes meanwhile; of a record, its attribute is the same."""
+"""Read a word that no other thread writes; same as a record's attribute."""
 
 store: Callable[[int, int, int | np.int64], None] = _on_word(
     "store", types.void, lambda builder, word, new: builder.store(new, word, align=8), "new"
 )
-"""Write a word that no other thread reads or writes meanwhile; likewise."""
+"""Write a word that no other thread reads or writes; likewise."""
 
 put: Callable[[int, int, int | np.int64], None] = _on_word(
     "put", types.void, lambda builder, word, new: builder.store_atomic(new, word, "monotonic", 8), "new"
 )
-"""As `store`, and never left out, nor made wider: for work that nobody reads, and for loops over a few words.
-
-What a compiler puts before a loop over wide words takes longer than a few words do.
-"""
+"""As `store`, but never optimized away or vectorized; for unread results, and for loops over a few words."""
 
 fixed: Callable[[Record | int, str | int], int] = _on_word("fixed", types.int64, _read_fixed)
-"""A word that nobody writes while the kernel runs, so that it need not be read again after each store."""
+"""Read a word that is constant while the kernel runs, so it is not reloaded after stores."""
 
 load_atomic: Callable[[Record | int, str | int], int] = _on_word(
     "load_atomic", types.int64, lambda builder, word: builder.load_atomic(word, "seq_cst", 8)
 )
-"""A word, sequentially consistent."""
+"""Read a word, sequentially consistent."""
 
 publish: Callable[[Record, str, int], None] = _on_word(
     "publish", types.void, lambda builder, word, new: builder.store_atomic(new, word, "release", 8), "new"
 )
-"""Write a word after all that was written before it: who reads it by `load_atomic` sees that too."""
+"""Write a word with release order: who reads it by `load_atomic` sees all earlier writes."""
 
 fetch_add: Callable[[Record, str, int], int] = _on_word(
     "fetch_add", types.int64, lambda builder, word, more: builder.atomic_rmw("add", word, more, "seq_cst"), "more"
 )
-"""Add to a word; what it was before."""
+"""Add to a word, and return its old value."""
 
 exchange: Callable[[Record, str, int], int] = _on_word(
     "exchange", types.int64, lambda builder, word, new: builder.atomic_rmw("xchg", word, new, "seq_cst"), "new"
 )
-"""Write a word; what it was before."""
+"""Write a word, and return its old value."""
 
 replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
     "replace", types.boolean, _compare_and_swap, "expected", "new"
 )
-"""Write a word if it is still what is expected; whether it was."""
+"""Compare-and-swap a word; whether it succeeded."""
 
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)

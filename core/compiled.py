@@ -1,4 +1,4 @@
-"""Compiled kernels: loops over arrays that run at machine speed, in threads and in many processes at once."""
+"""Compiled kernels: fast loops over arrays, without the GIL, cached on disk."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -20,16 +20,15 @@ _cfunc: Any = CFunc
 _normalized: Any = normalize_signature
 
 _WITHIN: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": False}
-"""Without what a caller outside compiled code would need, which takes longer to compile than many a part. The last is
-said since parts would take it over from who calls them."""
+"""Without wrappers for callers outside compiled code, which take long to compile. The last flag would otherwise be
+inherited from callers."""
 
 
 def compiled(function: Function) -> Function:
-    """Compile `function` at its first call, without the GIL, and keep the machine code for later processes.
+    """Compile `function` on first call, GIL-free, cached on disk.
 
-    See `KernelCache`: the code is renewed when a source changes that the kernel or its parts come from. Its `inlined`
-    parts may be in other files, and it may be called with arrays of several types. A kernel raises nothing and prints
-    nothing.
+    See `KernelCache`: a change in any source of the kernel or its parts recompiles it. `inlined` parts may be in other
+    files, and argument types may vary. Kernels do not raise or print.
     """
     kernel: Any = numba.njit(nogil=True)(function)
     kernel._cache = KernelCache(function)
@@ -42,44 +41,44 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """A part of kernels: callable from them only, compiled into them, never kept by itself."""
+    """A part of kernels, compiled into them."""
     return cast(Function, numba.njit(**_WITHIN)(function))
 
 
 def flattened(function: Function) -> Function:
-    """As `inlined`, and never left as a call: for what a kernel does tuple by tuple, where a call takes as long.
+    """As `inlined`, but never a call: for work per tuple.
 
-    To be used where there are few callers, since each has a copy that must be compiled.
+    For few callers, as each compiles its own copy.
     """
     return cast(Function, numba.njit(**{**_WITHIN, "forceinline": True})(function))
 
 
 class Record:
-    """A record in a kernel (`record_at`), as type checkers see it: its fields are words."""
+    """A record in a kernel (`record_at`), for type checkers: fields are words."""
 
     def __getattr__(self, name: str) -> int:
-        """A plain read of a field."""
+        """Read a field."""
         raise NotImplementedError(name)
 
     def __setattr__(self, name: str, word: int | np.int64) -> None:
-        """A plain write of a field."""
+        """Write a field."""
         raise NotImplementedError(name)
 
 
 class AtAddress:
-    """A function compiled to be called by its address, from kernels and from C; kept as `compiled` keeps kernels.
+    """A compiled function called by address, from kernels and C.
 
-    It raises nothing and prints nothing.
+    It does not raise or print.
     """
 
     def __init__(self, signature: str, function: Callable[..., Any]) -> None:
-        """Compiled when the address is first asked for; the signature is written as numba reads it."""
+        """Compile on first use of the address; the signature has numba's syntax."""
         self._signature, self._function = signature, function
         self._made: Any = None
 
     @property
     def address(self) -> int:
-        """Where it is, for as long as this object lives."""
+        """The address, valid while this object lives."""
         if self._made is None:
             self._made = self._make()
         return int(self._made.address)
@@ -92,10 +91,10 @@ class AtAddress:
 
 
 def _record_at(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (numba names the parameters)
-    """In a kernel, the record of a kind (a structured dtype) with a number, in the array that begins at an address.
+    """In a kernel, the record with an index in the array of structured dtype at an address.
 
-    For kernels whose parts share many arrays. Given as arrays, every call of a part would count twenty references up
-    and down again, which takes longer than the work; an address is a number. The caller keeps the arrays alive.
+    For kernels whose parts share many arrays: reference-counting twenty arrays per call would take longer than the
+    work. The caller keeps the arrays alive.
     """
     signature = kind.dtype(types.int64, kind, types.int64)
 
@@ -111,7 +110,7 @@ record_at: Any = intrinsic(_record_at)
 
 
 def _record_after(typing: Any, record: Any, number: Any) -> Any:  # noqa: ARG001 (as above)
-    """In a kernel, the record that is so many records of its kind behind one, or before it."""
+    """In a kernel, the record at an offset in records from another."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.gep(arguments[0], [arguments[1]])
@@ -123,9 +122,9 @@ record_after: Any = intrinsic(_record_after)
 
 
 def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # noqa: ARG001 (as above)
-    """In a kernel, ask for the record that `record_at` would give, so that it is in the cache when it is wanted.
+    """In a kernel, prefetch the record that `record_at` would return.
 
-    A hint: it changes no result, whatever the number.
+    A hint that changes no result.
     """
     signature = types.void(types.int64, kind, types.int64)
 

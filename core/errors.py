@@ -28,7 +28,7 @@ class BadInput(AdaptError):
 
 
 class EnvironmentFailure(AdaptError):
-    """Something outside the program is missing: Java, disk space, a permission, a free output name."""
+    """A missing resource: Java, disk space, a permission, a free output name."""
 
     exit_code: ClassVar[int] = 4
 
@@ -37,7 +37,7 @@ _LISTED = 12
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """End of a message about an unknown name: the nearest match, then what is available.
+    """The end of a message about an unknown name.
 
     Lists at most a dozen names, the nearest first where there are more.
     """
@@ -49,14 +49,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:
-    """End of a message about an unknown name: the nearest match, if any is near."""
+    """The nearest match, for a message about an unknown name."""
     lowered = {name.lower(): name for name in reversed(list(known))}
     near = get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     return f"; did you mean {lowered[near[0]]!r}?" if near else ""
 
 
 def listed(names: Sequence[str], near: str = "") -> str:
-    """Names with commas: all of them up to a dozen, else the dozen nearest to a word and how many more there are."""
+    """Up to a dozen names, those nearest to a word first."""
     if len(names) <= _LISTED:
         return ", ".join(names)
     matcher = SequenceMatcher(b=near.lower())

@@ -1,4 +1,4 @@
-"""A histogram of latencies: 32 equal bins in each power of two of seconds, from nanoseconds to days."""
+"""Histograms of latencies: 32 bins per power of two seconds."""
 
 import math
 
@@ -18,12 +18,12 @@ OCTAVES = 48
 BINS = OCTAVES * BINS_AN_OCTAVE
 
 LEAST, MOST = 2.0 ** (LEAST_EXPONENT - 1), 2.0 ** (LEAST_EXPONENT + OCTAVES - 1)
-"""Seconds between which a percentile has its precision."""
+"""The range of full precision, in seconds."""
 
 
 @inlined
 def bin_of(latency: float) -> int:
-    """In kernels, the bin of a latency in seconds."""
+    """The bin of a latency in seconds, in kernels."""
     at = 0
     if latency > 0:
         mantissa, exponent = math.frexp(latency)
@@ -32,7 +32,7 @@ def bin_of(latency: float) -> int:
 
 
 def upper_edges() -> NDArray[np.float64]:
-    """The end of each bin in seconds, at most 1/32 above its start; shape (bins,)."""
+    """The upper end of each bin in seconds; shape (bins,)."""
     octave = 1 + np.arange(1, BINS_AN_OCTAVE + 1) / BINS_AN_OCTAVE
     starts = 2.0 ** np.arange(LEAST_EXPONENT - 1, LEAST_EXPONENT - 1 + OCTAVES)
     return np.asarray((starts[:, None] * octave).ravel())
@@ -42,15 +42,15 @@ _EDGES = upper_edges()
 
 
 def percentile(counts: NDArray[np.int64], share: float, first: int = 0) -> float | None:
-    """The latency that `share` of the tuples do not exceed: the end of its bin, at most 1/32 too high.
+    """A percentile of latency, at most 1/32 too high.
 
     Args:
-        counts: Tuples in consecutive bins, all that there are.
+        counts: Tuples in consecutive bins.
         share: In (0, 1].
-        first: The bin that `counts` begins with.
+        first: The first bin of `counts`.
 
     Returns:
-        Seconds; None where nothing was counted.
+        Seconds; None without tuples.
     """
     total = int(counts.sum())
     if total == 0:

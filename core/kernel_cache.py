@@ -1,8 +1,8 @@
-"""Cache of compiled kernels on disk, keyed by the content of their sources.
+"""Disk cache of compiled kernels, keyed by the content of their sources.
 
-Entries lie in the user's cache folder (`NUMBA_CACHE_DIR` if it is set, else `XDG_CACHE_HOME` or `~/.cache`) as
+Entries are in the user's cache folder (`NUMBA_CACHE_DIR` if it is set, else `XDG_CACHE_HOME` or `~/.cache`) as
 `adapt/kernels/KERNEL/STAMP/SIGNATURE`. A stamp is a digest of every source that may be compiled into the kernel, so
-paths and times of files do not matter, and an edited part of another file is never missed.
+file paths and times do not matter, and an edit in another file is detected.
 """
 
 import re
@@ -30,7 +30,7 @@ _user_folders: Any = AppDirs
 _rebuilt: Any = CompileResult._rebuild
 
 _KEPT_STAMPS = 4
-"""Versions of a kernel that are kept: those that were used last."""
+"""Versions kept per kernel: the last used ones."""
 
 _STARTED_NS = time_ns()
 _VERSIONS = (numba.__version__, llvmlite.__version__, sys.version)
@@ -38,32 +38,32 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\([^)]*\)|[
 
 
 class KernelCache:
-    """The machine code of one function, an entry for each signature; numba asks it before and after it compiles.
+    """The machine code of one function by signature, for numba.
 
-    An entry is two files of its own, each written atomically, so processes that compile at once do not disturb each
-    other. A cache that cannot be read or written (no folder, a full disk, a damaged file) costs a compilation.
+    An entry is two files, each written atomically, so processes may compile at once. If the cache cannot be used (no
+    folder, a full disk, a damaged file), the kernel is compiled again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        """The sources are read when the first signature is asked for."""
+        """Sources are read on first use."""
         self._function = function
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The compiled function for a signature; None if it must be compiled."""
+        """The compiled function of a signature; None if not cached."""
         try:
             context.refresh()
             folder, entry, key = self._entry(signature, context.codegen())
             kept = entry.load(key)
             if kept is None:
                 return None
-            with suppress(OSError):  # a folder that others own
+            with suppress(OSError):  # the folder belongs to another user
                 folder.touch()
             return _rebuilt(context, *kept)
-        except Exception:  # a damaged file can raise anything
+        except Exception:  # damaged files can raise anything
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled for a signature."""
+        """Store the machine code of a signature."""
         if result.library.has_dynamic_globals:  # addresses of this process
             return
         with suppress(Exception):
@@ -73,7 +73,7 @@ class KernelCache:
             _remove_old_stamps(folder.parent)
 
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, Any, tuple[Any, ...]]:
-        """The folder of the sources' stamp, the files of a signature in it, and the key that they are checked by."""
+        """The folder of the stamp, the files of a signature, and the key that verifies them."""
         function, code = self._function, self._function.__code__
         stamp = _stamp(function.__module__, code.co_filename)
         closure = _dumps(tuple(cell.cell_contents for cell in function.__closure__ or ()))
@@ -97,10 +97,10 @@ def _cache_folder() -> Path:
 
 @cache
 def _stamp(module: str, file: str) -> str:
-    """Digest of a module's source, of the sources that it imports from this package or its own, and of the compiler.
+    """Digest of a module's source, its imports from this package or its own, and the compiler.
 
     Raises:
-        OSError: a source cannot be read, or was edited since this process started and may differ from what runs.
+        OSError: a source cannot be read, or was edited since this process started.
     """
     digests: dict[str, str] = {}
     pending = {module: file}
@@ -119,7 +119,7 @@ def _stamp(module: str, file: str) -> str:
 
 
 def _imported(source: str, packages: set[str]) -> list[tuple[str, str]]:
-    """The loaded modules of some packages that a source imports, and their files."""
+    """The loaded modules that a source imports from some packages, and their files."""
     names = [
         name
         for module, parts in _IMPORT.findall(source)
@@ -131,7 +131,7 @@ def _imported(source: str, packages: set[str]) -> list[tuple[str, str]]:
 
 
 def _remove_old_stamps(kernel: Path) -> None:
-    """Delete all but the stamps of a kernel that were used last; a process that still reads one compiles instead."""
+    """Delete all but the last used stamps of a kernel; a process that still reads one compiles instead."""
     stamps = sorted(kernel.iterdir(), key=lambda stamp: stamp.stat().st_mtime_ns, reverse=True)
     for stamp in stamps[_KEPT_STAMPS:]:
         rmtree(stamp, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Names short enough for a chart, and where a column's name may break."""
+"""Short labels for charts, and line breaks in column names."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ _UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
 
 
 def label(cell: Cell) -> str:
-    """A key or a scheme as an axis or a legend shows it: escapes visible, long ones cut."""
+    """A cell as a label: escapes visible, long texts cut."""
     text = "(null)" if cell is None else "(empty)" if cell == "" else visible(str(cell)[: 2 * _LONGEST])
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def distinct(labels: Sequence[str]) -> list[str]:
-    """The labels, later ones of the same text numbered, so that two bars never fall in one place."""
+    """The labels, made distinct by numbers."""
     taken: set[str] = set()
     result = []
     for text in labels:
@@ -31,9 +31,9 @@ def distinct(labels: Sequence[str]) -> list[str]:
 
 
 def breakable(name: str) -> list[str]:
-    """The pieces of a column's name: it may break after underscores and spaces.
+    """The pieces of a column's name between line breaks.
 
-    A piece of one letter, as in `r_floor` and `build_s`, stays with its neighbour.
+    A single letter, as in `r_floor` and `build_s`, stays with its neighbor.
     """
     pieces = [""]
     for piece in re.findall(r"[^_ ]*[_ ]+|[^_ ]+", name):
@@ -45,11 +45,11 @@ def breakable(name: str) -> list[str]:
 
 
 def headed(column: Column) -> str:
-    """The column's name with its unit, unless the unit is the name or stands in every cell."""
+    """The column's name with its unit, unless redundant."""
     has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
     return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
 
 
 def count(things: int) -> str:
-    """A number of things, grouped."""
+    """A count with thousands separators."""
     return human(things, Column("count", Kind.COUNT))

@@ -1,4 +1,4 @@
-"""Phrases of sentences: counted things, shares as percentages."""
+"""Phrases for sentences: counted nouns and percentages."""
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -7,5 +7,5 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def percent(share: float, digits: int = 3) -> str:
-    """A share of 1 as a percentage with so many significant digits: `12.3 %`."""
+    """A share as a percentage with significant digits: `12.3 %`."""
     return f"{100 * share:.{digits}g} %"

@@ -1,6 +1,6 @@
-"""Random bits by counter: SplitMix64 from a seed, a purpose and a number.
+"""Counter-based random bits: SplitMix64 of seed, purpose and number.
 
-A draw depends on nothing else: not on batches, on order or on other draws.
+A draw does not depend on batches, order or other draws.
 
 Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 """
@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 Words = TypeVar("Words", np.uint64, NDArray[np.uint64])
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio: how far SplitMix64 steps."""
+"""The step of SplitMix64: 2^64 over the golden ratio."""
 
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX2 = np.uint64(0x94D049BB133111EB)
@@ -26,7 +26,7 @@ _OF_53_BITS = 2.0**-53
 
 
 def mix(words: Words) -> Words:
-    """SplitMix64's output of its state: one to one, every bit depends on all; of words or of one."""
+    """The output function of SplitMix64, a bijection, of one or many words."""
     words = (words ^ (words >> np.uint64(30))) * MIX1
     words = (words ^ (words >> np.uint64(27))) * MIX2
     return words ^ (words >> np.uint64(31))
@@ -38,23 +38,23 @@ mixed = inlined(mix)
 
 @inlined
 def output(seed: np.uint64, number: np.uint64) -> np.uint64:
-    """In kernels, SplitMix64's output of a number, from 0, from a seed."""
+    """SplitMix64's output number `number` from a seed, in kernels."""
     return mixed(seed + (number + np.uint64(1)) * GOLDEN)
 
 
 @inlined
 def uniform(bits: np.uint64) -> float:
-    """In kernels, random bits as a number in [0, 1)."""
+    """Random bits as a number in [0, 1), in kernels."""
     return np.float64(bits >> np.uint64(11)) * _OF_53_BITS
 
 
 def substream(seed: int, purpose: int) -> np.uint64:
-    """The seed of the draws for one purpose, such as an arc; any seed from 0 to 2^64 - 1."""
+    """The seed for one purpose, from a seed below 2^64."""
     return np.uint64(_substream(np.uint64(seed), np.uint64(purpose)))
 
 
 def uniforms(stream: np.uint64, numbers: Indices) -> Floats:
-    """The draw of each number in a substream, in [0, 1); shape (numbers,)."""
+    """Draws of a substream by number, in [0, 1); shape (numbers,)."""
     drawn = np.empty(len(numbers))
     _uniforms(np.uint64(stream), np.ascontiguousarray(numbers, np.int64), drawn)
     return drawn

@@ -1,4 +1,4 @@
-"""What every replay returns: tables, and all that decided them."""
+"""Runs: the common interface of replay results."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,21 +11,21 @@ SCHEMA = "adapt.run/1"
 
 
 class Run(Protocol):
-    """The outcome of a replay, whatever was replayed."""
+    """The result of any replay."""
 
     @property
     def mechanism(self) -> str:
-        """What was replayed, by its command."""
+        """The replayed mechanism, as its command."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """All that decides the result, beside the stream; JSON data."""
+        """Everything except the stream that decides the result, as JSON data."""
 
     def summary(self) -> Table:
         """The whole run in one row."""
 
     def tables(self) -> Mapping[str, Table]:
-        """Its series, by name."""
+        """Time series by name."""
 
 
 def run_as_data(
@@ -37,6 +37,6 @@ def run_as_data(
 
 
 def verdict_under(table: Table, summary: Table) -> tuple[Table, Table]:
-    """A run as people read it: the verdict, first in its summary, under another table, and the rest of the summary."""
+    """The verdict, moved from a summary to the note of a table."""
     verdict, *rest = summary.rows[0]
     return replace(table, note=str(verdict)), replace(summary, columns=summary.columns[1:], rows=(tuple(rest),))

@@ -1,4 +1,4 @@
-"""The shared words of a keyed stream: what a key is, and what is weighed."""
+"""Keys, key types and weights of a keyed stream."""
 
 from enum import StrEnum
 from typing import TypeAlias
@@ -8,7 +8,7 @@ Key: TypeAlias = str | int | bytes | None
 
 
 class KeyType(StrEnum):
-    """The type of a trace's key column, part of every plan: the same value hashes differently as another type."""
+    """The type of a key column, which affects the hash."""
 
     STRING = "string"
     INT64 = "int64"

@@ -1,4 +1,4 @@
-"""A titled table of typed columns with units: what every measurement returns and every report renders."""
+"""Titled tables of typed columns with units."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Cell: TypeAlias = str | int | float | bool | None
 
 
 class Kind(StrEnum):
-    """How a column's cells are meant, and so how they are shown to people (machines get the plain value)."""
+    """The kind of a column's cells, which decides their format."""
 
     TEXT = "text"
     COUNT = "count"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     RATIO = "ratio"
     """A dimensionless ratio around 1, shown with three decimals."""
     SHARE = "share"
-    """A part of a whole in [0, 1], shown as a percentage."""
+    """A share in [0, 1], shown as a percentage."""
     BYTES = "bytes"
     SECONDS = "seconds"
     TIME = "time"
@@ -29,9 +29,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name in every format, how its cells are meant, its unit, and a line of explanation.
+    """One column: name, kind of cells, unit, and explanation.
 
-    Where `bar` is set, a terminal draws a bar beside each number, the longest for the largest of all such columns.
+    With `bar`, terminals draw a bar next to each number, scaled to the largest number of all such columns.
     """
 
     name: str
@@ -70,12 +70,12 @@ class Table:
         """
         names = [column.name for column in self.columns]
         if name not in names:
-            raise KeyError(f"table {self.title!r} has no column {name!r}, only {', '.join(names)}")
+            raise KeyError(f"table {self.title!r} has no column {name!r}; available: {', '.join(names)}")
         at = names.index(name)
         return [row[at] for row in self.rows]
 
     def records(self) -> list[dict[str, Cell]]:
-        """One dictionary a row, keyed by column name."""
+        """One dictionary per row, keyed by column name."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
@@ -90,6 +90,6 @@ class Table:
 
 
 def told_html(heading: str, sentences: Sequence[str], tables: Iterable[Table] = ()) -> str:
-    """What a notebook shows of a result that begins with words: a heading, a paragraph a sentence, and tables."""
+    """HTML of a heading, sentences and tables, for notebooks."""
     words = "".join(f"<p>{escape(each)}</p>" for each in sentences)
     return f"<p><b>{escape(heading)}</b></p>{words}{''.join(table._repr_html_() for table in tables)}"

@@ -1,4 +1,4 @@
-"""Elements of a file that a user writes in TOML: fields taken by name and type, every refusal naming the element."""
+"""Typed fields of TOML files, with errors that name the element."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -10,54 +10,54 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Element:
-    """One table of the file, whose fields are taken by name and type."""
+    """One table of the file, with typed access to its fields."""
 
     def __init__(self, where: str, fields: Mapping[str, Any], known: Sequence[str]) -> None:
-        """A table with its place in the file as messages name it, and the fields it may have.
+        """A table, its name in messages, and its allowed fields.
 
         Raises:
-            BadInput: it has another.
+            BadInput: the table has an unknown field.
         """
         only(where, fields, known)
         self.where, self._fields = where, fields
 
     def text(self, name: str) -> str:
-        """A field that must be there."""
+        """A required text."""
         value = self._given(name)
         if not isinstance(value, str):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of a text")
+            raise BadInput(f"{self.where}: {name} must be a text in quotes (got {value!r})")
         return value
 
     def text_or_none(self, name: str) -> str | None:
-        """A field that may be left out."""
+        """An optional text."""
         return self.text(name) if name in self._fields else None
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A field that must be there unless it has a default."""
+        """A number, required without default."""
         if default is not None and name not in self._fields:
             return default
         return number_of(self.where, name, self._given(name))
 
     def number_or_none(self, name: str) -> float | None:
-        """A field that may be left out."""
+        """An optional number."""
         return self.number(name) if name in self._fields else None
 
     def whole(self, name: str, default: int) -> int:
-        """A field that may be left out."""
+        """An optional integer."""
         value = self._fields.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of a whole number")
+            raise BadInput(f"{self.where}: {name} must be an integer (got {value!r})")
         return value
 
     def truth(self, name: str, default: bool) -> bool:
-        """A field that may be left out."""
+        """An optional boolean."""
         value = self._fields.get(name, default)
         if not isinstance(value, bool):
-            raise BadInput(f"{self.where}: {name} is {value!r} instead of true or false")
+            raise BadInput(f"{self.where}: {name} must be true or false (got {value!r})")
         return value
 
     def choice(self, name: str, kinds: type[Choice], default: Choice | None = None) -> Choice:
-        """A field with one of some names."""
+        """A field with one of several names, required without default."""
         if default is not None and name not in self._fields:
             return default
         value = self.text(name)
@@ -66,7 +66,7 @@ class Element:
         return kinds(value)
 
     def get(self, name: str) -> Any:
-        """A field of any type; None if left out."""
+        """A field of any type; None if omitted."""
         return self._fields.get(name)
 
     def _given(self, name: str) -> Any:
@@ -76,28 +76,28 @@ class Element:
 
 
 def elements(document: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    """The tables of a kind, none if the file has none."""
+    """The tables of a kind; empty if omitted."""
     found = document.get(kind, [])
     if not isinstance(found, list) or not all(isinstance(element, dict) for element in found):
-        raise BadInput(f"{kind} is not a list of tables; write each as [[{kind}]] with its fields below")
+        raise BadInput(f"{kind} must be a list of tables; write each as [[{kind}]] with its fields below")
     return found
 
 
 def called(kind: str, fields: Mapping[str, Any]) -> str:
-    """How messages call an element."""
+    """The name of an element in messages."""
     name = fields.get("name")
     return f"{kind} {name!r}" if isinstance(name, str) else f"one [[{kind}]]"
 
 
 def only(where: str, fields: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse a field that is not known."""
+    """Refuse unknown fields."""
     for name in fields:
         if name not in known:
             raise BadInput(f"{where} has an unknown field {name!r}{did_you_mean(name, known)}")
 
 
 def number_of(where: str, name: str, value: Any) -> float:
-    """A value that must be a number."""
+    """A required number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{where}: {name} is {value!r} instead of a number")
+        raise BadInput(f"{where}: {name} must be a number (got {value!r})")
     return float(value)

@@ -1,4 +1,4 @@
-"""A cell as people read it, and as machines do: one place, so that terminal, Markdown, page and charts agree."""
+"""Formatting cells for people and for programs."""
 
 from datetime import UTC, datetime, timedelta
 from math import isfinite
@@ -7,7 +7,7 @@ from unicodedata import category
 from adapt.core.table import Cell, Column, Kind
 
 MISSING = "–"
-"""What people see where a value is not defined."""
+"""The text of an undefined value."""
 
 _THIN = "\u202f"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -15,10 +15,9 @@ _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def human(cell: Cell, column: Column) -> str:
-    """The cell as people read it: grouped counts, percentages, KiB, ISO times; text with `visible` escapes.
+    """The cell for people: grouped counts, percentages, KiB, ISO times.
 
-    An integer in a text column is a name (a key), so it is not grouped. A number that is not finite counts as
-    not defined.
+    An integer in a text column is a name (a key), so it is not grouped. Non-finite numbers are undefined.
     """
     if cell is None or (isinstance(cell, float) and not isfinite(cell)):
         return MISSING
@@ -28,38 +27,38 @@ def human(cell: Cell, column: Column) -> str:
         return visible(cell)
     try:
         return _human_number(cell, column.kind)
-    except OverflowError:  # an integer beyond every float
+    except OverflowError:  # an integer too large for a float
         return str(cell)
 
 
 def shown(cell: Cell, column: Column, limit: int) -> str:
-    """The cell as people read it, a text cut with its full length said when it is longer than `limit` characters."""
+    """The cell for people, cut at `limit` characters."""
     return human(elided(cell, limit) if isinstance(cell, str) else cell, column)
 
 
 def plain(cell: Cell) -> Cell:
-    """The cell as machines read it: itself, or null where a number is not finite."""
+    """The cell for programs: itself, or null for a non-finite number."""
     return None if isinstance(cell, float) and not isfinite(cell) else cell
 
 
 def is_numeric(kind: Kind) -> bool:
-    """Whether cells of this kind are compared by their digits, and so belong at the right edge of their column."""
+    """Whether cells of this kind are numbers, aligned right."""
     return kind not in (Kind.TEXT, Kind.TIME)
 
 
 def number(value: float) -> str:
-    """Four significant digits, or every whole digit of a larger number."""
+    """Four significant digits, or all digits of the integer part."""
     return _grouped(f"{value:,.0f}") if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def share(value: float) -> str:
-    """A percentage with two decimals; a smaller one keeps two significant digits instead of becoming zero."""
+    """A percentage with two decimals, or two significant digits if smaller."""
     percent = 100 * value
     return f"{percent:.2g}%" if 0 < abs(percent) < 0.01 else f"{percent:.2f}%"
 
 
 def size(value: float) -> str:
-    """Bytes in the largest binary unit that leaves at least one of it."""
+    """Bytes in the largest binary unit below the value."""
     scaled, unit = float(value), 0
     while abs(scaled) >= 1024 and unit + 1 < len(_BINARY_UNITS):
         scaled, unit = scaled / 1024, unit + 1
@@ -68,7 +67,7 @@ def size(value: float) -> str:
 
 
 def duration(value: float) -> str:
-    """Seconds in the two units that matter: `1.5 ms`, `12.3 s`, `2 min 5 s`, `3 h 20 min`, `4 d 2 h`."""
+    """Seconds in the two largest units, such as `3 h 20 min`."""
     length = abs(value)
     if length < 59.95:
         scale, unit = (
@@ -81,11 +80,11 @@ def duration(value: float) -> str:
             rest = whole % of // of_part
             text = _grouped(f"{whole // of:,}") + f"{_THIN}{unit}" + (f" {rest}{_THIN}{part}" if rest else "")
             return f"-{text}" if value < 0 else text
-    raise AssertionError("days end the list")
+    raise AssertionError("days are the last unit")
 
 
 def instant(microseconds: float) -> str:
-    """Microseconds since 1970 as an ISO time in UTC; out of the calendar's range, the bare number."""
+    """Microseconds since 1970 as an ISO time in UTC."""
     try:
         return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
     except OverflowError:
@@ -93,7 +92,7 @@ def instant(microseconds: float) -> str:
 
 
 def visible(text: str) -> str:
-    r"""The text with everything that acts instead of showing written as an escape: `\x1b`, `\u202e`, `\ud800`.
+    r"""The text with invisible and control characters as escapes: `\x1b`, `\u202e`, `\ud800`.
 
     Control and format characters, lone surrogates, line separators and unassigned code points are escaped; letters
     of every script, spaces and emoji stay. The result is always encodable and on one line.
@@ -102,7 +101,7 @@ def visible(text: str) -> str:
 
 
 def elided(text: str, limit: int) -> str:
-    """The text, cut with its full length said when it is longer than `limit` characters."""
+    """The text, cut at `limit` characters, with its length."""
     return text if len(text) <= limit else f"{text[:limit]}… ({_grouped(f'{len(text):,}')} characters)"
 
 

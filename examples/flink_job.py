@@ -1,12 +1,12 @@
-"""A stateful Flink job whose rows and state lie on the subtasks that a plan foresaw, also restarted and rescaled.
+"""A stateful Flink job whose rows and state are on the planned subtasks, also after a restart and a rescale.
 
     python examples/flink_job.py [FLINK_JAR]
 
-It draws a skewed stream of visits, builds a plan, exports it for Flink, and asks the exported classes for the hash code
-of every user, from which Flink's formula gives the subtask; that takes a JDK (17 or later) alone. With Flink's jar, a
-flink-dist-*.jar of Flink 2, it then runs the job of examples/flink in Flink's local cluster: half of the visits, a
-stop with a savepoint, and from there the other half, once at the same parallelism and once at a larger one. Held
-against the plan are the rows of every subtask, and in the end the count of every user against the stream.
+It generates a skewed stream of visits, builds a plan, exports it for Flink, and computes the hash code of every user
+with the exported classes, then the subtask by Flink's formula; this needs only a JDK (17 or later). With Flink's jar, a
+flink-dist-*.jar of Flink 2, it also runs the job of examples/flink in Flink's local cluster: half of the visits, a stop
+with a savepoint, and from there the other half, once at the same parallelism and once at a larger one. The rows of
+every subtask are compared with the plan, and the final count of every user with the stream.
 """
 
 import os
@@ -52,7 +52,7 @@ def subtasks(plan: Plan, users: pa.ChunkedArray, parallelism: int) -> np.ndarray
 
 
 def show_rows(plan: Plan, users: pa.ChunkedArray, actual: np.ndarray, parallelism: int) -> bool:
-    """Print the rows of each subtask as the plan has them, and as found; whether they are the same."""
+    """Print planned and actual rows per subtask; whether they are equal."""
     predicted = np.bincount(subtasks(plan, users, parallelism), minlength=parallelism)
     return show(predicted.tolist(), actual.astype(int).tolist(), "subtask")
 
@@ -64,7 +64,7 @@ def compile_java(folder: Path, sources: list[Path], jar: str = "") -> None:
 
 
 def with_java_alone(plan: Plan, users: pa.ChunkedArray, folder: Path) -> bool:
-    """Whether the exported classes give each user a hash code that Flink takes to the subtask of the plan."""
+    """Whether the exported classes give each user a hash code that Flink maps to the planned subtask."""
     counted = users.value_counts()
     keys, rows = counted.field("values"), counted.field("counts").to_numpy()
     asked = [
@@ -73,8 +73,10 @@ def with_java_alone(plan: Plan, users: pa.ChunkedArray, folder: Path) -> bool:
     ]
     compile_java(folder, sorted((folder / "visits.flink").glob("*.java")))
     command = ["java", "-cp", "classes", "FlinkGroups", "visits.flink"]
-    told = run(command, cwd=folder, input="\n".join(asked), capture_output=True, text=True, check=True).stdout
-    codes = np.array([line.split()[1] for line in told.splitlines()], np.int64) & 0xFFFFFFFF  # a Long of this hash code
+    output = run(command, cwd=folder, input="\n".join(asked), capture_output=True, text=True, check=True).stdout
+    codes = (
+        np.array([line.split()[1] for line in output.splitlines()], np.int64) & 0xFFFFFFFF
+    )  # a Long of this hash code
     followed = True
     for parallelism in (CHANNELS, RESCALED):
         found = FlinkPartitioner(parallelism, MAX_PARALLELISM).channels_of(pa.array(codes))
@@ -87,7 +89,7 @@ def with_java_alone(plan: Plan, users: pa.ChunkedArray, folder: Path) -> bool:
 def run_job(folder: Path, jar: str, parallelism: int, *, halt: int = 0, savepoint: str = "") -> pa.Table:
     """The subtask, the user and the user's count so far of each row that a run counts.
 
-    With a `halt` it counts so many rows and stops with a savepoint; with a `savepoint` it goes on from there.
+    With a `halt` it stops with a savepoint after that many rows; with a `savepoint` it continues from there.
     """
     path = os.pathsep.join(["classes", jar])
     command = ["java", "-cp", path, "CountVisits", str(parallelism), str(halt), *filter(None, [savepoint])]
@@ -109,7 +111,7 @@ def run_job(folder: Path, jar: str, parallelism: int, *, halt: int = 0, savepoin
 
 
 def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
-    """Whether the rows of every subtask are those of the plan, and no count is lost when the job is restarted."""
+    """Whether the rows of every subtask match the plan, and a restart loses no count."""
     compile_java(folder, sorted(JOB.glob("*.java")), jar)
 
     def followed(came: pa.ChunkedArray, found: pa.Table, parallelism: int) -> bool:
@@ -123,12 +125,12 @@ def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bo
     (savepoint,) = (folder / "savepoints").iterdir()
     exact = {row["values"]: row["counts"] for row in users.value_counts().to_pylist()}
     for parallelism in (CHANNELS, RESCALED):
-        print(f"In Flink, parallelism {parallelism}, from the savepoint on:")
+        print(f"In Flink, parallelism {parallelism}, from the savepoint:")
         rest = run_job(folder, jar, parallelism, savepoint=str(savepoint))
         right &= followed(users.slice(len(half)), rest, parallelism)
         last = pa.concat_tables([half, rest]).group_by("user").aggregate([("count", "max")])
         counted = dict(zip(last["user"].to_pylist(), last["count_max"].to_pylist(), strict=True))
-        print(f"counts of all users right: {counted == exact}")
+        print(f"counts of all users correct: {counted == exact}")
         right &= counted == exact
     return right
 

@@ -2,8 +2,8 @@
 
     python examples/kafka_router.py
 
-Nothing has to run beside it. It places ten thousand visits on four partitions by a plan in which the heavy keys have
-partitions of their own choosing, reads them back, and holds each record against the plan.
+It needs no Kafka. It places ten thousand visits on four partitions by a plan with pinned hot keys, reads them back, and
+compares each record with the plan.
 """
 
 import sys
@@ -23,18 +23,18 @@ from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.plans import read_plan, write_plan
 
 PARTITIONS = 4
-"""The mock cluster makes every topic with so many."""
+"""The mock cluster creates every topic with this number."""
 TOPIC = "visits"
 
 
 def visits(rows: int = 10_000) -> list[bytes | None]:
-    """Keys of a skewed stream; one visit in a hundred has none."""
+    """Keys of a skewed stream; one visit in a hundred has no key."""
     drawn = np.random.default_rng(1).zipf(1.3, rows)
     return [None if row % 100 == 99 else f"user{rank % 5_000}".encode() for row, rank in enumerate(drawn)]
 
 
 def make_plan(keys: list[bytes | None], folder: Path) -> Path:
-    """A plan for so many keys, in a file; `adapt partition build` makes such files from a trace."""
+    """A plan file for these keys; `adapt partition build` creates one from a trace."""
     counted = frequencies_of(count_keys(pa.array(keys, pa.binary())))
     path = folder / "visits.plan"
     write_plan(build_plan(counted, Recipe(Scheme.HYBRID), PARTITIONS), path, Provenance("examples/kafka_router.py"))
@@ -42,7 +42,7 @@ def make_plan(keys: list[bytes | None], folder: Path) -> Path:
 
 
 def produce(keys: list[bytes | None], router: Router) -> tuple[confluent_kafka.Producer, str]:
-    """Send a record for each key; the producer, whose mock cluster lives as long as it does, and its address."""
+    """Send a record for each key; returns the producer, which keeps the mock cluster alive, and its address."""
     producer = confluent_kafka.Producer({"bootstrap.servers": "mock", "log_level": 3, "test.mock.num.brokers": 3})
     brokers = producer.list_topics(timeout=10).brokers.values()
     address = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
@@ -55,7 +55,7 @@ def produce(keys: list[bytes | None], router: Router) -> tuple[confluent_kafka.P
 
 
 def consume(address: str, records: int) -> list[tuple[bytes | None, int]]:
-    """The key and the partition of so many records."""
+    """The key and partition of each record."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": address, "group.id": "reader", "auto.offset.reset": "earliest"}
     )
@@ -71,21 +71,21 @@ def consume(address: str, records: int) -> list[tuple[bytes | None, int]]:
 
 
 def main() -> int:
-    """Produce, consume, compare; 0 if every record lies where the plan says."""
+    """Produce, consume, compare; 0 if every record is on its planned partition."""
     keys = visits()
     with TemporaryDirectory() as folder:
         plan = make_plan(keys, Path(folder))
         _producer, address = produce(keys, Router.load(plan))
         partitioner = read_plan(plan).partitioner()
     found = consume(address, len(keys))
-    said = partitioner.channels_of(pa.array([key for key, _ in found], pa.binary())).tolist()
-    misplaced = sum(partition != channel for (_, partition), channel in zip(found, said, strict=True))
+    planned = partitioner.channels_of(pa.array([key for key, _ in found], pa.binary())).tolist()
+    misplaced = sum(partition != channel for (_, partition), channel in zip(found, planned, strict=True))
     predicted = Counter(partitioner.channels_of(pa.array(keys, pa.binary())).tolist())
     actual = Counter(partition for _, partition in found)
     print("partition  predicted  actual")
     for partition in range(PARTITIONS):
         print(f"{partition:9}  {predicted[partition]:9,}  {actual[partition]:6,}")
-    print(f"{len(found):,} records came back, {misplaced} of them from another partition than the plan says")
+    print(f"{len(found):,} records came back, {misplaced} of them from another partition than planned")
     return int(misplaced > 0 or predicted != actual)
 
 

@@ -1,9 +1,9 @@
-"""A Spark batch job whose rows lie on the partitions that a plan foresaw.
+"""A Spark batch job whose rows are on the partitions that a plan predicted.
 
     python examples/spark_batch.py [MASTER]
 
-It draws a skewed stream of visits, builds a plan from its counted keys, exports the plan, places the rows by it on
-Spark, and holds the rows of every partition against the prediction. MASTER is local[2] if left out.
+It generates a skewed stream of visits, builds a plan from its counted keys, exports the plan, places the rows by it on
+Spark, and compares the rows of every partition with the prediction. MASTER defaults to local[2].
 """
 
 import sys
@@ -38,7 +38,7 @@ def export(users: pa.ChunkedArray, folder: Path) -> Plan:
 
 
 def job(spark: SparkSession, folder: Path) -> bool:
-    """Bytes and visits a user, each user counted where the plan places it."""
+    """Count visits and bytes per user, each user on its planned partition."""
     table = visits()
     pq.write_table(table, folder / "visits.parquet")
     plan = export(table["user"], folder / "visits.spark")
@@ -46,7 +46,7 @@ def job(spark: SparkSession, folder: Path) -> bool:
     placed = SparkPlan.load(spark, str(folder / "visits.spark")).place(
         spark.read.parquet(str(folder / "visits.parquet")), "user"
     )
-    # Grouped by channel and user: the rows stay where they are. By the user alone they would be shuffled again.
+    # Grouped by channel and user, rows stay in place; by user alone, Spark would shuffle again.
     users = placed.groupBy("channel", "user").agg(F.count("*").alias("visits"), F.sum("bytes").alias("bytes"))
 
     found = users.groupBy(F.spark_partition_id().alias("partition")).agg(F.sum("visits").alias("rows")).collect()

@@ -1,11 +1,11 @@
-"""A stateful Spark stream whose state lies on the partitions that a plan foresaw, before and after a restart.
+"""A stateful Spark stream whose state is on the partitions that a plan predicted, also after a restart.
 
     python examples/spark_streaming.py [MASTER]
 
-Visits come as files, and their users are counted. Stateful operators of Spark shuffle by Spark's own hash of the
-grouping key, whatever was done before; so rows are grouped by their *route*, a number that this hash takes to the
-partition of the plan, and the counts of the users of a route are kept in the state of the route. Halfway the query
-ends; a new one goes on from its checkpoint. MASTER is local[2] if left out.
+Visits arrive as files, and are counted per user. Stateful operators always shuffle by Spark's own hash of the grouping
+key, so rows are grouped by their *route*, a number that this hash maps to the planned partition, and the state of a
+route holds the counts of its users. Halfway the query ends; a new one continues from its checkpoint. MASTER defaults to
+local[2].
 """
 
 import sys
@@ -26,9 +26,9 @@ from adapt.traces.spark.session import SparkOptions, spark_session
 
 FILES = 2
 SETTINGS = {
-    # As many as the plan has channels, before the first start: a checkpoint keeps the number.
+    # The channels of the plan, before the first start: a checkpoint fixes the number.
     "spark.sql.shuffle.partitions": str(CHANNELS),
-    # A map within a state is kept by this store alone.
+    # Only this store supports map state.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -43,7 +43,7 @@ class CountUsers(StatefulProcessor):
         self.visits = handle.getMapState("visits", "user string", "visits bigint")
 
     def handleInputRows(self, key, rows, timerValues) -> Iterator[pd.DataFrame]:  # noqa: ARG002
-        """Count the new rows of a route, and give the new counts of the users that came."""
+        """Count the new rows of a route, and emit the new counts of their users."""
         came = pd.concat([batch["user"] for batch in rows]).fillna("(nobody)").value_counts()
         counted = []
         for user, new in came.to_dict().items():
@@ -53,11 +53,11 @@ class CountUsers(StatefulProcessor):
         yield pd.DataFrame(counted, columns=["route", "user", "new", "so_far"])
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 def run(spark: SparkSession, folder: Path) -> None:
-    """Count all visits that have come since the last time, keep what was counted and on which partition, and end."""
+    """Count all new visits, store the counts and their partitions, and stop."""
 
     def keep(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(folder / f"counted/batch={number}"))
@@ -74,7 +74,7 @@ def run(spark: SparkSession, folder: Path) -> None:
 
 
 def job(spark: SparkSession, folder: Path) -> bool:
-    """A file, a restart, another; whether all rows lay where the plan says and no count was lost."""
+    """A file, a restart, another file; whether all rows were on planned partitions and no count was lost."""
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
     table = visits()
@@ -92,7 +92,7 @@ def job(spark: SparkSession, folder: Path) -> bool:
     }
     last = {row["user"]: row["n"] for row in kept.groupBy("user").agg(F.max("so_far").alias("n")).collect()}
     exact = {row["values"] or "(nobody)": row["counts"] for row in table["user"].value_counts().to_pylist()}
-    print(f"{kept.select('batch').distinct().count()} batches; counts of all users right: {last == exact}")
+    print(f"{kept.select('batch').distinct().count()} batches; counts of all users correct: {last == exact}")
     predicted = predicted_rows(plan, table["user"])
     return show(predicted, [found.get(partition, 0) for partition in range(CHANNELS)]) and last == exact
 

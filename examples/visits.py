@@ -1,4 +1,4 @@
-"""What the examples have in common: a skewed stream, and its rows in each partition as foreseen and as found."""
+"""Shared by the examples: a skewed stream, and its predicted and actual rows per partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,20 +10,20 @@ ROWS = 10_000
 
 def visits(rows: int = ROWS, seed: int = 1) -> pa.Table:
     """A skewed stream: a user and the bytes of a visit; one visit in a hundred has no user."""
-    chance = np.random.default_rng(seed)
-    users = [None if row % 100 == 99 else f"user{rank % 300}" for row, rank in enumerate(chance.zipf(1.3, rows))]
-    return pa.table({"user": pa.array(users, pa.string()), "bytes": chance.integers(1, 5_000, rows)})
+    random = np.random.default_rng(seed)
+    users = [None if row % 100 == 99 else f"user{rank % 300}" for row, rank in enumerate(random.zipf(1.3, rows))]
+    return pa.table({"user": pa.array(users, pa.string()), "bytes": random.integers(1, 5_000, rows)})
 
 
 def predicted_rows(plan: Plan, users: pa.ChunkedArray) -> list[int]:
-    """The rows of each channel as the plan has them, without an engine."""
+    """The rows of each channel by the plan, without an engine."""
     return np.bincount(plan.partitioner().channels_of(users), minlength=plan.channels).tolist()
 
 
 def show(predicted: list[int], actual: list[int], place: str = "partition") -> bool:
-    """Print the rows of each partition (or whatever it is called) both ways; whether they are the same."""
+    """Print predicted and actual rows per partition; whether they are equal."""
     print(f"{place:9}  predicted   actual")
-    for partition, (foreseen, found) in enumerate(zip(predicted, actual, strict=True)):
-        print(f"{partition:9}  {foreseen:9,}  {found:7,}")
+    for partition, (expected, found) in enumerate(zip(predicted, actual, strict=True)):
+        print(f"{partition:9}  {expected:9,}  {found:7,}")
     print(f"predicted equals actual on every {place}" if predicted == actual else "THE PLAN WAS NOT FOLLOWED")
     return predicted == actual

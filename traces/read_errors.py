@@ -1,5 +1,6 @@
-"""Input that the system does not let us read, said as bad input."""
+"""Errors of reading input: unreadable, not text, not CSV, damaged."""
 
+import csv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -13,10 +14,10 @@ Parsed = TypeVar("Parsed")
 
 @contextmanager
 def readable(path: str | PathLike[str]) -> Iterator[None]:
-    """While input is looked for and read: what the system refuses, such as a locked folder above it, is bad input.
+    """Turn errors of the file system into bad input.
 
     Raises:
-        BadInput: the system refused; the sentence names `path`.
+        BadInput: the file system reports an error; the message names `path`.
     """
     try:
         yield
@@ -24,11 +25,11 @@ def readable(path: str | PathLike[str]) -> Iterator[None]:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is no text: {}") -> Parsed:
-    """What a file of UTF-8 text means.
+def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is not UTF-8 text: {}") -> Parsed:
+    """Read and parse a UTF-8 text file.
 
     Raises:
-        BadInput, UsageError: it cannot be read, is `no_text`, or `parse` refuses it; the sentence names the file.
+        BadInput, UsageError: the file cannot be read or decoded, or `parse` fails; the message names the file.
     """
     try:
         with readable(path):
@@ -39,3 +40,29 @@ def parsed(path: Path, parse: Callable[[str], Parsed], no_text: str = "is no tex
         return parse(text)
     except (BadInput, UsageError) as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The non-blank rows of a UTF-8 CSV file with line numbers.
+
+    Raises:
+        BadInput: the file cannot be read, or is not CSV.
+    """
+    line = 0
+    try:
+        with readable(path), path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            for row in rows:
+                line = rows.line_num
+                if row:
+                    yield line, row
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 CSV: {error.reason} after line {line}") from error
+    except csv.Error as error:
+        raise BadInput(f"{path} line {line + 1}: {error}") from error
+
+
+def damaged(path: object, why: object, remedy: str = "recreate the artefact") -> BadInput:
+    """The error for a damaged file of an artefact."""
+    reason = f"field {why} is missing" if isinstance(why, KeyError) else str(why).strip().split("\n")[0][:160]
+    return BadInput(f"{path} is damaged: {reason or type(why).__name__}; {remedy}")

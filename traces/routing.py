@@ -1,4 +1,4 @@
-"""Routing a file of keys: lines in, key and channel out, in bounded memory, without Spark."""
+"""Routing a file of keys to channels in bounded memory, without Spark."""
 
 from collections.abc import Iterator
 from typing import IO
@@ -18,13 +18,13 @@ CHUNK_BYTES = 4 << 20
 
 
 def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, name: str) -> Iterator[bytes]:
-    """For each line its key, a tab and its channel, many lines at a time.
+    """Yield lines of key, tab and channel, in batches.
 
-    A line is one key: text as it stands (a CR at its end belongs to the line end), whole numbers in decimal, binary in
-    hex. An empty line is the empty key. A byte order mark before the first line is no part of it.
+    A line is one key: text as is (without a trailing CR), whole numbers in decimal, binary in hex. An empty line is the
+    empty key. A leading byte order mark is skipped.
 
     Raises:
-        BadInput: a line is no key of that type; the sentence names it.
+        BadInput: a line is not a key of that type; the message names the line.
     """
     line = 1
     rest = b""
@@ -53,7 +53,7 @@ def _texts(data: bytes, name: str, line: int) -> pa.Array:
         text = data.decode()
     except UnicodeDecodeError as error:
         at = line + data.count(b"\n", 0, error.start)
-        raise BadInput(f"{name} line {at}: not UTF-8 text; keys are text, numbers, or binary in hex") from error
+        raise BadInput(f"{name} line {at}: not UTF-8 text; keys are text, decimal numbers or hex") from error
     del text
     whole = data if data.endswith(b"\n") else data + b"\n"
     raw = np.frombuffer(whole, np.uint8)
@@ -70,7 +70,7 @@ def _keys(texts: pa.Array, key_type: KeyType, name: str, line: int) -> pa.Array:
         try:
             numbers = texts.cast(pa.int64())
         except pa.ArrowInvalid:
-            pass  # found one by one below
+            pass  # the loop below names the line
         else:
             if numbers.cast(texts.type).equals(texts):  # 0x10, 007 and -0 are other texts of the same numbers
                 return numbers

@@ -1,4 +1,4 @@
-"""Arguments that name artefacts."""
+"""Arguments that name input artefacts."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias

@@ -1,19 +1,18 @@
-"""Channel counts: one, a range, or a list."""
+"""The option --channels: a number, a range, or a list."""
 
 from adapt.core.errors import UsageError
 
 MOST_CHANNELS = 1_000_000
-"""No command takes more channels; such a number is a slip."""
+"""The most channels of any command."""
 
 _MOST_COUNTS = 10_000
 
 
 def channel_counts(text: str) -> list[int]:
-    """Channel counts in turn: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
+    """Parse channel counts: `8`, `1:10` (both ends), `10:4` (shrinking), `1,2,4,8`.
 
     Raises:
-        UsageError: the text has another form, a count is below 1 or above `MOST_CHANNELS`, or there are too many
-            counts.
+        UsageError: the text has another form, a count is out of range, or there are too many.
     """
     counts: list[int] = []
     for part in text.split(","):
@@ -22,24 +21,23 @@ def channel_counts(text: str) -> list[int]:
             low, high = int(first), int(last if colon else first)
         except ValueError:
             raise UsageError(
-                f"--channels {text!r} is not a count, a range or a list, e.g. 8, 1:10 or 1,2,4,8"
+                f"--channels takes a number, a range or a list such as 8, 1:10 or 1,2,4,8 (got {text!r})"
             ) from None
         for end in (low, high):
             check_channels(end, text)
         if len(counts) + abs(high - low) >= _MOST_COUNTS:
-            raise UsageError(f"--channels {text!r} is more than {_MOST_COUNTS:,} counts; give a shorter range")
+            raise UsageError(
+                f"--channels takes at most {_MOST_COUNTS:,} numbers of channels (got {text!r}); use a shorter range"
+            )
         counts += range(low, high + 1) if low <= high else range(low, high - 1, -1)
     return counts
 
 
 def check_channels(channels: int, text: str = "") -> None:
-    """Check a count of channels, which was typed as a part of `text`.
+    """Check a number of channels, given as a part of `text`.
 
     Raises:
         UsageError: it is below 1 or above `MOST_CHANNELS`.
     """
-    given = f"--channels {text or channels}"
-    if channels < 1:
-        raise UsageError(f"{given}: {channels} channels cannot carry a stream; give 1 or more")
-    if channels > MOST_CHANNELS:
-        raise UsageError(f"{given}: {channels:,} channels are more than the {MOST_CHANNELS:,} there may be")
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise UsageError(f"--channels must be from 1 to {MOST_CHANNELS:,} (got {text or channels})")

@@ -1,4 +1,4 @@
-"""Options of how the keys of a trace are counted for a command that builds or compares plans."""
+"""Counting options of commands that build or compare plans."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,28 +18,25 @@ if TYPE_CHECKING:
     from adapt.traces.counting.count_cache import Counted
 
 WeightOption: TypeAlias = Annotated[
-    Weight | None, option("What a row weighs; cost where the trace has costs, else count.")
+    Weight | None, option("What a row weighs (default: cost if the trace has costs, else count).")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class KeyCounting:
-    """How the keys of a trace are counted, or those of a CSV read."""
+    """How to count keys of a trace, or read a CSV."""
 
     weight: WeightOption = None
     exact: bool = setting(
-        False, "Count a trace exactly, not lossily with an error that serves these channels.", None, "--exact"
+        False, "Count every key exactly, instead of in bounded memory with an error bound.", None, "--exact"
     )
-    key_type: KeyType | None = setting(None, "How keys of a CSV are read; string if left out.", panel=EXPERT)
+    key_type: KeyType | None = setting(None, "Type of the keys in a CSV (default: string).", panel=EXPERT)
     spark: Spark = field(default_factory=Spark)
 
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
     ) -> "Counted":
-        """The counted keys of a trace, an artefact of counts or a CSV, for up to so many channels.
-
-        Tracked are the `track` heaviest keys; None, those that reach delta.
-        """
+        """Counted keys of a trace, an artefact or a CSV."""
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.count_cache import counted
 
@@ -54,14 +51,14 @@ class KeyCounting:
         )
 
     def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
-        """The panes of the trace that was counted."""
+        """The panes of the counted trace."""
         from adapt.traces.counting.count_cache import panes_of
 
         return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
 
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:
-    """Say on stderr what the counts know: of exact counts only if `always`, and of each measured column."""
+    """Narrate what the counts cover; exact counts only if `always`."""
     from adapt.core.partitioning.problem.tracking import counted_sentence, measured_sentences
 
     if always or not frequencies.exact:

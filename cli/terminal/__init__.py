@@ -1,1 +1,1 @@
-"""What a terminal shows: tables, progress, help, failures."""
+"""Terminal output: tables, progress, help."""

@@ -1,4 +1,4 @@
-"""The command as it was typed, for manifests and failures."""
+"""The command line, for manifests and tracebacks."""
 
 import re
 import shlex
@@ -8,12 +8,12 @@ from contextvars import ContextVar
 
 _typed: ContextVar[tuple[str, ...]] = ContextVar("typed", default=())
 _SECRET = "secret|password|token|access[.]?key"
-"""Parts of the names of settings whose values Spark redacts too."""
+"""Settings with these parts in their names are redacted, as in Spark."""
 
 
 @contextmanager
 def typed(arguments: Sequence[str]) -> Iterator[None]:
-    """Make these arguments the ones that `command_line` returns."""
+    """Make `command_line` return these arguments."""
     outer = _typed.set(tuple(arguments))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tables as text for other programs and for pasting: JSON, CSV and Markdown."""
+"""Tables as JSON, CSV and Markdown."""
 
 import json
 import re
@@ -14,15 +14,15 @@ _LONGEST_CELL = 400
 _UNQUOTABLE = re.compile(r"[\ud800-\udfff]")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|^[#\s]|\s$')
 _FORMULA = re.compile(r"[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]")
-"""What a text begins with that a spreadsheet would run as a formula, in its wide forms too."""
+"""First characters of texts that spreadsheets run as formulas, including full-width ones."""
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _MARKDOWN_ACTIVE = re.compile(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)")
 
 
 def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None, ascii_only: bool = False) -> str:
-    """One JSON document: `document`, or the tables as `adapt.tables/1`; never NaN or Infinity.
+    """One JSON document, without NaN or Infinity.
 
-    Characters that would act on a terminal are written as JSON escapes, so every key comes back as it was.
+    Control characters are written as JSON escapes, so keys are preserved and cannot act on a terminal.
     """
     if document is None:
         document = {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]}
@@ -31,11 +31,11 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """A table as CSV with a header row; several as blocks under `# title` lines, a blank line between them.
+    """Tables as CSV; several as blocks under `# title` lines.
 
-    A null is an empty cell, an empty text is `""`. A lone surrogate, which no encoding holds, becomes its escape. A
-    text that a spreadsheet would take for a formula (it begins with one of ``= + - @``, a tab or a carriage return, and
-    is no plain number) has an apostrophe before it, as OWASP advises; JSON gives every text as it is.
+    A null is an empty cell, an empty text is `""`. A lone surrogate becomes its escape. A text that a spreadsheet would
+    run as a formula (it begins with one of ``= + - @``, a tab or a carriage return, and is not a number) gets a leading
+    apostrophe, as OWASP recommends; JSON has the unchanged text.
     """
     blocks = [_csv_block(table) for table in tables]
     if len(blocks) == 1:
@@ -44,7 +44,7 @@ def csv_text(tables: Sequence[Table]) -> str:
 
 
 def markdown_text(tables: Sequence[Table], lead: Sequence[Sequence[str]] = ()) -> str:
-    """Tables for a pull request or a wiki, with the values people read; paragraphs that lead stand before them."""
+    """Tables in Markdown with human-readable values, after the leading paragraphs."""
     told = [
         f"### {_markdown(visible(heading))}\n\n" + "".join(f"- {_markdown(visible(each))}\n" for each in sentences)
         for heading, *sentences in lead
@@ -58,7 +58,7 @@ def _record(table: Table) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """The value in JSON's terms: what is not finite becomes null, numpy's scalars become Python's."""
+    """The value for JSON: non-finite numbers become null, numpy scalars Python numbers."""
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -67,7 +67,7 @@ def _finite(value: Any) -> Any:
         return plain(value)
     if hasattr(value, "item"):
         return _finite(value.item())
-    raise TypeError(f"a result holds a {type(value).__name__}, which JSON cannot say: {value!r}")
+    raise TypeError(f"a result has a {type(value).__name__}, which JSON does not support: {value!r}")
 
 
 def _json_character(character: str) -> str:
@@ -81,7 +81,7 @@ def _json_character(character: str) -> str:
 
 def _csv_block(table: Table) -> str:
     lines = [",".join(_csv_cell(column.name) for column in table.columns)]
-    # A row of nothing but one null would be a blank line, which readers skip.
+    # A row with a single null would be a blank line, which readers skip.
     lines += [",".join(map(_csv_cell, row)) or '""' for row in table.rows]
     return "\n".join(lines) + "\n"
 

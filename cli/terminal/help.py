@@ -1,4 +1,4 @@
-"""Help pages as wide as the terminal: the options that most users need, and all of them."""
+"""Help pages, in short and in full."""
 
 import inspect
 import os
@@ -30,15 +30,15 @@ class HelpPage:
 
 
 class Command(HelpPage, TyperCommand):
-    """A command with two help pages: `--help` for what most users need, `--help-all` for every option."""
+    """A command with a short page (`--help`) and a full one (`--help-all`)."""
 
 
 class Group(HelpPage, TyperGroup):
-    """A group of commands, listed in the order in which they were added."""
+    """A group of commands, listed in the order added."""
 
 
 def help_page(command: Any, ctx: Any, *, whole: bool = False) -> str:
-    """The help of a command or a group: what most users need of it, or the whole of it."""
+    """The short or full help page of a command or group."""
     about, *rest = inspect.cleandoc(command.help or "").split("\n\n")
     parts = [_wrapped(about), f"{_heading('Usage')} {usage_of(command, ctx)}"]
     short = () if whole else _short_options(command)
@@ -51,10 +51,10 @@ def help_page(command: Any, ctx: Any, *, whole: bool = False) -> str:
 
 
 def sections_of(command: Any, ctx: Any, short: Sequence[str] = ()) -> dict[str, list[tuple[str, str]]]:
-    """What a command takes, or what a group has: names and explanations, by heading.
+    """Rows of names and explanations by heading: arguments and options, or commands.
 
     Args:
-        short: The options to show, in one section and by their first sentence; all if empty.
+        short: The options to show, in one section, with their first sentences; all if empty.
     """
     sections: dict[str, list[tuple[str, str]]] = {}
     for name in getattr(command, "list_commands", lambda _: [])(ctx):
@@ -75,32 +75,32 @@ def sections_of(command: Any, ctx: Any, short: Sequence[str] = ()) -> dict[str, 
 
 
 def _short_options(command: Any) -> Sequence[str]:
-    """The options that `--help` shows; none if it shows all."""
+    """The options that `--help` shows; empty: all."""
     return tuple(getattr(getattr(command, "callback", None), "short_help", ()))
 
 
 def show_all(ctx: typer.Context, asked: bool) -> None:
-    """Print the whole help page and leave, if asked."""
+    """Print the full help page and exit, if requested."""
     if asked and not ctx.resilient_parsing:
         print(help_page(ctx.command, ctx, whole=True), end="")
         raise typer.Exit
 
 
 def usage_of(command: Any, ctx: Any) -> str:
-    """How a command is typed, without marks that an argument is repeated beyond its own."""
+    """The usage line of a command, without redundant marks of repetition."""
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
     return usage.replace("...]...", "...]").replace("...}...", "...").replace("{", "").replace("}", "")
 
 
 def _paragraph(text: str) -> str:
-    """A paragraph; an example stands on a line of its own that is never broken, ready to copy."""
+    """A wrapped paragraph; an example keeps its line, ready to copy."""
     if not text.startswith(_EXAMPLE):
         return _wrapped(text)
     return f"{_heading('Example')}\n{_INDENT}{text.removeprefix(_EXAMPLE)}"
 
 
 def _panels(parameters: Iterable[Any]) -> dict[str, list[Any]]:
-    """Parameters by the heading they stand under."""
+    """Parameters by heading."""
     panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
     for each in parameters:
         if not getattr(each, "hidden", False):
@@ -110,7 +110,7 @@ def _panels(parameters: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _name(parameter: Any) -> str:
-    """How a parameter is typed: `-o, --out PLAN`."""
+    """A parameter as typed: `-o, --out PLAN`."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
     short_first = sorted(parameter.opts, key=lambda name: name.startswith("--"))
@@ -119,12 +119,12 @@ def _name(parameter: Any) -> str:
 
 
 def _value(parameter: Any) -> str:
-    """What stands for an option's value; where it is one of some names, the help says which."""
+    """The placeholder of an option's value."""
     return str(parameter.metavar or ("NAME" if _choices(parameter) else parameter.name.upper().strip("_")))
 
 
 def _choices(parameter: Any) -> str:
-    """The names that an option may take, or nothing."""
+    """The choices of an option, or empty."""
     if parameter.is_flag or parameter.metavar:
         return ""
     kind = getattr(parameter, "type_descriptor", None)
@@ -133,7 +133,7 @@ def _choices(parameter: Any) -> str:
 
 
 def _about(parameter: Any, *, short: bool = False) -> str:
-    """What a parameter means, with its choices and its default; in short, its first sentence and its default."""
+    """The help of a parameter, with choices and default; if short, its first sentence and default."""
     is_option = parameter.param_type_name == "option"
     choices = _choices(parameter) if is_option else ""
     default = parameter.default
@@ -151,13 +151,13 @@ def _about(parameter: Any, *, short: bool = False) -> str:
 
 
 def _section(title: str, rows: list[tuple[str, str]]) -> str:
-    """A heading over names and explanations."""
+    """A heading with its rows."""
     column = min(max(len(name) for name, _ in rows), _WIDEST_NAME)
     return "\n".join([_heading(title), *(line for name, about in rows for line in _row(name, about, column))])
 
 
 def _row(name: str, about: str, column: int) -> Iterator[str]:
-    """A name, and its explanation beside it, or under it where the name is long."""
+    """A name and its explanation, which begins on the next line after a long name."""
     hanging = " " * (len(_INDENT) + column + 2)
     explained = textwrap.wrap(about, _width() - len(hanging), break_on_hyphens=False) or [""]
     if len(name) > column:
@@ -172,7 +172,7 @@ def _wrapped(text: str) -> str:
 
 
 def _heading(text: str) -> str:
-    """A heading, bold on a terminal that wants style."""
+    """A heading, bold on a terminal with styles."""
     wants_style = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     return f"\x1b[1m{text}:\x1b[0m" if wants_style else f"{text}:"
 

@@ -1,4 +1,4 @@
-"""What a command says while it works: on stderr, so that stdout stays data."""
+"""Messages and progress of commands on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Verbosity(IntEnum):
-    """How much a command says besides its result."""
+    """How much a command prints besides its result."""
 
     QUIET = 0
     NORMAL = 1
@@ -25,34 +25,34 @@ _verbosity = Verbosity.NORMAL
 
 
 def set_verbosity(verbosity: Verbosity) -> None:
-    """Choose how much is said; `main` does this once, from `-q` and `-v`."""
+    """Set the verbosity; `main` does this once, from `-q` and `-v`."""
     global _verbosity
     _verbosity = verbosity
 
 
 def verbosity() -> Verbosity:
-    """How much is said now."""
+    """The current verbosity."""
     return _verbosity
 
 
 def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
-    """Say one line on stderr, unless less than `level` was asked for. Keys in the message cannot act on a terminal."""
+    """Print an escaped line on stderr if the verbosity is high enough."""
     if _verbosity >= level:
         line = "\n".join(visible(part) for part in message.split("\n"))
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-        with suppress(OSError):  # nobody reads along: no reason to stop working
-            sys.stdout.flush()  # results said before this stay before it where both go to one place
+        with suppress(OSError):  # keep working if stderr is closed
+            sys.stdout.flush()  # keep the order where both go to one file
             print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
 
 
 def narrate_written(path: "Path") -> None:
-    """Say where a result was put."""
+    """Print where a result was written."""
     narrate(f"wrote {path}")
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A bar on stderr while the block runs, where stderr is a terminal and not quiet; otherwise nothing."""
+    """A progress bar on stderr, on a terminal that is not quiet."""
     if _verbosity < Verbosity.NORMAL or not sys.stderr.isatty():
         yield silent
         return

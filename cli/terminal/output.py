@@ -1,4 +1,4 @@
-"""The one place where results leave the program: data on stdout, in the format asked for."""
+"""Results on stdout, in the requested format."""
 
 import os
 import sys
@@ -20,20 +20,20 @@ __all__ = ["Format", "FormatOption", "ReaderGone", "Verbosity", "for_people", "i
 __all__ += ["narrate_written", "progress", "set_verbosity", "show", "top", "verbosity", "verdict_of", "written_out"]
 
 MOST_ROWS = 40
-"""A list that may be long is cut after so many rows for people."""
+"""The most rows of a long table shown to people."""
 
 _PLAINER = str.maketrans(
     {"\u202f": " ", "–": "-", "…": "...", "µ": "u"}
-    | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True))  # life-lines
+    | dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True))  # shares over time
     | dict(zip("▏▎▍▌▋▊▉", "...:==#", strict=True))  # the ends of bars
 )
 
 
 class Format(StrEnum):
-    """How a result is printed."""
+    """Output formats."""
 
     TABLE = "table"
-    """For people at a terminal."""
+    """Aligned text for a terminal."""
     JSON = "json"
     """One document with a `schema` field."""
     CSV = "csv"
@@ -57,7 +57,7 @@ def show(
 
     Args:
         document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
-        lead: What people are told before the tables: paragraphs, each a heading and sentences.
+        lead: Paragraphs before the tables, each a heading and sentences.
     """
     out = sys.stdout if out is None else out
     tables = [tables] if isinstance(tables, Table) else list(tables)
@@ -85,35 +85,37 @@ def top(table: Table, most: int) -> Table:
 
 
 def is_for_programs(format: Format) -> bool:
-    """Whether all of a result is wanted, as no person reads it."""
+    """Whether a program reads the result, so nothing is cut."""
     return format in (Format.CSV, Format.JSON)
 
 
 def verdict_of(lead: Sequence[str]) -> Paragraph:
-    """The paragraph of a verdict, its class first."""
+    """The paragraph of a verdict, headline first."""
     headline, *sentences = lead
     return [f"Verdict: {headline}", *sentences]
 
 
 def for_people(table: Table, format: Format, head: int = MOST_ROWS) -> Table:
-    """A table that may be long, cut to its head where it is to be read by people and not by a program."""
+    """A table that may be long, cut unless a program reads it."""
     if is_for_programs(format) or len(table.rows) <= MOST_ROWS:
         return table
     more = len(table.rows) - head
-    return replace(top(table, head), note=f"and {more:,} more rows, which --format csv has; {table.note}".rstrip("; "))
+    return replace(
+        top(table, head), note=f"and {more:,} more rows (use --format csv for all); {table.note}".rstrip("; ")
+    )
 
 
 class ReaderGone(Exception):
-    """Whoever reads our output has had enough of it; that is no failure."""
+    """The reader of stdout closed it; not a failure."""
 
 
 @contextmanager
 def written_out() -> Iterator[None]:
-    """What is written on stdout in the block has left this process at its end, or there is one sentence about it.
+    """Flush stdout at the end, with errors as one sentence.
 
     Raises:
-        ReaderGone: nobody reads it any more.
-        EnvironmentFailure: there is no room for it where it goes.
+        ReaderGone: the reader closed stdout.
+        EnvironmentFailure: the output cannot be written.
     """
     try:
         yield
@@ -123,10 +125,12 @@ def written_out() -> Iterator[None]:
         raise ReaderGone from error
     except OSError as error:
         _let_go()
-        raise EnvironmentFailure(f"the output cannot be written: {error.strerror or error}; free some space") from error
+        raise EnvironmentFailure(
+            f"cannot write to stdout: {error.strerror or error}; free space or redirect it elsewhere"
+        ) from error
 
 
 def _let_go() -> None:
-    """Have what is still held back for stdout vanish, so that Python does not trip over it on its way out."""
-    with suppress(OSError):  # a stdout that is no file of the system
+    """Discard buffered output, so that Python does not fail on it at exit."""
+    with suppress(OSError):  # stdout is not a file of the system
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

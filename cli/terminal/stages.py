@@ -1,4 +1,4 @@
-"""Long work in a command: its progress on a terminal, and its end when the user interrupts it."""
+"""Progress and interruption of long-running commands."""
 
 import logging
 import signal
@@ -14,14 +14,14 @@ from adapt.traces.spark.progress import Progress
 
 @contextmanager
 def stages() -> Iterator[Progress]:
-    """A callback for the library: what is being done, how much is done, of how much; silent where nobody watches."""
-    with _interruptible(), progress() as told:
-        yield told
+    """A progress callback for the library; silent unless stderr is a terminal."""
+    with _interruptible(), progress() as report:
+        yield report
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end Spark's Java process at once, so that no task writes on while what was unfinished is removed."""
+    """Let Ctrl-C end Spark's Java process, so that no task writes while incomplete output is removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -37,7 +37,7 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if interrupts:  # whatever became of the call to Java that was under way
+        if interrupts:  # whatever the interrupted call to Java raised
             raise KeyboardInterrupt from error
         raise
     finally:
@@ -45,7 +45,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _hush() -> None:
-    """Keep py4j and PySpark from printing stacks about connections that are gone; this process is about to end."""
+    """Keep py4j and PySpark from printing stacks about closed connections before exit."""
     logging.disable(logging.CRITICAL)
     setattr(BaseServer, "handle_error", lambda *_: None)  # noqa: B010 - a method, in the eyes of a type checker
 

@@ -1,4 +1,4 @@
-"""Tables on a terminal: human values, numbers to the right, every column legible in 80 characters."""
+"""Tables on a terminal, legible at 80 columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +25,9 @@ _MOST_LEADING = 3
 
 
 def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph] = ()) -> str:
-    """The tables as `out` can show them: as wide as it is, in colour if it is a terminal that wants colour.
+    """The tables as wide as `out`, in color if it supports colors.
 
-    Of each paragraph that leads, the first sentence is bold.
+    The first sentence of each leading paragraph is bold.
     """
     from rich.console import Console
     from rich.text import Text
@@ -57,24 +57,24 @@ def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One column as drawn: its cells as text, and how wide it may be."""
+    """One column as drawn: cell texts and widths."""
 
     column: Column
     cells: tuple[str, ...]
     width: int
     lengths: tuple[float, ...] = ()
-    """Of the bars beside the cells, from 0 to 1; none where none are drawn."""
+    """Lengths of the bars next to the cells, from 0 to 1; empty without bars."""
 
     def natural(self) -> int:
         """The width at which no cell folds."""
         return max((_cells_wide(cell) for cell in self.cells), default=0)
 
     def lines(self) -> int:
-        """How many lines its longest cell takes at least."""
+        """The lines of its longest cell, at least."""
         return max(1, -(-self.natural() // max(self.width, 1)))
 
     def least(self) -> int:
-        """The width below which the column is no longer legible: only text may fold."""
+        """The least legible width: only text may fold."""
         is_whole = is_numeric(self.column.kind) or self.column.kind is Kind.TIME
         natural = self.natural() if is_whole else min(self.natural(), _NARROW_TEXT)
         return max(natural, *(_cells_wide(piece) for piece in self._pieces()))
@@ -97,7 +97,7 @@ class Strip:
         return replace(self, width=width)
 
     def with_bars(self, room: int) -> "Strip":
-        """The column with bars beside its numbers, as long as there is room for."""
+        """The column with bars next to its numbers, as long as fits."""
         wide = min(room - 1, _MOST_BAR)
         if wide < _LEAST_BAR:
             return self
@@ -110,7 +110,7 @@ class Strip:
 
 
 def blocks(table: Table, width: int) -> list[list[Strip]]:
-    """The columns cut into blocks that fit `width`, each starting with the columns that tell rows apart."""
+    """Blocks of columns that fit `width`, starting with the identifying columns."""
     strips = [_strip(table, at) for at in range(len(table.columns))]
     leading = strips[: _leading(table)]
     parts: list[list[Strip]] = [list(leading)]
@@ -137,13 +137,13 @@ def _height(cell: Cell) -> float:
 
 
 def _bar(length: float, wide: int) -> str:
-    """A bar of so much of the width, to an eighth of a character."""
+    """A bar, to an eighth of a character."""
     eighths = round(8 * length * wide)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _leading(table: Table) -> int:
-    """How many first columns it takes to tell the rows apart; at least one, at most three, never all."""
+    """How many first columns identify the rows: one to three, never all."""
     most = max(1, min(_MOST_LEADING, len(table.columns) - 1))
     for count in range(1, most):
         if len({row[:count] for row in table.rows}) == len(table.rows):
@@ -156,7 +156,7 @@ def _taken(strips: Sequence[Strip]) -> int:
 
 
 def _grown(strips: list[Strip], width: int) -> list[Strip]:
-    """The room left in the block given out: to cells that fold, the most folded first, then to names that fold."""
+    """Spare width given to folded cells, the most folded first, then to folded names."""
     while (room := width - _taken(strips)) > 0:
         at = max(range(len(strips)), key=lambda each: strips[each].lines())
         lines = strips[at].lines()

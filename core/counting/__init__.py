@@ -1,1 +1,1 @@
-"""Counting keys: lossy, sliding and exact; sketches, Zipf fits, counts over time."""
+"""Counting keys: lossy, sliding, exact; sketches; Zipf fits."""

@@ -1,4 +1,4 @@
-"""Exact counting of keys, batch by batch."""
+"""Exact counting of keys in batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from adapt.core.stream import Weight
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """What some rows weigh by key; parts of a stream merge into the whole.
+    """Weights by key of some rows; counts of parts merge.
 
     Attributes:
         keys: Distinct keys; one may be null. Shape (keys,).
-        counts: Weight of each, shape (keys,); int64 for counts and bytes, float64 for cost.
+        counts: Their weights, shape (keys,); int64 for counts and bytes, float64 for cost.
     """
 
     keys: pa.Array
@@ -29,13 +29,13 @@ class KeyCounts:
 
 
 def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> KeyCounts:
-    """Count one batch: rows by key, or the sum of `weights` by key, added in row order.
+    """Count rows, or sum weights in row order, by key.
 
-    Null is a key of its own. Integer weights are added as integers. Rows that are encoded by a dictionary that holds
-    each key once, as Parquet's does, are counted without a look at their keys; whole numbers are sorted.
+    Null is a key of its own. Integer weights are added as integers. Dictionary-encoded rows are counted by their codes;
+    the dictionary must be distinct, as in Parquet.
 
     Raises:
-        BadInput: integer weights are too much for int64 all together.
+        BadInput: integer weights overflow an int64.
     """
     if weights is None and pa.types.is_dictionary(keys.type):
         return merge([_count_encoded(part) for part in _parts(keys)])
@@ -58,15 +58,15 @@ def count_keys(keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) 
 
 
 def _parts(keys: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """The pieces of a column, at least one."""
+    """The chunks of a column, at least one."""
     chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
     return list(chunks) or [pa.array([], keys.type)]
 
 
 def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
-    """Rows by key where every row names its key's place in a dictionary; keys that no row names are left out."""
+    """Rows by key of a dictionary-encoded column, without unused keys."""
     dictionary, places = keys.dictionary, keys.indices.cast(pa.int32())
-    if dictionary.null_count:  # a null key may be named and missing at once
+    if dictionary.null_count:  # null may be both in the dictionary and a null code
         return count_keys(keys.cast(dictionary.type))
     if places.null_count:
         dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
@@ -79,10 +79,10 @@ def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
 
 
 def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
-    """The counts of all parts together; float weights are added in the order of the parts, so it is repeatable.
+    """Merge counts; float weights are added in the order of parts.
 
     Raises:
-        ValueError: there are no parts, so that the type of the keys is not known.
+        ValueError: there are no parts.
     """
     held = list(parts)
     if len(held) == 1:
@@ -93,10 +93,10 @@ def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
 
 
 def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT) -> Frequencies:
-    """Exact frequencies of one or many counted batches.
+    """Exact frequencies of one or more counted batches.
 
     Raises:
-        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
+        BadInput: a key's weight is negative, infinite or not a number, or the total overflows an int64.
     """
     whole = parts if isinstance(parts, KeyCounts) else merge(parts)
     check_counts(whole)
@@ -114,23 +114,23 @@ def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weig
 
 
 def check_counts(counted: KeyCounts, before: float = 0.0) -> None:
-    """Refuse counts that are none, or that are too much on top of what was counted `before`.
+    """Refuse invalid counts, and counts that overflow together with the total `before`.
 
     Raises:
-        BadInput: a key's weight is negative, infinite or not a number, or all together are too much for int64.
+        BadInput: a key's weight is negative, infinite or not a number, or the total overflows an int64.
     """
     wrong = np.flatnonzero(~(np.isfinite(counted.counts) & (counted.counts >= 0)))
     if len(wrong):
         key = counted.keys[int(wrong[0])].as_py()
-        raise BadInput(f"key {key!r} weighs {counted.counts[wrong[0]]:g}, but a weight is a finite number from 0 up")
+        raise BadInput(f"the weight of key {key!r} must be finite and at least 0 (got {counted.counts[wrong[0]]:g})")
     refuse_overflow(counted.counts, before)
 
 
 def refuse_overflow(weights: Counts, before: float = 0.0) -> None:
-    """Refuse whole numbers that are too much for int64 on top of what was added up `before`.
+    """Refuse integer weights that overflow together with the total `before`.
 
     Raises:
-        BadInput: they are.
+        BadInput: the total overflows an int64.
     """
     if np.issubdtype(weights.dtype, np.integer) and float(weights.sum(dtype=np.float64)) + before >= 2.0**63:
-        raise BadInput("the weights add up to more than an int64 holds; weigh in larger units")
+        raise BadInput("the total weight overflows an int64; use a larger unit")

@@ -1,4 +1,4 @@
-"""Counted keys: what every counter returns, exact or lossy."""
+"""Counted keys, exact or lossy."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -20,11 +20,11 @@ Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredColumn:
-    """What a column adds up to, key by key.
+    """Sums of a column by key.
 
     Attributes:
-        values: The sum over the rows of each listed key, from 0; shape (keys,).
-        total: The sum over all rows, listed or not.
+        values: The sum over the rows of each listed key; shape (keys,).
+        total: The sum over all rows.
     """
 
     source: str
@@ -33,24 +33,24 @@ class MeasuredColumn:
 
     @property
     def unlisted(self) -> float:
-        """What is on keys that are not listed; 0 where the two sums differ by no more than rounding."""
+        """The sum over unlisted keys; 0 within rounding."""
         left = self.total - float(self.values.sum())
         return left if left > 1e-9 * self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Frequencies:
-    """The counted keys of a stream, by falling count, then key bytes; null comes before every other key of its count.
+    """Counted keys by descending count, then key bytes, null first.
 
     Attributes:
-        keys: The listed keys, distinct; string, int64 or binary; one of them may be null. Shape (keys,).
-        count_low: No key weighs less, shape (keys,); int64 for counts and bytes, float64 for cost.
-        count_high: No key weighs more, shape (keys,). Exact counters give `count_low` itself.
-        total: The weight of all rows, listed or not.
+        keys: The listed keys, distinct; string, int64 or binary; one may be null. Shape (keys,).
+        count_low: Lower bounds, shape (keys,); int64 for counts and bytes, float64 for cost.
+        count_high: Upper bounds, shape (keys,); equal to `count_low` if exact.
+        total: The weight of all rows.
         epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true; 0 if exact.
-        complete_above: Every key that weighs more than this is listed; 0 if exact.
+        complete_above: Every key above this weight is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
-        measured: Columns that were added up for the listed keys beside their counts, each under a name of its own.
+        measured: Further columns summed by listed key.
     """
 
     keys: pa.Array
@@ -77,18 +77,18 @@ class Frequencies:
 
     @property
     def exact(self) -> bool:
-        """Whether an exact counter made these; a lossy one may have dropped nothing all the same."""
+        """Whether an exact counter made these."""
         return self.epsilon == 0
 
     def as_counted(self) -> dict[str, Any]:
-        """How the keys were counted, as JSON data for whatever is built from the counts."""
+        """How the keys were counted, as JSON data."""
         if self.exact:
             return {"weight": self.weight.value, "counts": CountMethod.EXACT.value}
         bounds = {"epsilon": self.epsilon, "complete_above": self.complete_above}
         return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
 
     def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
-        """The least and the most that each of some keys weighs, listed or not; shapes (keys,).
+        """Bounds on the weights of any keys; shapes (keys,).
 
         Raises:
             ValueError: the keys are of another type.
@@ -100,43 +100,41 @@ class Frequencies:
         return low, np.where(rows >= 0, self.count_high[rows], self.complete_above)
 
     def rows_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The row of each of some keys among the listed ones, -1 where it is not listed; shape (keys,).
+        """The row of each key, -1 if unlisted; shape (keys,).
 
         Raises:
             ValueError: the keys are of another type.
         """
         if key_type_of(keys.type) is not self.key_type:
-            raise ValueError(f"{keys.type} keys are not among {self.key_type} keys")
+            raise ValueError(f"keys must be {self.key_type} (got {keys.type})")
         if not len(self.keys):
             return np.full(len(keys), -1, np.int32)
         return self._index.rows_of(HashedKeys.from_column(keys, HashName.MURMUR3))
 
     def column(self, source: str) -> MeasuredColumn:
-        """The measured column of a name; exact counts are one, under the name of their weight.
+        """The measured column of a name, or exact counts by their weight.
 
         Raises:
-            UsageError: nothing of that name was measured; the sentence has what was.
+            UsageError: no measured column has that name.
         """
         known = {column.source: column for column in self.measured}
         if source not in known and source == self.weight and self.exact:
             return MeasuredColumn(source, self.count_low.astype(np.float64), self.total)
         if source not in known:
             names = sorted({*known, *([self.weight.value] if self.exact else [])})
-            raise UsageError(f"nothing was measured as {source!r}{did_you_mean(source, names)}")
+            raise UsageError(f"column {source!r} was not measured{did_you_mean(source, names)}")
         return known[source]
 
     def above(self, support: float) -> "Frequencies":
-        """Only the keys that a counter reports for this support: those with count_low >= (support - epsilon) total.
-
-        Every key whose share is at least `support` is among them.
+        """The keys with count_low >= (support - epsilon) total.
 
         Raises:
-            UsageError: a share of `support` cannot be told from the error.
+            UsageError: `support` is not above the error.
 
         Source: Manku and Motwani; partitioning functions, decision 18.
         """
         check_support(support, self.epsilon)
-        shares = self.count_low / (self.total or 1.0)  # as shares are shown: 7 of 100 reach 0.07
+        shares = self.count_low / (self.total or 1.0)  # rounded as displayed: 7 of 100 reach 0.07
         kept = int(np.count_nonzero(shares >= support - self.epsilon))
         if kept == len(self.keys):
             return self
@@ -157,13 +155,13 @@ class Frequencies:
 
 
 def check_support(support: float, epsilon: float) -> None:
-    """Refuse a share that a counter of this error cannot tell from nothing.
+    """Check a share against the error of a counter.
 
     Raises:
-        UsageError: it is not above epsilon, or not a share.
+        UsageError: it is not in (epsilon, 1].
     """
     if not epsilon < support <= 1:
         raise UsageError(
-            f"support {support:g} is not above epsilon ({epsilon:g}) and at most 1: a key of that share could not be"
-            f" told from one that is not there; give a support from {2 * epsilon:.2g} up, or a smaller epsilon"
+            f"support must be above epsilon ({epsilon:g}) and at most 1 (got {support:g})"
+            + (f"; give at least {2 * epsilon:.2g}, or a smaller epsilon" if epsilon else "")
         )

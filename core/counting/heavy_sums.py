@@ -1,4 +1,4 @@
-"""The heaviest keys of summaries that are added one after another, in memory that does not grow with their number."""
+"""Top keys (heavy hitters) of a sequence of summaries, in bounded memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from adapt.core.counting.key_order import heaviest, key_order
 
 MOST_KEYS = 1 << 16
-"""Keys that are kept when there are twice as many."""
+"""Keys kept when twice as many have accumulated."""
 
 _KEY = "key"
 
 
 @dataclass(slots=True)
 class HeavySums:
-    """Adds up what keys amount to, in several ways.
+    """Sums several amounts per key.
 
-    For every key, listed or not: what is told <= its true amounts, and what is told + `missed` >= its true weight,
-    which is the sum of the first `weighing` amounts. Summaries added in the same order give the same.
+    For every key: reported amounts <= true amounts, and reported weight + `missed` >= true weight, the sum of the first
+    `weighing` amounts. The result depends on the order of the summaries.
 
     Attributes:
-        weighing: How many of them, from the first on, make up the weight by which keys are kept.
-        missed: The most that any key can weigh beyond what is told.
+        weighing: How many of the first amounts make up the weight that keys are ranked by.
+        missed: The largest weight that any key may have beyond what is reported.
     """
 
     amounts: Sequence[str]
@@ -35,14 +35,14 @@ class HeavySums:
     _keys: int = 0
 
     def add(self, keys: pa.Array, amounts: Mapping[str, NDArray[np.int64]], missed: int) -> None:
-        """Take a summary: distinct keys, what each amounts to, and the most that any key weighs beyond that."""
+        """Add a summary; `missed` is the largest unreported weight of any key."""
         self._hold(pa.table({_KEY: keys, **{name: amounts[name] for name in self.amounts}}))
         self.missed += missed
         if self._keys > 2 * MOST_KEYS:
             self._cut()
 
     def done(self) -> tuple[pa.Array, dict[str, NDArray[np.int64]]]:
-        """Distinct keys by falling weight, then key bytes, and what each amounts to; at least one summary was added."""
+        """Distinct keys by descending weight, then key bytes, with their amounts."""
         keys, amounts = self._summed()
         order = key_order(keys, self._weights(amounts))
         return keys.take(pa.array(order)), {name: amount[order] for name, amount in amounts.items()}

@@ -1,4 +1,4 @@
-"""The one order of counted keys, by which every tie between equal counts is broken."""
+"""The order of counted keys, with ties broken by key bytes."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,9 @@ from adapt.core.stream import KeyType
 
 
 def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
-    """The positions of the keys by falling count, then rising key bytes, null first; shape (keys,).
+    """Positions by descending count, then key bytes, null first; shape (keys,).
 
-    Key bytes are what is hashed: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
+    Key bytes are the hashed bytes: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
     """
     columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": _in_byte_order(keys)}
     order = pc.sort_indices(
@@ -23,7 +23,7 @@ def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
 
 
 def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
-    """The first `most` positions of `key_order`, without putting the others in order; shape (up to most,)."""
+    """The first `most` positions of `key_order`, without sorting the others."""
     if len(counts) <= most:
         return key_order(keys, counts)
     least = np.partition(counts, -most)[-most]
@@ -32,7 +32,7 @@ def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
 
 
 def _in_byte_order(keys: pa.Array) -> pa.Array:
-    """A column that sorts as the key bytes do: Arrow compares strings bytewise, integers must be turned round."""
+    """A column that sorts as key bytes; integers are byte-swapped."""
     if key_type_of(keys.type) is not KeyType.INT64:
         return keys
     missing = keys.is_null().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""A sample of the distinct keys of a stream, each with its exact counts: it merges, and tells how keys come again."""
+"""A mergeable sample of distinct keys with exact counts."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from adapt.core.counting.sketches import DistinctSketch, Hashes, hashes_of
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """The keys with the k smallest hashes, and how often each came in the first and the second part of the stream.
+    """The keys with the k smallest hashes, counted in two parts.
 
-    Every distinct key is as likely to be among them as any other, however often it comes. The counts are exact: a key
-    that is among the k smallest of the whole was among the k smallest of every part that it came in.
+    Every distinct key is equally likely to be sampled. Counts are exact: a key among the k smallest of the whole is
+    among the k smallest of each part.
 
     Attributes:
-        hashes: Rising, distinct; at most `limit` of them.
+        hashes: Ascending, distinct; at most `limit` of them.
         first, second: Rows of each key in the two parts; shapes as `hashes`.
         limit: k.
     """
@@ -36,13 +36,13 @@ class KeySample:
         if len(hashes) > 2 * limit:
             near = hashes <= np.partition(hashes, limit)[limit]
             sample = cls._smallest(hashes[near], first[near], second[near], limit)
-            if len(sample.hashes) == limit:  # fewer only if hashes collide
+            if len(sample.hashes) == limit:  # fewer only on hash collisions
                 return sample
         return cls._smallest(hashes, first, second, limit)
 
     @classmethod
     def _smallest(cls, hashes: Hashes, first: NDArray[np.int64], second: NDArray[np.int64], limit: int) -> "KeySample":
-        """The smallest of some hashes, counts of equal ones added up."""
+        """The smallest hashes, counts of equal ones added."""
         smallest, at = np.unique(hashes, return_inverse=True)
         sums = []
         for counts in (first, second):
@@ -52,7 +52,7 @@ class KeySample:
         return cls(smallest[:limit], sums[0], sums[1], limit)
 
     def merged(self, other: "KeySample") -> "KeySample":
-        """The sample of both streams, first parts with first parts."""
+        """The sample of both streams, parts merged in order."""
         return KeySample._smallest(
             np.concatenate((self.hashes, other.hashes)),
             np.concatenate((self.first, other.first)),
@@ -61,22 +61,21 @@ class KeySample:
         )
 
     def distinct(self) -> DistinctSketch:
-        """How many distinct keys there are, as a sketch."""
+        """The number of distinct keys, as a sketch."""
         return DistinctSketch(self.hashes, self.limit)
 
     def again(self) -> tuple[int, int]:
-        """How many sampled keys came in the first part, and how many of these in the second too."""
+        """Sampled keys in the first part, and in both parts."""
         came = self.first > 0
         return int(came.sum()), int((came & (self.second > 0)).sum())
 
     def again_by_chance(self, share: float) -> float | None:
-        """The share of the first part's keys that would come again in the second, were all rows shuffled.
+        """The share of keys that would recur if rows were shuffled.
 
-        A key of c rows is then in the first part with probability 1 - (1 - share)^c, and in the first alone with
-        share^c.
+        A key of c rows is then in the first part with probability 1 - (1 - share)^c, and only there with share^c.
 
         Args:
-            share: The part of all rows that is in the first part.
+            share: The first part's share of the rows.
 
         Returns:
             None where there are no keys.

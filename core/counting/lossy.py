@@ -1,14 +1,13 @@
-"""Lossy counting (Manku and Motwani): the heavy keys of a stream in little memory, with bounds for every key.
+"""Lossy counting of hot keys (Manku and Motwani) in bounded memory.
 
-After a total weight n, a counter of error epsilon promises for every key, whatever the order of the rows:
+After a total weight n, a counter of error epsilon guarantees for every key, in any order of rows:
 
-    true - epsilon n <= count <= true <= count + error,    and    true <= missed <= epsilon n    if it is not listed.
+    true - epsilon n <= count <= true <= count + error,    and    true <= missed <= epsilon n    if unlisted.
 
-It holds O(1/epsilon log(epsilon n)) keys. Summaries of parts of a stream merge into one that keeps the promise.
+It holds O(1/epsilon log(epsilon n)) keys. Summaries of parts merge into one with the same guarantee.
 
 Source: Manku and Motwani, "Approximate frequency counts over data streams", VLDB 2002; partitioning functions, section
-4.1.2 and decisions 18 to 20. Rows may weigh what they like: the source's windows of w = ceil(1/epsilon) rows become
-windows of w units of weight.
+4.1.2 and decisions 18 to 20. With weights, the source's windows of w = ceil(1/epsilon) rows become windows of w units.
 """
 
 import math
@@ -32,21 +31,21 @@ from adapt.core.keys.columns import one_array
 from adapt.core.stream import Weight
 
 FLUSH_ROWS = 1 << 18
-"""Rows between two purges of the batch form, where windows are shorter: purging pays by the piece."""
+"""Rows between two purges; purging in batches is cheaper."""
 
 DISTINCT_LIMIT = 4096
-"""Hashes kept to estimate the distinct keys; a standard error of 1.6 %."""
+"""Hashes kept to estimate distinct keys, with a standard error of 1.6 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossySummary:
-    """The heavy keys of some rows, with bounds; summaries of parts of a stream merge.
+    """The hot keys of some rows, with bounds; summaries merge.
 
     Attributes:
-        keys: Listed keys, distinct, by falling count, then key bytes; one may be null. Shape (keys,).
-        counts: No key weighs less (c_a); shape (keys,), int64 for counts and bytes, float64 for cost.
-        errors: The most by which each count may be too low (c_e); same shape and type.
-        missed: The most that any key that is not listed weighs.
+        keys: Listed keys, distinct, by descending count, then key bytes; one may be null. Shape (keys,).
+        counts: Lower bounds (c_a); shape (keys,), int64 for counts and bytes, float64 for cost.
+        errors: The largest undercount of each (c_e); same shape and type.
+        missed: The largest weight of any unlisted key.
         total: The weight of all rows (n).
         distinct: A sketch of all keys, listed or not.
     """
@@ -63,7 +62,7 @@ class LossySummary:
         return len(self.keys)
 
     def cut(self, most: int) -> "LossySummary":
-        """The `most` keys that may be heaviest; what is dropped raises `missed` to the most that it may weigh."""
+        """The `most` keys with the largest upper bounds."""
         if len(self) <= most:
             return self
         high = self.counts + self.errors
@@ -75,13 +74,13 @@ class LossySummary:
         )
 
     def frequencies(self, epsilon: float, weight: Weight = Weight.COUNT) -> Frequencies:
-        """What a counter of error `epsilon` reports; the summary must have been made with it, or with less.
+        """The frequencies of a counter of error `epsilon`.
 
         Raises:
-            ValueError: the summary may err by more than `epsilon`.
+            ValueError: the error of the summary is above `epsilon`.
         """
         if self.missed > epsilon * self.total * (1 + 1e-12):
-            raise ValueError(f"a summary that misses {self.missed:g} of {self.total:g} does not keep {epsilon:g}")
+            raise ValueError(f"the summary misses {self.missed:g} of {self.total:g}, more than epsilon {epsilon:g}")
         complete = self.missed == 0
         return Frequencies(
             keys=self.keys,
@@ -97,13 +96,13 @@ class LossySummary:
 
 
 def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
-    """One summary of all rows of the parts, in whatever order they come; bounds add up, so epsilon n is kept.
+    """Merge summaries in any order; the bound epsilon n holds.
 
-    A key that a part does not list may weigh up to what that part missed, and so that is its error there. Float counts
-    of a key are added by falling size, so that the order of the parts does not decide the last digit.
+    A key that a part does not list has that part's `missed` as its error there. Float counts are added in descending
+    order, so the result does not depend on the order of parts.
 
     Raises:
-        BadInput: integer weights are too much for int64 all together.
+        BadInput: integer weights overflow an int64.
         ValueError: there are no parts.
 
     Source: Agarwal et al., "Mergeable summaries", PODS 2012.
@@ -114,7 +113,7 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
     if len(held) == 1:
         return held[0]
     keys = pa.concat_arrays([part.keys for part in held])
-    # what a part's own error leaves of its `missed`: adding up these, absent parts count as nothing
+    # `missed` minus the part's own error: in this sum, absent parts count 0
     spared = np.concatenate([part.missed - part.errors for part in held])
     counts = np.concatenate([part.counts for part in held])
     missed, total = _added([part.missed for part in held]), _added([part.total for part in held])
@@ -122,7 +121,7 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
         by_size = np.lexsort((spared, -counts))
         keys, counts, spared = keys.take(pa.array(by_size)), counts[by_size], spared[by_size]
     elif total >= 2**63:
-        raise BadInput(f"the weights add up to {total:,}, more than an int64 holds; weigh in larger units")
+        raise BadInput(f"the total weight of {total:,} overflows an int64; use a larger unit")
     listed = pc.dictionary_encode(keys, null_encoding="encode")
     codes = listed.indices.to_numpy()
     errors = np.maximum(missed - _by_code(codes, spared, len(listed.dictionary)), 0).astype(counts.dtype)
@@ -142,16 +141,16 @@ def summary_of(
 
 
 class LossyCounter:
-    """Lossy counting of columns of keys.
+    """Lossy counting of key columns.
 
-    Rows are counted exactly until there are enough to purge; the purge then advances by as many windows as have
-    closed. So every bound of the per-item form holds, while a purge costs as much as reading its rows, not more.
-    Rows are cut at purges by their number alone: the same rows give the same summary in whatever batches they come.
+    Rows are counted exactly until the next purge, which then advances by all closed windows. So every bound of the
+    per-item form holds, and a purge costs no more than reading its rows. Purges depend on row numbers alone, so the
+    summary does not depend on batches.
 
     Attributes:
         entries: Keys kept by the last purge.
-        peak_entries: The most that any purge kept.
-        peak_buffer: The most distinct keys that were held just before a purge.
+        peak_entries: The most keys kept by a purge.
+        peak_buffer: The most distinct keys before a purge.
     """
 
     def __init__(
@@ -163,13 +162,13 @@ class LossyCounter:
         flush_rows: int = FLUSH_ROWS,
         purge_above: int = 0,
     ) -> None:
-        """A counter that has seen nothing.
+        """An empty counter.
 
         Args:
             epsilon: The error as a share of the total, in (0, 1).
-            flush_rows: Rows from one purge to the next; at least a window, if rows weigh 1.
-            purge_above: The first purge is put off until more keys than this are held, since there is room for them;
-                so a stream of no more keys is counted exactly.
+            flush_rows: Rows between purges; at least a window, if rows weigh 1.
+            purge_above: Do not purge until more keys than this are held, so streams with fewer keys are counted
+                exactly.
 
         Raises:
             UsageError: `epsilon` is not in (0, 1).
@@ -200,12 +199,12 @@ class LossyCounter:
         """Count the next rows.
 
         Args:
-            keys: Shape (rows,); may be encoded by a dictionary that holds each key once.
-            weights: What each row weighs, shape (rows,); none where each weighs 1.
+            keys: Shape (rows,); may be dictionary-encoded, with distinct keys.
+            weights: Row weights, shape (rows,); None if each row weighs 1.
 
         Raises:
-            BadInput: at a purge, if a key's weight is negative or infinite, or all together are too much for int64.
-            ValueError: weights are missing where the counter weighs rows, given where it counts them, or not one a row.
+            BadInput: at a purge, if a key's weight is negative or infinite, or the total overflows an int64.
+            ValueError: weights are missing, unexpected, or not one per row.
         """
         if (weights is None) != (self._weight is Weight.COUNT):
             wanted = "needs a weight for each row" if weights is None else "takes no weights"
@@ -223,20 +222,20 @@ class LossyCounter:
             weights = None if weights is None else weights[len(column) :]
 
     def summary(self) -> LossySummary:
-        """What was counted so far, purged; the counter goes on as if it had not been asked."""
+        """The purged summary so far; the counter itself is not changed."""
         told = copy(self)
         if told._pending:
             told._flush()
         return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
 
     def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Stretches of the next rows that end where purges are due."""
+        """Ranges of the next rows that end at purges."""
         due = self._flush_rows - self._pending_rows
         ends = [0, *range(due, rows, self._flush_rows), rows]
         return pairwise(ends) if rows else iter(())
 
     def _flush(self) -> None:
-        """Count what is pending, and drop what its windows let go."""
+        """Count pending rows and purge."""
         counted = _counted(self._pending, self._keys.type)
         check_counts(counted, self._total)
         self._pending, self._pending_rows = [], 0
@@ -256,7 +255,7 @@ class LossyCounter:
         self.peak_entries = max(self.peak_entries, self.entries)
 
     def _admit(self, counted: KeyCounts, new: Counts, error: float) -> None:
-        """Keep the old keys that hold out and those new ones; each of these may have weighed `error` before."""
+        """Keep surviving and new keys; a new key may have had a weight of `error` before."""
         kept = self._counts + self._errors > self._missed
         keys = [self._keys.filter(pa.array(kept)), counted.keys.filter(pa.array(new)).cast(self._keys.type)]
         self._keys = pa.concat_arrays(keys)
@@ -266,20 +265,19 @@ class LossyCounter:
 
 
 def amounts(values: Sequence[float], weight: Weight) -> Counts:
-    """Amounts of a weight, in the type in which it is added up."""
+    """Amounts of a weight, in the type of its sums."""
     return np.array(values, np.float64) if weight is Weight.COST else np.array(values, np.int64)
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse an error that no counter can keep.
+    """Check the error of a counter.
 
     Raises:
         UsageError: it is not in (0, 1).
     """
     if not 0 < epsilon < 1:
         raise UsageError(
-            f"epsilon {epsilon:g} is not in (0, 1): the most that a count may be too low, as a share of the total;"
-            " e.g. 0.0001"
+            f"epsilon, the largest undercount as a share of the total, must be between 0 and 1 (got {epsilon:g})"
         )
 
 
@@ -289,12 +287,12 @@ def window_of(epsilon: float) -> int:
 
 
 def allowance(total: float, window: int) -> float:
-    """What a key may have weighed that is not listed: the windows that have closed (i), at most epsilon total."""
+    """The largest weight of an unlisted key, at most epsilon total."""
     return total // window if isinstance(total, int) else total / window
 
 
 def _counted(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -> KeyCounts:
-    """The rows since the last purge, by key; float weights are added row after row."""
+    """The rows since the last purge by key; float weights are added in row order."""
     weights = [part for _, part in pending if part is not None]
     columns = [keys for keys, _ in pending]
     if len(columns) == 1:
@@ -307,19 +305,19 @@ def _counted(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -
 
 
 def _by_code(codes: NDArray[np.int32], amounts: Counts, keys: int) -> Counts:
-    """The sum of the amounts of each key, added in their order; shape (keys,)."""
+    """The sum of amounts by key, added in order; shape (keys,)."""
     sums = cast(Counts, np.zeros(keys, amounts.dtype))
     np.add.at(sums, codes, amounts)
     return sums
 
 
 def _added(amounts: list[float]) -> float:
-    """The sum, whole where all amounts are, and otherwise rounded once."""
+    """The sum, an integer if all amounts are, otherwise rounded once."""
     return sum(amounts) if all(isinstance(amount, int) for amount in amounts) else math.fsum(amounts)
 
 
 def _not_below(amount: float) -> float:
-    """An amount as a float, rounded up where it is a whole number too large for one."""
+    """An amount as a float, rounded up if it is a large integer."""
     rounded = float(amount)
     return rounded if rounded >= amount else math.nextafter(rounded, math.inf)
 

@@ -1,16 +1,16 @@
-"""The names by which ways to count are chosen; light enough for `--help`."""
+"""Names of counting methods, quick to import for `--help`."""
 
 from enum import StrEnum
 
 
 class CountMethod(StrEnum):
-    """How the keys of a stream are counted."""
+    """Counting methods."""
 
     LOSSY = "lossy"
-    """The heavy keys, each within an interval, in memory that the error bounds alone decide."""
+    """Hot keys with bounds on their counts, in bounded memory."""
 
     EXACT = "exact"
     """Every key."""
 
     SLIDING = "sliding"
-    """Lossy, and only the rows of the last window."""
+    """Lossy, over the last window."""

@@ -1,4 +1,4 @@
-"""Panes: the equal stretches of a stream from which windows are put together."""
+"""Panes: equal parts of a stream that windows consist of."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from adapt.core.errors import UsageError
 from adapt.core.units.row_or_time_span import Length
 
 MOST_PER_LENGTH = 24
-"""No length is cut into more panes; positions stay within int64 so, in microseconds too."""
+"""The most panes per length; positions in microseconds then fit an int64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panes:
-    """A grid of panes over positions: row numbers from 0, or microseconds since the first row.
+    """A grid of panes over row numbers or microseconds.
 
-    Pane j begins at floor(j length / per_length). So `per_length` panes in a row are exactly one length together,
-    wherever they begin, and any two panes differ by one position at most.
+    Pane j begins at floor(j length / per_length). So any `per_length` consecutive panes are exactly one length,
+    and pane sizes differ by at most one position.
 
     Attributes:
-        length: Of `per_length` panes.
-        per_length: How many panes are one length, from 1 to `MOST_PER_LENGTH`.
+        length: The length of `per_length` panes.
+        per_length: Panes per length, from 1 to `MOST_PER_LENGTH`.
 
     Raises:
         UsageError: a pane would be empty.
@@ -32,9 +32,9 @@ class Panes:
 
     def __post_init__(self) -> None:
         if not 1 <= self.per_length <= MOST_PER_LENGTH:
-            raise UsageError(f"a window has from 1 to {MOST_PER_LENGTH} panes, not {self.per_length}")
+            raise UsageError(f"a window must have 1 to {MOST_PER_LENGTH} panes (got {self.per_length})")
         if self.length.size < self.per_length:
-            raise UsageError(f"a length of {self.length} is too short to be cut into {self.per_length} panes")
+            raise UsageError(f"a length of {self.length} is too short for {self.per_length} panes")
 
     def numbers(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """The pane of each position; same shape."""

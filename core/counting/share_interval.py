@@ -1,14 +1,14 @@
-"""How well the share of the heaviest key is known from so many messages."""
+"""Confidence interval of the top-key share from a sample of messages."""
 
 import math
 from collections.abc import Callable
 
 LEVEL = 0.95
-"""Of the intervals: the share of samples whose interval holds the truth, at least."""
+"""The confidence level."""
 
 METHOD = (
-    "Clopper and Pearson (1934), the lower end corrected by Bonferroni for having picked the heaviest of the keys;"
-    " messages taken as drawn independently"
+    "Clopper and Pearson (1934), the lower end with a Bonferroni correction for selecting the hottest key;"
+    " assumes independent messages"
 )
 
 _HALVINGS = 60
@@ -18,15 +18,15 @@ _MOST_TERMS = 100_000
 
 
 def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL) -> tuple[float, float]:
-    """An interval of f_max, the true share of the heaviest key, from its count in a sample.
+    """A confidence interval of the top-key share, from a sample.
 
-    The key that is heaviest in truth comes at most as often as the one that is heaviest in the sample, so that the
-    upper end is that of Clopper and Pearson for the largest count. The lower end minds that the largest of several
-    counts is looked at: at most 1/f keys have a share of f, and the chance that any of all keys comes so often, if none
-    has more than f, is at most 1/f times that of one with f (a binomial tail over f rises with f up to the count).
+    The truly hottest key occurs at most as often as the hottest key of the sample, so the upper end is that of Clopper
+    and Pearson for the largest count. The lower end accounts for selecting the largest of several counts: at most 1/f
+    keys have a share of f, and the probability that any key occurs so often, if none has more than f, is at most 1/f
+    times that of one with f (a binomial tail over f rises with f up to the count).
 
     Args:
-        low, high: The least and the most that the largest count may be; equal if it was counted exactly.
+        low, high: Bounds on the largest count; equal if it was counted exactly.
         messages: n, from 1.
         level: In (0, 1).
 
@@ -38,14 +38,14 @@ def top_share_interval(low: int, high: int, messages: int, level: float = LEVEL)
 
 
 def _most(count: int, messages: int, side: float) -> float:
-    """The share at which so small a count has the chance `side`."""
+    """The share at which a count this small has probability `side`."""
     if count >= messages:
         return 1.0
     return _crossing(lambda share: 1 - beta_part(count + 1, messages - count, share), side, 0.0, 1.0, rising=False)
 
 
 def _least(count: int, messages: int, side: float) -> float:
-    """The share at which so large a count has the chance `side` for any of 1/share keys."""
+    """The share at which any of 1/share keys has a count this large with probability `side`."""
     if count < 2:
         return 0.0
     highest = (count - 1) / max(messages - 1, 1)
@@ -55,7 +55,7 @@ def _least(count: int, messages: int, side: float) -> float:
 
 
 def _crossing(chance: Callable[[float], float], side: float, low: float, high: float, *, rising: bool) -> float:
-    """Where a chance that rises or falls with the share is `side`, by halving."""
+    """The share at which a monotonic probability is `side`, by bisection."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if (chance(middle) < side) == rising:
@@ -66,7 +66,7 @@ def _crossing(chance: Callable[[float], float], side: float, low: float, high: f
 
 
 def beta_part(a: float, b: float, x: float) -> float:
-    """I_x(a, b), the regularised incomplete beta function: the chance of `a` or more in a + b - 1 draws of share x.
+    """I_x(a, b), the regularized incomplete beta function.
 
     Source: Press et al., Numerical Recipes, section 6.4: its continued fraction, by the method of Lentz.
     """
@@ -96,5 +96,5 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def _away(value: float) -> float:
-    """The value, but not zero."""
+    """The value, or a tiny number instead of zero."""
     return value if abs(value) > _TINY else _TINY

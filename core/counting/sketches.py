@@ -1,4 +1,4 @@
-"""Small summaries of a column of keys that merge: the heaviest keys with a bound, and the number of distinct keys."""
+"""Mergeable sketches of keys: heavy hitters and distinct count."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ Hashes: TypeAlias = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class HeavyKeys:
-    """The heaviest keys of some rows.
+    """The top keys (heavy hitters) of some rows.
 
-    For every key, listed or not: count <= true count <= count + missed (a key that is not listed counts 0).
+    For every key: count <= true count <= count + missed (an unlisted key counts 0).
 
     Attributes:
-        keys, counts: Listed keys by falling count, then key bytes; shape (keys,).
-        missed: The most that any key can weigh beyond its count here.
+        keys, counts: Listed keys by descending count, then key bytes; shape (keys,).
+        missed: The largest weight of any key beyond its count here.
     """
 
     keys: pa.Array
@@ -32,12 +32,12 @@ class HeavyKeys:
 
     @classmethod
     def from_column(cls, keys: pa.Array, most: int) -> "HeavyKeys":
-        """The heaviest `most` keys of a column, counted exactly."""
+        """The top `most` keys of a column, counted exactly."""
         counted = keys.value_counts()
         return cls(counted.field("values"), counted.field("counts").to_numpy(), 0).cut(most)
 
     def cut(self, most: int) -> "HeavyKeys":
-        """The heaviest `most` of these; equal counts go by key bytes, so that no cut of the rows decides."""
+        """The top `most` of these, ties by key bytes."""
         order = heaviest(self.keys, self.counts, most + 1)
         kept, dropped = order[:most], order[most:]
         missed = self.missed + (int(self.counts[dropped[0]]) if len(dropped) else 0)
@@ -45,7 +45,7 @@ class HeavyKeys:
 
 
 def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
-    """One summary of all rows; bounds add up.
+    """Merge summaries; errors add up.
 
     Raises:
         ValueError: there are no summaries.
@@ -63,10 +63,10 @@ def merge_heavy(summaries: Iterable[HeavyKeys]) -> HeavyKeys:
 
 @dataclass(frozen=True, slots=True)
 class DistinctSketch:
-    """The k smallest hashes of the distinct keys seen (k minimum values): merges, and forgets order and repetition.
+    """The k smallest hashes of distinct keys (k minimum values).
 
     Attributes:
-        smallest: Rising, distinct; at most `limit` of them.
+        smallest: Ascending, distinct; at most `limit` of them.
         limit: k; the estimate's relative standard error is about 1 / sqrt(k - 2).
     """
 
@@ -75,7 +75,7 @@ class DistinctSketch:
 
     @classmethod
     def from_hashes(cls, hashes: Hashes, limit: int = 2048) -> "DistinctSketch":
-        """The sketch of hashed keys, repeated or not."""
+        """The sketch of hashed keys, which may repeat."""
         ordered = np.sort(hashes)
         return cls(ordered[np.diff(ordered, prepend=~ordered[:1]) != 0][:limit], limit)
 
@@ -89,22 +89,22 @@ class DistinctSketch:
         return DistinctSketch.from_hashes(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
 
     def with_keys(self, keys: pa.Array) -> "DistinctSketch":
-        """The sketch after some more keys (string, int64 or binary; null is one), each given once or often."""
+        """The sketch after more keys, which may repeat."""
         hashes = hashes_of(keys)
-        if len(self.smallest) == self.limit:  # nearly all keys of a long stream go by here
+        if len(self.smallest) == self.limit:  # the path of nearly all keys of a long stream
             hashes = hashes[hashes < self.smallest[-1]]
         return DistinctSketch.from_hashes(np.concatenate((self.smallest, hashes)), self.limit) if len(hashes) else self
 
     def estimate(self) -> int:
-        """How many distinct keys; exact while fewer than `limit` were seen, else never fewer than were."""
+        """The number of distinct keys; exact below `limit`."""
         if len(self.smallest) < self.limit:
             return len(self.smallest)
         return max(self.limit, round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0)))
 
 
 def hashes_of(keys: pa.Array) -> Hashes:
-    """The hash by which keys are sampled, shape (keys,)."""
+    """The hashes for sampling, shape (keys,)."""
     hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
-    if keys.null_count:  # null and the empty key hash alike; null is told apart by a hash of its own
+    if keys.null_count:  # null and the empty key hash alike; null gets a hash of its own
         hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
     return hashes

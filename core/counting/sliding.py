@@ -1,4 +1,4 @@
-"""Lossy counting over a sliding window: staggered counters over tumbling windows.
+"""Lossy counting over a sliding window, with staggered counters.
 
 Source: partitioning functions, section 4.1.2 and Figure 2.
 """
@@ -23,17 +23,17 @@ DEFAULT_COUNTERS = 3
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """The last `length` of a stream, and up to a pane more.
+    """The last `length` of a stream, plus up to one pane.
 
-    x counters start one pane, W / (x - 1), after the other. The oldest is in use; when the next has seen W, the oldest
-    starts anew. So the counter in use has seen between W and (1 + 1/(x - 1)) W, and less only before the first W.
+    x counters start one pane, W / (x - 1), apart. The oldest is in use; when the next one has seen W, the oldest
+    restarts. So the counter in use has seen between W and (1 + 1/(x - 1)) W, and less only before the first W.
 
     Attributes:
         length: W, in rows or in time.
         counters: x, from 2.
 
     Raises:
-        UsageError: `counters` is out of range, or the window is too short to be cut into panes.
+        UsageError: `counters` is out of range, or the window is too short for its panes.
     """
 
     length: Length
@@ -42,48 +42,48 @@ class SlidingWindow:
     def __post_init__(self) -> None:
         if not 2 <= self.counters <= MOST_PER_LENGTH + 1:
             raise UsageError(
-                f"{self.counters} counters cannot slide a window: give 2 to {MOST_PER_LENGTH + 1}; 3 hold half a"
-                " window more than asked for at most"
+                f"--counters must be from 2 to {MOST_PER_LENGTH + 1} (got {self.counters});"
+                " 3 overshoot the window by at most half"
             )
-        Panes(self.length, self.counters - 1)  # refuses what is too short
+        Panes(self.length, self.counters - 1)  # checks the length
 
     @property
     def panes(self) -> Panes:
-        """The panes at whose beginnings counters start."""
+        """The panes at whose starts counters start."""
         return Panes(self.length, self.counters - 1)
 
     def in_use(self, pane: int) -> int:
-        """The pane in which the counter that is in use during `pane` has started."""
+        """The pane in which the counter in use during `pane` started."""
         return max(pane - (self.counters - 1), 0)
 
     def check_bucket(self, epsilon: float, rows_per_us: float | None = None) -> None:
-        """Refuse a window that holds less than a bucket of lossy counting.
+        """Refuse a window shorter than a bucket of lossy counting.
 
         Args:
-            rows_per_us: The stream's average rate, by which a window in time is judged; none, it is not.
+            rows_per_us: The stream's mean rate, needed to check a window in time.
 
         Raises:
-            UsageError: it does.
+            UsageError: the window is too short.
         """
         bucket = window_of(epsilon)
         held = float(self.length.size) if self.length.in_rows else self.length.size * (rows_per_us or np.inf)
         if held < bucket:
             about = "" if self.length.in_rows else f" (about {held:,.0f} rows at this stream's rate)"
-            coarser = f", or an epsilon from {_rounded_up(1 / held):g} up" if held > 1 else ""
+            coarser = f", or an epsilon of at least {_rounded_up(1 / held):g}" if held > 1 else ""
             raise UsageError(
-                f"window {self.length}{about} is smaller than a bucket of {bucket:,} rows (1 / epsilon): give a longer"
+                f"window {self.length}{about} must have at least {bucket:,} rows (1 / epsilon); give a longer"
                 f" window{coarser}"
             )
 
 
 def _rounded_up(share: float) -> float:
-    """The next number of two digits."""
+    """The number rounded up to two digits."""
     digits = 1 - math.floor(math.log10(share))
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
 class SlidingLossyCounter:
-    """Lossy counting of the last rows of a stream, or of its last hours."""
+    """Lossy counting of the last rows or hours of a stream."""
 
     def __init__(
         self,
@@ -94,13 +94,13 @@ class SlidingLossyCounter:
         *,
         flush_rows: int = FLUSH_ROWS,
     ) -> None:
-        """Counters that have seen nothing.
+        """Empty counters.
 
         Args:
-            epsilon: The error as a share of what the window holds, in (0, 1).
+            epsilon: The error as a share of the window, in (0, 1).
 
         Raises:
-            UsageError: `epsilon` is not in (0, 1), or the window is smaller than a bucket.
+            UsageError: `epsilon` is not in (0, 1), or the window is too short.
         """
         check_epsilon(epsilon)
         window.check_bucket(epsilon)
@@ -114,7 +114,7 @@ class SlidingLossyCounter:
 
     @property
     def full(self) -> bool:
-        """Whether the counter in use has seen a whole window; of time, whether a row has come after its end."""
+        """Whether the counter in use has seen a full window."""
         if self.window.length.in_rows:
             return self._next >= self.window.length.size
         return self._pane >= self.window.counters - 1
@@ -124,12 +124,12 @@ class SlidingLossyCounter:
 
         Args:
             keys: Shape (rows,).
-            weights: What each row weighs, shape (rows,); none where each weighs 1.
-            times_us: When each row happened, in microseconds, not falling; shape (rows,). Needed by a window in time.
+            weights: Row weights, shape (rows,); None if each row weighs 1.
+            times_us: Row times in microseconds, in order; shape (rows,). Required by a window in time.
 
         Raises:
-            BadInput: a time is before the one above it.
-            ValueError: times are missing where the window is one of time, or not one a row.
+            BadInput: rows are not in time order.
+            ValueError: times are missing, or not one per row.
         """
         if not len(keys):
             return
@@ -141,7 +141,7 @@ class SlidingLossyCounter:
                 counter.update(keys.slice(first, end - first), None if weights is None else weights[first:end])
 
     def summary(self) -> LossySummary:
-        """What the counter in use holds: between W and (1 + 1/(x - 1)) W, or all rows before there was a whole W."""
+        """The summary of the counter in use."""
         return self._counters[self.window.in_use(self._pane)].summary()
 
     def _positions(self, rows: int, times_us: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -153,13 +153,13 @@ class SlidingLossyCounter:
         if len(times_us) != rows:
             raise ValueError(f"{len(times_us)} times do not fit {rows} rows")
         if (np.diff(times_us, prepend=times_us[0] if self._last is None else self._last) < 0).any():
-            raise BadInput("a row is before the row above it, but a window slides over rows in time order")
+            raise BadInput("rows must be in time order for a sliding window; a row is earlier than the one before it")
         self._origin = int(times_us[0]) if self._origin is None else self._origin
         self._last = int(times_us[-1])
         return times_us - self._origin
 
     def _enter(self, pane: int) -> None:
-        """Start the counters of the panes up to this one, and let go of those that are out of use."""
+        """Start the counters of the panes up to this one, and drop the unused ones."""
         oldest = self.window.in_use(pane)
         self._counters = {start: self._counters.get(start) or self._new() for start in range(oldest, pane + 1)}
         self._pane = pane

@@ -11,44 +11,44 @@ from adapt.core.stream import Key, Weight
 from adapt.core.table import Cell, Column, Kind, Table
 
 NULL_STREAM = "(none)"
-"""How rows without a stream are shown among streams."""
+"""The name of rows without a stream."""
 
 NULL_KEY = "(null)"
-"""How the null key is shown among keys that have a text."""
+"""The text of the null key."""
 
 MOST_KEYS = 10_000
-"""A table lists no more keys; there may be a billion, and who needs all reads the artefact."""
+"""The most keys in a table; the artefact has all."""
 
 
 def heaviest_key(frequencies: Frequencies, source: str | None = None) -> str:
-    """The heaviest listed key as it is shown, by count or by a column that was measured; empty if none is listed."""
+    """The text of the top key by count or measured column."""
     row = int(np.argmax(frequencies.column(source).values)) if source and len(frequencies.keys) else 0
     return key_shown(frequencies.keys[row].as_py() if len(frequencies.keys) else "")
 
 
 def key_shown(key: Key) -> str:
-    """A key as tables show it."""
+    """A key as text for tables."""
     return NULL_KEY if key is None else key_to_text(key)
 
 
 def counted_tables(frequencies: Frequencies) -> list[Table]:
-    """What was counted, and the heaviest keys."""
+    """The counts and the top keys."""
     return [counts_table(frequencies), heaviest_table(frequencies)]
 
 
 def counts_table(frequencies: Frequencies) -> Table:
-    """What was counted and how well, in one row."""
+    """Totals and accuracy of the counts, in one row."""
     kind = kind_of(frequencies.weight)
     columns = (
-        Column("keys", Kind.COUNT, about="distinct keys; an estimate where a lossy counter has dropped some"),
+        Column("keys", Kind.COUNT, about="distinct keys; an estimate if lossy counting dropped some"),
         Column("rows", Kind.COUNT),
         Column("weight", about="what a row weighs"),
         Column("total", kind, about="weight of all rows"),
-        Column("counts", about="exact, or lossy: each key within an interval"),
-        Column("epsilon", Kind.NUMBER, about="most that a count is too low, as a share of the total; 0: exact"),
-        Column("listed", Kind.COUNT, about="keys whose counts are known"),
-        Column("listed_share", Kind.SHARE, about="what they carry, at least"),
-        Column("complete_above", Kind.NUMBER, about="every key heavier than this is listed"),
+        Column("counts", about="exact, or lossy: with bounds for each key"),
+        Column("epsilon", Kind.NUMBER, about="largest undercount, as a share of the total; 0: exact"),
+        Column("listed", Kind.COUNT, about="keys with known counts"),
+        Column("listed_share", Kind.SHARE, about="share of the total on listed keys, at least"),
+        Column("complete_above", Kind.NUMBER, about="every key above this is listed"),
     )
     row = (
         frequencies.distinct,
@@ -65,27 +65,30 @@ def counts_table(frequencies: Frequencies) -> Table:
 
 
 def _guarantee(frequencies: Frequencies) -> str:
-    """What lossy counts promise, in words."""
+    """The guarantee of lossy counts, in words."""
     if frequencies.exact:
         return ""
     if frequencies.complete_above == 0:
-        return "The stream is so short that nothing was dropped: the counts are exact."
+        return "The stream is short enough that no key was dropped: the counts are exact."
     return (
-        f"A count is too low by {frequencies.epsilon:.3g} of the total at most; every key that weighs more than"
-        f" {frequencies.complete_above:,.6g} is listed. The number of keys is an estimate, good to some percent."
+        f"Counts are too low by at most {frequencies.epsilon:.3g} of the total, and every key above"
+        f" {frequencies.complete_above:,.6g} is listed. The number of keys is an estimate, within a few percent."
     )
 
 
 def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
-    """The heaviest keys, each with the interval that holds its true weight, and its share of what was measured."""
+    """Top keys with bounds on weights, and shares of measured columns."""
     kind = kind_of(frequencies.weight)
     columns = (
         Column("rank", Kind.COUNT),
         Column("key"),
-        Column("count_low", kind, about="it weighs no less"),
-        Column("count_high", kind, about="it weighs no more"),
-        Column("share", Kind.SHARE, about="count_low over the total"),
-        *(Column(f"{column.source}_share", Kind.SHARE, about="as measured") for column in frequencies.measured),
+        Column("count_low", kind, about="lower bound"),
+        Column("count_high", kind, about="upper bound"),
+        Column("share", Kind.SHARE, about="count_low / total"),
+        *(
+            Column(f"{column.source}_share", Kind.SHARE, about="share of the measured column")
+            for column in frequencies.measured
+        ),
     )
     keys = frequencies.keys.slice(0, most)
     low, high = frequencies.count_low[:most], frequencies.count_high[:most]
@@ -93,11 +96,11 @@ def heaviest_table(frequencies: Frequencies, most: int = MOST_KEYS) -> Table:
     intervals = _interval_rows(frequencies, keys, low, high)
     rows = [(at + 1, *row, *(share[at] for share in shares)) for at, row in enumerate(intervals)]
     hidden = len(frequencies.keys) - len(rows)
-    return Table.from_rows("Heaviest keys", columns, rows, f"and {hidden:,} lighter keys" if hidden else "")
+    return Table.from_rows("Top keys", columns, rows, f"and {hidden:,} more keys" if hidden else "")
 
 
 def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
-    """Some keys that were asked for, listed or not, each with the interval that holds its true weight.
+    """Requested keys, listed or not, with bounds on their weights.
 
     Raises:
         ValueError: the keys are of another type.
@@ -105,24 +108,24 @@ def asked_keys_table(frequencies: Frequencies, keys: pa.Array) -> Table:
     kind = kind_of(frequencies.weight)
     columns = (
         Column("key"),
-        Column("count_low", kind, about="it weighs no less"),
-        Column("count_high", kind, about="it weighs no more"),
-        Column("share", Kind.SHARE, about="count_low over the total"),
+        Column("count_low", kind, about="lower bound"),
+        Column("count_high", kind, about="upper bound"),
+        Column("share", Kind.SHARE, about="count_low / total"),
     )
     rows = _interval_rows(frequencies, keys, *frequencies.intervals(keys))
-    return Table.from_rows("Keys asked for", columns, rows)
+    return Table.from_rows("Requested keys", columns, rows)
 
 
 def streams_counted_table(streams: Mapping[str | None, Frequencies]) -> Table:
-    """Each stream with its heaviest key."""
+    """Each stream with its top key."""
     columns = (
         Column("stream"),
         Column("rows", Kind.COUNT),
-        Column("keys", Kind.COUNT, about="distinct keys; an estimate where a lossy counter has dropped some"),
+        Column("keys", Kind.COUNT, about="distinct keys; an estimate if lossy counting dropped some"),
         Column("top_key"),
-        Column("top_share_low", Kind.SHARE, about="the heaviest key carries no less of the stream"),
-        Column("top_share_high", Kind.SHARE, about="the heaviest key carries no more of the stream"),
-        Column("complete_above", Kind.NUMBER, about="every key heavier than this is listed"),
+        Column("top_share_low", Kind.SHARE, about="share of the top key, lower bound"),
+        Column("top_share_high", Kind.SHARE, about="share of the top key, upper bound"),
+        Column("complete_above", Kind.NUMBER, about="every key above this is listed"),
     )
     rows = []
     for name, counted in streams.items():
@@ -141,9 +144,9 @@ def _interval_rows(frequencies: Frequencies, keys: pa.Array, low: Counts, high: 
 
 
 def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
-    """Share of the total by rank of the key, heaviest first; no rank that a key which is not listed might take.
+    """Share of the total by key rank, for certain ranks.
 
-    The first `most` ranks are all there; of those beyond, about 50 in each decade.
+    All of the first `most` ranks, then about 50 per decade.
     """
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
     certain = int(np.sum(frequencies.count_low >= frequencies.complete_above)) if frequencies.total else 0
@@ -156,7 +159,7 @@ def rank_share_table(frequencies: Frequencies, most: int = 1000) -> Table:
 
 
 def kind_of(weight: Weight) -> Kind:
-    """How an amount of this weight is shown."""
+    """The column kind of amounts of a weight."""
     return {Weight.COUNT: Kind.COUNT, Weight.COST: Kind.NUMBER, Weight.BYTES: Kind.BYTES}[weight]
 
 

@@ -1,4 +1,4 @@
-"""Frequencies over time: one summary a pane, windows put together from panes, and the life-lines of hot keys."""
+"""Frequencies over time: summaries per pane, windows, hot keys."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Pane:
     """The rows of one pane.
 
     Attributes:
-        number: Its place among all panes, empty ones included; the first row is in pane 0.
+        number: Its index, counting empty panes; the first row is in pane 0.
         first_us, last_us: The times of its first and last row, in microseconds since 1970.
     """
 
@@ -37,12 +37,12 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class LifeLine:
-    """How hot one key was, pane by pane.
+    """The share of one key per pane.
 
     Attributes:
-        share: Of the whole stream, at least.
-        shares: Of each pane, at least, and 0 in panes without rows; shape (panes from the first to the last,).
-        hot: In which panes its share may have reached the support; same shape.
+        share: Its share of the whole stream, at least.
+        shares: Its share of each pane, at least; 0 in empty panes; shape (all panes,).
+        hot: Whether its share may have reached the support in each pane; same shape.
     """
 
     key: str | int | bytes | None
@@ -57,30 +57,30 @@ class LifeLine:
 
     @property
     def left(self) -> int | None:
-        """The first pane after which it was hot no more; None if it still was in the last."""
+        """The pane after its last hot one; None if still hot."""
         last = len(self.hot) - 1 - int(np.argmax(self.hot[::-1]))
         return last + 1 if last + 1 < len(self.hot) else None
 
     @property
     def bars(self) -> str:
-        """The shares as a line of bars, the highest as high as its own peak; runs of panes by their highest."""
+        """The shares as a line of bars, scaled to the peak."""
         runs = np.array_split(self.shares, min(len(self.shares), _MOST_BARS))
         return bars([float(run.max()) for run in runs])
 
 
 def bars(heights: Sequence[float]) -> str:
-    """Heights as a line of bars, the highest as high as the line; nothing is drawn only where a height is 0."""
+    """Heights as bars, scaled to the highest; blank only for 0."""
     peak = max(heights, default=0.0) or 1.0
     return "".join(_BARS[int(np.ceil(height / peak * (len(_BARS) - 1)))] for height in heights)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The frequencies of a stream, pane by pane.
+    """The frequencies of a stream per pane.
 
     Attributes:
         origin_us: The time of the first row.
-        panes: Those with rows, in order.
+        panes: The panes with rows, in order.
         epsilon: Error bound of every pane, as a share of its total.
 
     Raises:
@@ -98,11 +98,11 @@ class Timeline:
             raise UsageError("a timeline needs at least one pane")
 
     def __len__(self) -> int:
-        """How many panes there are from the first to the last, empty ones included."""
+        """The number of panes, empty ones included."""
         return self.panes[-1].number + 1
 
     def start_us(self, number: int) -> int | None:
-        """When a pane begins; of panes of rows, the time of the first row, and None if it has none."""
+        """The start time of a pane, or its first row's time."""
         if not self.grid.length.in_rows:
             return self.origin_us + self.grid.start(number)
         return next((pane.first_us for pane in self.panes if pane.number == number), None)
@@ -112,9 +112,9 @@ class Timeline:
         return merge_lossy(pane.summary for pane in self.panes).frequencies(self.epsilon, self.weight)
 
     def windows(self, panes: int) -> Iterator[tuple[Pane, Frequencies]]:
-        """At the end of every pane, the frequencies of it and the `panes` - 1 before it.
+        """The frequencies of every window of `panes` panes.
 
-        With the panes of a `SlidingWindow` and `panes` = x, this is what its counter in use holds at the end of each.
+        With the panes of a `SlidingWindow` and `panes` = x, this is the counter in use at the end of each pane.
         """
         for last in self.panes:
             yield last, self._window(last, panes)
@@ -128,15 +128,15 @@ class Timeline:
         return merge_lossy(held).frequencies(self.epsilon, self.weight)
 
     def life_lines(self, support: float, most: int) -> list[LifeLine]:
-        """The keys that may have reached a share of `support` in some pane, by what they weighed in their heaviest one.
+        """Keys that may have reached `support` in a pane, heaviest first.
 
-        The weight decides, not the share: in a pane of three rows every key has a large share.
+        Weight decides, not share: in a pane of three rows every key has a large share.
 
         Args:
             support: A share in (epsilon, 1).
 
         Raises:
-            UsageError: the panes cannot tell such a share from their error.
+            UsageError: `support` is not above the error of the panes.
         """
         check_support(support, self.epsilon)
         whole = self.whole()
@@ -159,16 +159,16 @@ class Timeline:
 
 
 def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Table:
-    """Each hot key with its shares over time, and when it entered and left."""
+    """Hot keys with their shares over time."""
     columns = (
         Column("key"),
         Column("share", Kind.SHARE, about="of the whole stream, at least"),
-        Column("peak_share", Kind.SHARE, about="of its best pane, at least"),
-        Column("peak", Kind.TIME, about="when that pane begins"),
-        Column("entered", Kind.TIME, about="begin of the first pane in which it may have reached the support"),
-        Column("left", Kind.TIME, about="begin of the first pane after the last such; none, it is hot still"),
-        Column("hot_panes", Kind.COUNT, about="panes in which it may have reached the support"),
-        Column("life_line", about="its share pane by pane, the highest bar its own peak"),
+        Column("peak_share", Kind.SHARE, about="in its hottest step, at least"),
+        Column("peak", Kind.TIME, about="start of that step"),
+        Column("entered", Kind.TIME, about="start of its first hot step"),
+        Column("left", Kind.TIME, about="end of its last hot step; empty: still hot"),
+        Column("hot_steps", Kind.COUNT, about="steps in which it is hot"),
+        Column("life_line", about="its share per step, scaled to its peak"),
     )
     lines = timeline.life_lines(support, most)
     rows = [
@@ -184,14 +184,12 @@ def life_lines_table(timeline: Timeline, support: float, most: int = 20) -> Tabl
         )
         for line in lines
     ]
-    panes = f"{len(timeline):,} panes of {timeline.grid.length}"
-    note = (
-        f"{panes}; a key is hot where it may have {support:.3%} of a pane or more, give or take {timeline.epsilon:.1e}"
-    )
+    steps = f"{len(timeline):,} steps of {timeline.grid.length}"
+    note = f"{steps}; hot: at least {support:.3%} of a step, within an error of {timeline.epsilon:.1e}"
     return Table.from_rows("Hot keys over time", columns, rows, note)
 
 
 def _reaches(summary: LossySummary, support: float) -> NDArray[np.bool_]:
-    """Which listed keys have a share of at least `support`, or may have; shape (keys,)."""
+    """Which listed keys may have a share of at least `support`; shape (keys,)."""
     high: NDArray[np.float64] = (summary.counts + summary.errors).astype(np.float64)
-    return high / max(summary.total, 1e-300) >= support  # as its share is shown: 7 of 100 reach 0.07
+    return high / max(summary.total, 1e-300) >= support  # rounded as displayed: 7 of 100 reach 0.07

@@ -1,4 +1,4 @@
-"""Zipf over finitely many ranks, exactly: the share of every rank, and draws by an indexed inverse."""
+"""Finite Zipf distributions: exact shares and random draws."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,20 +10,20 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 
 MOST_RANKS = 100_000_000
-"""The table of a domain takes 8 bytes a rank, so 0.8 GB at most."""
+"""The largest domain; its table has 8 bytes per rank, 0.8 GB."""
 
 MOST_BUCKETS = 1 << 20
 
 _RUN = 1 << 16
 
 _NEAR = 8
-"""Ranks that are tried one by one before they are searched, since few buckets have more."""
+"""Ranks tried in sequence before a binary search; few buckets have more."""
 
 
 def zipf_shares(domain: int, exponent: float) -> Floats:
-    """P(rank k) = k^-z / sum of j^-z over j = 1..domain; shape (domain,), rank 1 first.
+    """P(rank k), proportional to k^-z, for k = 1..domain; shape (domain,).
 
-    Unlike `numpy.random.Generator.zipf`, the ranks end at `domain` and any exponent from 0 (uniform) up will do.
+    Unlike `numpy.random.Generator.zipf`, ranks end at `domain`, and any exponent >= 0 is allowed (0: uniform).
     """
     weights = _weights(domain, exponent)
     shares: Floats = np.divide(weights, weights.sum(), out=weights)
@@ -32,15 +32,15 @@ def zipf_shares(domain: int, exponent: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RankTable:
-    """Draws ranks: uniform numbers become ranks by the inverse of a cumulative distribution.
+    """Draws ranks by the inverse of a cumulative distribution.
 
-    The unit interval is cut into equal buckets; a guide holds the first rank each bucket can give. The rank is then
-    searched between the ends of one bucket: O(1) on average, O(log domain) at worst.
+    The unit interval is cut into equal buckets; a guide holds the first rank of each. The rank is then searched within
+    one bucket: O(1) on average, O(log domain) at worst.
 
     Attributes:
-        cumulative: P(rank <= k), rising, the last one 1; shape (domain,).
-        guide: How many ranks lie wholly at or below the start of each bucket, and of 1; shape (buckets + 1,). The
-            number of buckets is a power of two, so that finding a number's bucket rounds nothing.
+        cumulative: P(rank <= k), ascending to 1; shape (domain,).
+        guide: The number of ranks entirely below the start of each bucket, and of 1; shape (buckets + 1,). There is a
+            power of two of buckets, so finding one does not round.
     """
 
     cumulative: Floats
@@ -54,7 +54,7 @@ class RankTable:
         return cls(cumulative, np.searchsorted(cumulative, starts, side="right").astype(np.int32))
 
     def ranks(self, uniforms: Floats) -> NDArray[np.int64]:
-        """The rank, from 1, of each number in [0, 1): the first whose cumulative share is above it. Shape (rows,)."""
+        """The rank, from 1, of each number in [0, 1); shape (rows,)."""
         found = np.empty(len(uniforms), np.int64)
         _ranks(self.cumulative, self.guide, uniforms, found)
         return found
@@ -62,9 +62,9 @@ class RankTable:
 
 @lru_cache(maxsize=1)
 def zipf_table(domain: int, exponent: float) -> RankTable:
-    """The table that draws from a Zipf distribution; a process keeps the last one it made."""
+    """The table of a Zipf distribution; the last one is cached."""
     cumulative = _weights(domain, exponent)
-    # summed in runs, so that the error grows with the length of a run and the number of runs, not with the domain
+    # summed in runs, so the error grows with run length and number of runs, not with the domain
     before = 0.0
     for first in range(0, domain, _RUN):
         run = cumulative[first : first + _RUN]
@@ -83,7 +83,7 @@ def _weights(domain: int, exponent: float) -> Floats:
 @compiled
 def _ranks(cumulative: Floats, guide: NDArray[np.int32], uniforms: Floats, found: NDArray[np.int64]) -> None:
     buckets = len(guide) - 1
-    for row in range(len(uniforms)):  # by itself, so that the processor fetches the places of many rows at once
+    for row in range(len(uniforms)):  # a separate loop, so the processor fetches many rows at once
         found[row] = guide[int(uniforms[row] * buckets)]
     for row in range(len(uniforms)):
         uniform, low = uniforms[row], found[row]

@@ -1,4 +1,4 @@
-"""The Zipf law that the heavy keys of a counted stream follow, and the ranks for which it holds."""
+"""Fitting a Zipf law to the top keys of a counted stream."""
 
 import math
 from dataclasses import dataclass
@@ -11,45 +11,44 @@ from adapt.core.stream import Weight
 from adapt.core.table import Cell, Column, Kind, Table
 
 ENOUGH_ROWS = 100
-"""Rows that a key must have to take part in a fit. Its count then errs by 10 %, so that sorting equally likely keys by
-the luck of their counts does not pass for a law."""
+"""Minimum rows of a key in a fit. Its count then varies by 10 %, so equally likely keys sorted by count do not
+look like a law."""
 
 WIDEST_INTERVAL = 0.1
-"""A count takes part in a fit if its interval is no wider than this part of its upper end."""
+"""The widest interval of a count in a fit, relative to its upper bound."""
 
 LEAST_SPAN = 10
-"""The last rank of a fit is at least this many times the first; a narrower range would fit any falling counts."""
+"""Minimum ratio of last to first rank; any decreasing counts fit a narrower range."""
 
 TOLERANCE = 0.2
-"""Where the law holds, counts are within this part of it."""
+"""The largest relative deviation from the law."""
 
 LEAST_HELD = 0.9
-"""The part of a range, measured in log rank, that must be within the tolerance."""
+"""The share of the range, in log rank, that must be within the tolerance."""
 
 MOST_RANKS = 100_000
-"""Ranks beyond this are not looked at."""
+"""The last rank considered."""
 
 MOST_EXPONENT = 32.0
-"""Estimates end here; counts of int64 cannot fall more steeply over a factor of ten in rank."""
+"""The largest exponent; int64 counts cannot fall faster over a factor of ten in rank."""
 
 _GROUP_WIDTH = 1.05
-_END_WIDTH = 1.2  # ranges are tried from and to ranks this factor apart
-_NEARLY_ALIKE = 2.0  # a fall from the first rank to the last that words do not call a law
+_END_WIDTH = 1.2  # ratio of neighboring candidate ends of ranges
+_NEARLY_ALIKE = 2.0  # a smaller fall from first to last rank is not called a law
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class ZipfFit:
-    """A Zipf law, weight proportional to rank^-z, and the ranks for which it holds.
+    """A Zipf law, weight proportional to rank^-z, and its range of ranks.
 
     Attributes:
-        exponent: z; 0 where all keys weigh the same.
-        standard_error: Of z, if rows are drawn independently and the law holds; it leaves out that the ranks come
-            from the same counts and what lossy counts may err. None where rows do not weigh 1.
-        first_rank: The first rank of the range, from 1, the heaviest.
-        share: What these ranks carry of the total weight, in (0, 1].
-        worst_deviation: How far from the law the weight of a group of neighbouring ranks lies at most, as a part of
-            what the law gives it.
+        exponent: z; 0 if all keys weigh the same.
+        standard_error: Of z, for independent rows that follow the law; ignores the ranking by the same counts and the
+            error of lossy counts. None if rows do not weigh 1.
+        first_rank: The first rank of the range; 1 is the hottest key.
+        share: The share of the total weight on these ranks, in (0, 1].
+        worst_deviation: The largest relative deviation from the law of a group of neighboring ranks.
     """
 
     exponent: float
@@ -61,22 +60,21 @@ class ZipfFit:
 
 
 def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
-    """The Zipf law of the heavy keys, over the widest range of ranks for which it holds; None if there is none.
+    """The Zipf law of the top keys, if one fits.
 
-    Only keys whose rank is certain enough take part: those with at least `ENOUGH_ROWS` rows (or, where rows do not
-    weigh 1, that many times the weight of an average row), with a narrow interval, and heavier than any key that is
-    not listed or has a wide interval may be. Where intervals are narrow, their middle is the count.
+    Only keys of certain rank take part: with at least `ENOUGH_ROWS` rows (or that many times the mean weight of a row),
+    a narrow interval, and above any key that is unlisted or has a wide interval. Counts are the middles of intervals.
 
-    For ranks a to b the exponent is that of greatest likelihood, the counts being a sample of p_k = k^-z / sum of
-    j^-z over j = a..b. The law holds for a..b if the weights of groups of ranks (each about 5 % wide, single ranks at
-    first) are within `TOLERANCE` of it at both ends and over `LEAST_HELD` of the range in log rank. Of all
-    ranges with b >= `LEAST_SPAN` a on a grid, the widest in log(b / a) is taken, and of equally wide ones the first.
+    For ranks a to b the exponent maximizes the likelihood of counts sampled from p_k = k^-z / sum of j^-z over
+    j = a..b. The law holds for a..b if the weights of groups of ranks (each about 5 % wide, single ranks at first) are
+    within `TOLERANCE` of it at both ends and over `LEAST_HELD` of the range in log rank. Of all ranges with
+    b >= `LEAST_SPAN` a on a grid, the result is the widest in log(b / a), then the first.
 
     Source: Clauset, Shalizi and Newman, "Power-law distributions in empirical data", SIAM Review 51(4), 2009, for
-    maximum likelihood instead of a line through a log-log plot. They fit the distribution of sizes from the size
-    where it begins, by the least Kolmogorov-Smirnov distance; here it is weight by rank, as streams are generated and
-    partitioners judged (their exponent is 1 + 1/z), and the range is bounded at both ends by a stated tolerance,
-    because with millions of rows every test refuses every real stream.
+    maximum likelihood instead of a line through a log-log plot. They fit the distribution of sizes above
+    a minimum, by the smallest Kolmogorov-Smirnov distance; here it is weight by rank, as streams are generated and
+    partitioners evaluated (their exponent is 1 + 1/z), and a tolerance bounds the range at both ends, because with
+    millions of rows every test rejects every real stream.
     """
     counts = _reliable_counts(frequencies)
     found = _widest_range(counts)
@@ -99,14 +97,14 @@ def fit_zipf(frequencies: Frequencies) -> ZipfFit | None:
 
 
 def _reliable_counts(frequencies: Frequencies) -> Floats:
-    """The counts of the ranks that are certain enough to fit, falling; shape (ranks,)."""
+    """The counts of ranks certain enough to fit, descending; shape (ranks,)."""
     low, high = frequencies.count_low, frequencies.count_high
     if frequencies.total == 0 or not len(low):
         return np.zeros(0)
     wide = high - low > WIDEST_INTERVAL * high
     unsure = max(frequencies.complete_above, float(high[wide].max()) if wide.any() else 0.0)
     a_row = 1.0 if frequencies.weight is Weight.COUNT else frequencies.total / max(frequencies.rows, 1)
-    # counts fall, so these are the first keys
+    # counts descend, so these are the first keys
     sure = int(np.count_nonzero((low > unsure) & (low >= ENOUGH_ROWS * a_row)))
     ranks = min(sure, MOST_RANKS)
     middle = (low[:ranks].astype(np.float64) + high[:ranks]) / 2
@@ -115,7 +113,7 @@ def _reliable_counts(frequencies: Frequencies) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Neighbouring ranks taken together, so that thousands of ranges are tried in milliseconds.
+    """Groups of neighboring ranks, so that thousands of ranges are tried in milliseconds.
 
     Attributes:
         first_ranks: The first rank of each group and the rank after the last group, shape (groups + 1,).
@@ -140,7 +138,7 @@ class _Groups:
         return cls(ranks.astype(np.float64), sizes, logs, np.add.reduceat(counts, starts))
 
     def deviations(self, inside: Floats, exponents: Floats) -> Floats:
-        """How far each group is from the law, as a part of what the law gives it; shape (ranges, groups).
+        """The relative deviation of each group from the law; shape (ranges, groups).
 
         Args:
             inside: 1 for the groups of each range, else 0, shape (ranges, groups).
@@ -153,7 +151,7 @@ class _Groups:
 
 
 def _widest_range(counts: Floats) -> tuple[int, int] | None:
-    """The first and last rank of the widest range for which a Zipf law holds."""
+    """The first and last rank of the widest range that a Zipf law fits."""
     if len(counts) < LEAST_SPAN:
         return None
     groups = _Groups.from_counts(counts)
@@ -174,20 +172,20 @@ def _widest_range(counts: Floats) -> tuple[int, int] | None:
     holds = (held >= LEAST_HELD) & (within[ranges, first] > 0) & (within[ranges, after - 1] > 0)
     if not holds.any():
         return None
-    # `first` rises along the grid, and argmax takes the first of equals
+    # `first` ascends along the grid; argmax takes the first of equals
     widest = int(np.argmax(np.where(holds, (ranks[after] - 1) / ranks[first], 0.0)))
     return int(ranks[first[widest]]), int(ranks[after[widest]]) - 1
 
 
 def most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats, Floats]:
-    """For each range, the z at which the mean of log k is as observed, and the variance of log k there.
+    """Maximum-likelihood z of each range, and the variance of log k.
 
-    The mean falls with z at the rate of the variance, so Newton's method is safe between the ends of a shrinking
-    bracket. The Fisher information of n rows about z is n times the variance.
+    The derivative of the mean is minus the variance, so Newton's method is safe within a shrinking bracket. The Fisher
+    information of n rows about z is n times the variance.
 
     Args:
         logs: log k of each group of ranks, shape (groups,).
-        sizes: How many ranks of each group a range has, shape (ranges, groups).
+        sizes: Ranks of each group in each range, shape (ranges, groups).
         mean_logs: The observed means, shape (ranges,).
     """
     low, high = np.zeros(len(sizes)), np.full(len(sizes), MOST_EXPONENT)
@@ -211,15 +209,15 @@ def most_likely(logs: Floats, sizes: Floats, mean_logs: Floats) -> tuple[Floats,
 
 
 def zipf_table(frequencies: Frequencies) -> Table:
-    """The law in one row, and in words as its note."""
+    """The law in one row, with a sentence as its note."""
     fit = fit_zipf(frequencies)
     columns = (
         Column("zipf_exponent", Kind.NUMBER, about="z of weight ~ rank^-z"),
         Column("zipf_error", Kind.NUMBER, about="standard error of z by sampling alone"),
-        Column("zipf_first_rank", Kind.COUNT, about="the law holds from this rank"),
-        Column("zipf_last_rank", Kind.COUNT, about="to this rank"),
-        Column("zipf_share", Kind.SHARE, about="what these ranks carry"),
-        Column("zipf_deviation", Kind.SHARE, about="the worst deviation from the law within these ranks"),
+        Column("zipf_first_rank", Kind.COUNT, about="first rank of the law"),
+        Column("zipf_last_rank", Kind.COUNT, about="last rank of the law"),
+        Column("zipf_share", Kind.SHARE, about="share of the total on these ranks"),
+        Column("zipf_deviation", Kind.SHARE, about="largest deviation from the law"),
     )
     row: tuple[Cell, ...] = (None,) * len(columns)
     if fit is not None:
@@ -228,24 +226,24 @@ def zipf_table(frequencies: Frequencies) -> Table:
 
 
 def zipf_sentence(frequencies: Frequencies, fit: ZipfFit | None) -> str:
-    """The law, or why there is none, in words."""
+    """The law, or why none fits, as a sentence."""
     if fit is None:
         if len(_reliable_counts(frequencies)) < LEAST_SPAN:
-            rows = "rows" if frequencies.weight is Weight.COUNT else "times the weight of an average row"
+            rows = "rows" if frequencies.weight is Weight.COUNT else "times the mean row weight"
             return (
-                f"Too few keys for a power law: fewer than {LEAST_SPAN} have {ENOUGH_ROWS} {rows} or more and are"
-                f" counted well enough to rank{'; exact counting may find more' if frequencies.epsilon else ''}."
+                f"Too few keys to fit a power law: fewer than {LEAST_SPAN} have at least {ENOUGH_ROWS} {rows} and a"
+                f" certain rank{'; exact counting may find more' if frequencies.epsilon else ''}."
             )
-        return f"No power law: none holds over ranks that span a factor of {LEAST_SPAN}."
+        return f"No power law fits ranks that span a factor of {LEAST_SPAN}."
     fall = (fit.last_rank / fit.first_rank) ** fit.exponent
-    ranks = f"ranks {fit.first_rank:,} to {fit.last_rank:,}, which carry {_percent(fit.share)}"
+    ranks = f"ranks {fit.first_rank:,} to {fit.last_rank:,}, with {_percent(fit.share)} of the total"
     if fall < _NEARLY_ALIKE:
-        return f"The keys of {ranks}, weigh nearly the same: their Zipf exponent is {fit.exponent:.2f}."
+        return f"The keys of {ranks}, have nearly equal weight: Zipf exponent {fit.exponent:.2f}."
     error = "" if fit.standard_error is None else f" (standard error {fit.standard_error:.1g})"
     return f"Weights fall as rank^-{fit.exponent:.2f}{error} over {ranks}."
 
 
 def _percent(share: float) -> str:
-    """A share as a percentage of three digits, rounded to nearest; never 100 % for less."""
+    """A share as a percentage of three digits; 100 % only if exact."""
     told = f"{100 * share:.3g} %"
     return "over 99.9 %" if told == "100 %" and share < 1 - _ROUNDING else told

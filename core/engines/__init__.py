@@ -1,1 +1,1 @@
-"""Stream engines: for each its hash, its placement of keys, its facts, and how a plan is exported to it."""
+"""Stream engines: hash, placement of keys, facts, and export of plans."""

@@ -1,4 +1,4 @@
-"""What an export consists of, before it is written."""
+"""The files of an export, before they are written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that goes with an export.
+    """A program included in an export.
 
     Attributes:
-        package: Where it lies.
-        file: Its file there.
+        package: Its package.
+        file: Its file name.
     """
 
     about: str
@@ -37,11 +37,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The files of an export and how they are used.
+    """The files of an export, with instructions.
 
     Attributes:
-        use: How to use them: Markdown, with an example to copy; `{folder}` stands for the folder's name.
-        programs: Programs that go with them, by the name they are exported under.
+        use: Instructions in Markdown, with an example; `{folder}` is replaced by the folder's name.
+        programs: Included programs by exported name.
     """
 
     files: Mapping[str, File]

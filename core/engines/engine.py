@@ -1,4 +1,4 @@
-"""The definition of an engine: its hash, placement and export, and the facts about it."""
+"""Engine definitions: hash, placement, export and facts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from adapt.core.keys.partitioner import Partitioner
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupLimits:
-    """How many key groups a placement by key groups may have.
+    """Limits on the number of key groups.
 
     Attributes:
-        default: Their number for so many channels where nothing is set.
-        most: The most of them.
-        fixed: Whether a job keeps their number for its whole life.
+        default: Their default number for a number of channels.
+        most: Their largest number.
+        fixed: Whether a job can never change their number.
     """
 
     default: Callable[[int], int]
@@ -28,16 +28,16 @@ class KeyGroupLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkUnits:
-    """The whole units of work that the workers of an engine share.
+    """The indivisible units of work that an engine assigns to workers.
 
     Attributes:
         name: The units, e.g. `key groups`.
         short: The same in one word.
-        workers: The workers that have them, e.g. `subtasks`.
-        count: The number of workers, e.g. `parallelism`.
-        default: The number of units that the engine takes for so many workers; None, it has to be given.
-        most: The most units that the engine allows; None, it sets no limit.
-        note: How units are dealt, and what a change of their number does.
+        workers: The workers, e.g. `subtasks`.
+        count: The setting of the number of workers, e.g. `parallelism`.
+        default: The default number of units for a number of workers; None if it has no default.
+        most: The largest number of units; None if unlimited.
+        note: How units are assigned, and what changing their number does.
     """
 
     name: str
@@ -51,17 +51,17 @@ class WorkUnits:
 
 @dataclass(frozen=True, slots=True)
 class EngineDefinition:
-    """An engine that places keys, as plans, exports and advice need it.
+    """An engine, for plans, exports and advice.
 
     Attributes:
-        hash: The number of each key that decides its place; shape (rows,).
-        placement: The partitioner for a channel count and a number of key groups (None, the engine's default; without
-            meaning where it has no key groups). Raises UsageError where a number is out of its range.
-        export: Makes the files of a plan; None, the engine takes a plan only as text.
-        default_channels: Channels where nothing is set.
-        key_groups: The limits of its key groups; None, it has none.
-        rescale: What a change of the workers or of the channels does.
-        units: What its workers share.
+        hash: The hash of each key that decides its channel; shape (rows,).
+        placement: The partitioner for a number of channels and of key groups (None: the default; ignored without key
+            groups). Raises UsageError for numbers out of range.
+        export: Creates the files of a plan; None if the engine reads plans only as text.
+        default_channels: The default number of channels.
+        key_groups: The limits of its key groups; None if it has none.
+        rescale: What changing the number of workers or channels does.
+        units: The units of work of its workers.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What an export reads of a plan, and the function that turns it into files."""
+"""Interfaces of exports: the plan they read, and the export function."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -13,15 +13,15 @@ from adapt.core.stream import KeyType
 
 
 class ExportablePlan(Protocol):
-    """A plan as exports read it; its fields are those of `Plan`."""
+    """The fields of `Plan` that exports read."""
 
     @property
     def scheme(self) -> AnyScheme:
-        """How keys are placed."""
+        """The scheme."""
 
     @property
     def channels(self) -> int:
-        """N, from 1."""
+        """N, at least 1."""
 
     @property
     def key_type(self) -> KeyType:
@@ -29,11 +29,11 @@ class ExportablePlan(Protocol):
 
     @property
     def hash(self) -> HashName:
-        """The hash function; without meaning in the placement of an engine."""
+        """The hash function; unused in schemes of engines."""
 
     @property
     def replicas(self) -> Replicas:
-        """Replicas of each channel on the ring; without meaning in a scheme without a ring."""
+        """Replicas of each channel on the ring; unused without a ring."""
 
     @property
     def explicit(self) -> ExplicitMap:
@@ -41,17 +41,17 @@ class ExportablePlan(Protocol):
 
     @property
     def max_parallelism(self) -> int | None:
-        """The key groups; None in a scheme without them."""
+        """The number of key groups; None without key groups."""
 
     def content_hash(self) -> str:
-        """SHA-256 in hex of what decides the mapping."""
+        """SHA-256 in hex of the mapping."""
 
     def partitioner(self) -> Partitioner:
         """The partitioner of the plan."""
 
 
 Exporter: TypeAlias = Callable[[ExportablePlan, int | None], Bundle]
-"""Makes the files of a plan for one target, with the key groups of the job (None, the default of the target).
+"""Creates the files of a plan for a target, with the key groups of the job (None: the default).
 
-Raises BadInput where the target cannot place keys so; the sentence says why and what can be built instead.
+Raises BadInput if the target cannot follow the plan, with the reason and an alternative.
 """

@@ -1,4 +1,4 @@
-"""Bytes of many keys as text: two digits a byte, without a loop over the keys."""
+"""Key columns as hexadecimal text, vectorized."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,7 @@ _DIGITS = np.array([f"{byte:02x}" for byte in range(256)], "S2")
 
 
 def hex_of(keys: pa.Array) -> pa.Array:
-    """The bytes of each key, as they are hashed, in hex: large strings, shape (rows,); of null, no digits."""
+    """Hashed key bytes in hex, empty for null; shape (rows,)."""
     found = key_bytes(keys)
     begin, end = int(found.offsets[0]), int(found.offsets[-1])
     digits = _DIGITS[found.data[begin:end]].tobytes()

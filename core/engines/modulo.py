@@ -1,4 +1,4 @@
-"""The placement of most engines: a hash of the key modulo the channels."""
+"""Placement by hash modulo channels, as in most engines."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from adapt.core.keys.partitioner import ByColumn, Channels
 
 @dataclass(frozen=True, slots=True)
 class HashModulo(ByColumn):
-    """The channel of a key is its hash modulo N; a subclass says which hash.
+    """Placement by hash modulo N; subclasses define the hash.
 
     Raises:
-        UsageError: there is no channel, or 2^31 or more.
+        UsageError: the number of channels is not from 1 to 2^31 - 1.
     """
 
     channels: int
@@ -25,7 +25,7 @@ class HashModulo(ByColumn):
 
     @staticmethod
     def hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-        """The number of each key that is taken modulo N; shape (rows,)."""
+        """The hash of each key; shape (rows,)."""
         raise NotImplementedError
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:

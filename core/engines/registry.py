@@ -1,4 +1,4 @@
-"""Engines by name; an engine's folder is imported when the engine is first asked for."""
+"""Engines by name, imported on first use."""
 
 from functools import cache
 from importlib import import_module
@@ -13,19 +13,19 @@ from adapt.core.partitioning.schemes.names import Scheme
 
 @cache
 def definition_of(engine: Engine) -> EngineDefinition:
-    """The definition of an engine: `ENGINE` of the module `engine` in the folder of its name."""
+    """The definition of an engine, imported from its folder."""
     definition: EngineDefinition = import_module(f"adapt.core.engines.{engine.replace('-', '_')}.engine").ENGINE
     return definition
 
 
 def exporter_of(target: Target) -> Exporter:
-    """What makes the files of a plan: the engine's own export, or the plan as text."""
+    """The export function of a target."""
     own = None if target is Target.PLAN else definition_of(Engine(target.value)).export
     return own or plan_bundle
 
 
 def key_groups_of(scheme: AnyScheme) -> KeyGroupLimits | None:
-    """The limits of a scheme's key groups; None of a scheme without key groups."""
+    """The limits of a scheme's key groups; None without key groups."""
     if isinstance(scheme, Engine):
         return definition_of(scheme).key_groups
     return KeyGroupLimits(default_max_parallelism, 2**31 - 1, fixed=True) if scheme is Scheme.KEY_GROUPS else None

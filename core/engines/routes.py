@@ -1,4 +1,4 @@
-"""Route numbers: integers that an engine's own hash sends where a plan wants a record."""
+"""Routes: integers that an engine's own hash maps to planned places."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -10,7 +10,7 @@ Numbers: TypeAlias = NDArray[np.int32]
 
 
 def least_numbers(places: int, place: Callable[[Numbers], Numbers]) -> Numbers:
-    """The least number, from 0, that `place` puts into each place; shape (places,)."""
+    """The smallest number >= 0 that `place` maps to each place."""
     least = np.full(places, -1, np.int32)
     start, size = 0, 4 * places + 64
     while (least < 0).any():

@@ -1,1 +1,1 @@
-"""Keys as bytes: their hashes, their text, an index of them, and what a partitioner is."""
+"""Keys: bytes, hashes, text, indexes, and the partitioner interface."""

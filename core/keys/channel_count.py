@@ -1,13 +1,13 @@
-"""How many channels a scheme can have."""
+"""Limits on the number of channels."""
 
 from adapt.core.errors import UsageError
 
 
 def check_channels(channels: int, most: int = 2**31 - 1) -> None:
-    """Do nothing if there are from 1 to `most` channels.
+    """Check a number of channels.
 
     Raises:
-        UsageError: there are not.
+        UsageError: it is not from 1 to `most`.
     """
     if not 1 <= channels <= most:
-        raise UsageError(f"this partitioner has from 1 to {most} channels, not {channels}")
+        raise UsageError(f"this scheme needs from 1 to {most:,} channels (got {channels})")

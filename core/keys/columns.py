@@ -1,4 +1,4 @@
-"""Key columns as bytes: what every hash of this package reads."""
+"""Key columns as bytes, the input of every hash."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,15 +11,15 @@ from adapt.core.errors import UsageError
 from adapt.core.stream import Key, KeyType
 
 Words: TypeAlias = NDArray[np.uint64]
-"""One unsigned 64-bit word a row, shape (rows,)."""
+"""Unsigned 64-bit words, shape (rows,)."""
 
 ARROW_TYPES = {KeyType.STRING: pa.string(), KeyType.INT64: pa.int64(), KeyType.BINARY: pa.binary()}
-"""The Arrow type in which we make columns of each key type."""
+"""The Arrow type of each key type."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBytes:
-    """The bytes of the keys of a column, one key after the other.
+    """The bytes of the keys of a column, concatenated.
 
     Attributes:
         data: Bytes of all keys, read-only; may hold more than the keys.
@@ -34,12 +34,12 @@ class KeyBytes:
 
 
 def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
-    """The keys as bytes: UTF-8 of strings, 8 bytes little-endian of integers; a null is the empty key.
+    """Key bytes: UTF-8 of strings, 8 bytes little-endian of integers.
 
-    Bytes of strings and binaries are not copied unless there are nulls or several chunks.
+    Strings and binaries are not copied unless there are nulls or several chunks.
 
     Raises:
-        ValueError: the column is none of string, int64 and binary.
+        ValueError: the column is not string, int64 or binary.
 
     Source: design, section 5.
     """
@@ -48,7 +48,7 @@ def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
 
 
 def one_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The same keys in a single array; chunks of text are joined with 64-bit offsets, so that any number fits."""
+    """The same keys in a single array, with 64-bit offsets for text."""
     column = keys.cast(keys.type.value_type) if pa.types.is_dictionary(keys.type) else keys
     if not isinstance(column, pa.ChunkedArray):
         return column
@@ -59,7 +59,7 @@ def key_type_of(kind: pa.DataType) -> KeyType:
     """The key type of an Arrow column.
 
     Raises:
-        ValueError: the column is none of string, int64 and binary.
+        ValueError: the column is not string, int64 or binary.
     """
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return KeyType.STRING
@@ -67,11 +67,11 @@ def key_type_of(kind: pa.DataType) -> KeyType:
         return KeyType.INT64
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return KeyType.BINARY
-    raise ValueError(f"a key column is string, int64 or binary, not {kind}")
+    raise ValueError(f"a key column must be string, int64 or binary (got {kind})")
 
 
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
-    """A column of one row that holds `key`; `key_type` decides for the null key (string if not given).
+    """A column of a single key; `key_type` types a null key.
 
     Raises:
         UsageError: an integer outside int64, or text that is not Unicode.
@@ -79,7 +79,7 @@ def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:
     try:
         return pa.array([key], ARROW_TYPES[_type_of(key) or key_type or KeyType.STRING])
     except (OverflowError, pa.ArrowInvalid, UnicodeEncodeError) as error:
-        raise UsageError(f"key {key!r} is no key of any trace: {error}") from error
+        raise UsageError(f"key {key!r} is not a valid key: {error}") from error
 
 
 def _type_of(key: Key) -> KeyType | None:
@@ -99,7 +99,7 @@ def _of_texts(column: pa.Array) -> KeyBytes:
     _, offsets, data = filled.buffers()
     if len(filled) == 0:
         return KeyBytes(_read_only(None), np.zeros(1, np.int64))
-    # The copy makes offsets aligned and writable whoever made the column: one signature for every kernel.
+    # The copy makes offsets aligned and writable: one signature for every kernel.
     return KeyBytes(_read_only(data), np.array(np.frombuffer(offsets, np.int64, len(filled) + 1, filled.offset * 8)))
 
 
@@ -112,7 +112,7 @@ def _of_integers(column: pa.Array) -> KeyBytes:
 
 
 def _large(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Text with 64-bit offsets, the bytes shared; other columns as they are."""
+    """Text with 64-bit offsets, bytes shared; other columns unchanged."""
     if pa.types.is_string(column.type):
         return column.cast(pa.large_string())
     if pa.types.is_binary(column.type):

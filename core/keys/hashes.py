@@ -1,4 +1,4 @@
-"""The hash functions of plans: a key's position on the ring, and its remainder."""
+"""Hash functions of plans: ring positions and remainders."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -13,7 +13,7 @@ from adapt.core.keys.names import HashName
 
 
 class KeyHash(Protocol):
-    """A hash of keys, equal for equal keys on every machine."""
+    """A hash of keys, the same on every machine."""
 
     @property
     def name(self) -> HashName:
@@ -21,18 +21,18 @@ class KeyHash(Protocol):
 
     @property
     def seed(self) -> int:
-        """The seed, fixed and recorded in plans."""
+        """The seed, recorded in plans."""
 
     def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
-        """Where each key stands among the 2^128 positions of a ring: high and low word, each of shape (rows,)."""
+        """Ring positions: high and low words, each of shape (rows,)."""
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
-        """The hash of each key modulo n, for 1 <= n < 2^31; shape (rows,), each in [0, n)."""
+        """Hashes modulo n, for n < 2^31; shape (rows,), in [0, n)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Murmur3:
-    """MurmurHash3 x64 128, read as the number h1 * 2^64 + h2 (design, section 5)."""
+    """MurmurHash3 x64 128, read as h1 * 2^64 + h2."""
 
     name: ClassVar[HashName] = HashName.MURMUR3
     seed: ClassVar[int] = murmur3.SEED
@@ -42,7 +42,7 @@ class Murmur3:
         return murmur3.murmur3(_bytes_of(keys))
 
     def modulo(self, keys: pa.Array | pa.ChunkedArray, n: int) -> NDArray[np.int32]:
-        """The 128-bit number modulo n, exactly: below 2^31 no product of two remainders overflows a word."""
+        """The 128-bit number modulo n, exact for n below 2^31."""
         high, low = self.positions(keys)
         divisor, carry = np.uint64(n), np.uint64(2**64 % n)
         return ((high % divisor * carry + low % divisor) % divisor).astype(np.int32)
@@ -50,13 +50,13 @@ class Murmur3:
 
 @dataclass(frozen=True, slots=True)
 class Xxhash64:
-    """xxHash64: unsigned on the ring, and as Spark's `pmod(xxhash64(key), n)` for the remainder (design, section 5)."""
+    """xxHash64, unsigned on the ring, signed for remainders as in Spark."""
 
     name: ClassVar[HashName] = HashName.XXHASH64
     seed: ClassVar[int] = xxhash64.SEED
 
     def positions(self, keys: pa.Array | pa.ChunkedArray | KeyBytes) -> tuple[Words, Words]:
-        """The unsigned hash, and zeros."""
+        """The unsigned hash as high word, zeros as low word."""
         high = xxhash64.xxhash64(_bytes_of(keys))
         return high, np.zeros_like(high)
 
@@ -71,11 +71,11 @@ HASHES: dict[HashName, KeyHash] = {known.name: known for known in (Murmur3(), Xx
 
 @dataclass(frozen=True, slots=True)
 class HashedKeys:
-    """The keys of a column, hashed once for all that look them up.
+    """The keys of a column, hashed once for several lookups.
 
     Attributes:
         bytes: The keys as bytes; a null is the empty key.
-        missing: Which keys are null, shape (rows,); None if none is.
+        missing: Which keys are null, shape (rows,); None without nulls.
         high, low: Their positions; each of shape (rows,).
     """
 
@@ -90,7 +90,7 @@ class HashedKeys:
         """Hash a column.
 
         Raises:
-            ValueError: the column is none of string, int64 and binary.
+            ValueError: the column is not string, int64 or binary.
         """
         column = one_array(keys)
         missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None

@@ -1,4 +1,4 @@
-"""A column of keys taken apart into its distinct keys and a number a row, batch after batch."""
+"""Dictionary encoding of key columns, batch by batch."""
 
 from dataclasses import dataclass, field
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 
 MOST_PLACES = 1 << 22
-"""Numbers below this are coded by a table of places, 4 bytes each; larger ones by hashing."""
+"""Numbers below this are coded by a table, 4 bytes each; larger ones by hashing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Rows by their key's number.
+    """Rows as codes of distinct keys.
 
     Attributes:
-        keys: Distinct keys in the order in which they first came; one may be null. Shape (keys,).
-        codes: The place of each row's key among them, shape (rows,).
+        keys: Distinct keys by first occurrence; one may be null. Shape (keys,).
+        codes: The index of each row's key, shape (rows,).
     """
 
     keys: pa.Array
     codes: NDArray[np.int32]
 
     def counts(self, first: int = 0, end: int | None = None) -> NDArray[np.int64]:
-        """Rows of each key among those from `first` to before `end`; shape (keys,)."""
+        """Rows per key in [first, end); shape (keys,)."""
         return np.bincount(self.codes[first:end], minlength=len(self.keys)).astype(np.int64, copy=False)
 
     def sums(self, amounts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the rows of each key amount to; shape (keys,)."""
+        """The sum of amounts per key; shape (keys,)."""
         sums = np.zeros(len(self.keys), np.int64)
         np.add.at(sums, self.codes, amounts)
         return sums
@@ -38,20 +38,20 @@ class Coded:
 
 @dataclass(slots=True)
 class Coder:
-    """Takes batches and gives them as one `Coded`; holds four bytes a row and the distinct keys of each batch."""
+    """Encodes batches into one `Coded`, four bytes per row."""
 
     _dictionaries: list[pa.Array] = field(default_factory=list)
     _codes: list[NDArray[np.int32]] = field(default_factory=list)
 
     def add(self, keys: pa.Array) -> None:
-        """Take the next rows; those of a dictionary by its numbers, all of which must come."""
+        """Add the next rows; every key of a dictionary must be used."""
         coded = pa.types.is_dictionary(keys.type)
         encoded = keys if coded else pc.dictionary_encode(keys, null_encoding="encode")
         self._dictionaries.append(encoded.dictionary)
         self._codes.append(encoded.indices.to_numpy(zero_copy_only=False))
 
     def done(self) -> Coded:
-        """All rows taken; at least one batch must have been."""
+        """The encoded rows of all batches, at least one."""
         one = self._dictionaries[0]
         if all(other.equals(one) for other in self._dictionaries[1:]):
             return Coded(one, np.concatenate(self._codes))
@@ -63,7 +63,7 @@ class Coder:
 
 
 def coded_numbers(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Distinct numbers, 0 or more, in the order in which they first came, and the place of each row's among them.
+    """Distinct non-negative numbers by first occurrence, and codes of rows.
 
     Shapes (numbers,) and (rows,).
     """
@@ -80,7 +80,7 @@ def coded_numbers(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArra
 def _code(
     numbers: NDArray[np.int64], places: NDArray[np.int32], distinct: NDArray[np.int64], codes: NDArray[np.int32]
 ) -> int:
-    """The codes of numbers; `places` has -1 for each number that has not come."""
+    """The codes of numbers; `places` has -1 for each new number."""
     found = 0
     for row in range(len(numbers)):
         number = numbers[row]

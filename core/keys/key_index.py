@@ -1,4 +1,4 @@
-"""An index of a column of distinct keys: in which row each of many other keys stands, if in any."""
+"""An index of distinct keys: the row of a key, if any."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,28 +16,27 @@ _ROW = np.uint64(2**32 - 1)
 
 
 class KeyIndex:
-    """Finds keys among those of a column, in O(1) each; null is a key, and not the empty one.
+    """Finds keys in a column in O(1); null is not empty.
 
-    The column is hashed when it is first asked, once for each hash that keys come with, and kept: 16 to 32 bytes a key
-    beside the keys themselves, and up to 128 where there are few. A hash only says where to look: keys are the same if
-    their bytes are.
+    The column is hashed on first use, once per hash function: 16 to 32 bytes per key besides the keys, up to 128 for
+    few keys. Matches are verified by the key bytes.
     """
 
     def __init__(self, keys: pa.Array) -> None:
-        """An index of distinct keys, fewer than 2^30 of them; string, int64 or binary.
+        """An index of fewer than 2^30 distinct keys.
 
         Raises:
             ValueError: there are more.
         """
         if len(keys) >= _MOST_KEYS:
-            raise ValueError(f"{len(keys):,} keys are more than an index holds, which is {_MOST_KEYS - 1:,}")
+            raise ValueError(f"an index holds at most {_MOST_KEYS - 1:,} keys (got {len(keys):,})")
         self._keys = keys
         self._slots: dict[HashName, tuple[KeyBytes, Words]] = {}
 
     def rows_of(self, keys: HashedKeys) -> NDArray[np.int32]:
-        """The row at which each of some keys stands, -1 where it does not; shape (rows,).
+        """The row of each key, -1 if missing; shape (rows,).
 
-        The keys are taken for those of the same type: it is their bytes that are compared.
+        Bytes are compared, so the keys must have the same type.
         """
         known, slots = self._indexed(keys.hash)
         rows = np.empty(len(keys), np.int32)
@@ -64,13 +63,13 @@ class KeyIndex:
 
 
 def _slots_for(keys: int) -> int:
-    """A power of two above 2 slots a key; above 8 where these fit into a cache, so that most searches end at once."""
+    """A power of two above 2 slots per key; above 8 if they fit into the CPU cache, for fewer collisions."""
     return int(2 ** ((8 if keys <= _FEW_KEYS else 2) * keys).bit_length())
 
 
 @inlined
 def _first_slot(hash: np.uint64, slots: Words) -> np.uint64:
-    """Where the search for a key begins: its leading bits, since these are independent of those kept in the slot."""
+    """The first slot of a key: its leading bits, independent of those kept in the slot."""
     return (hash >> _ROW_BITS) & np.uint64(len(slots) - 1)
 
 

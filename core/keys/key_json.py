@@ -1,4 +1,4 @@
-"""Keys as JSON values, so that summaries of parts of a stream can travel: exact for every type of key."""
+"""Keys as JSON values, exact for every key type."""
 
 import base64
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def packed_keys(keys: pa.Array) -> list[Any]:
-    """Whole numbers as they are, text and binary in base 64, null as null."""
+    """Keys as JSON: integers as numbers, text and binary in base 64."""
     if pa.types.is_integer(keys.type):
         return list(keys.to_pylist())
     raw = keys.cast(pa.large_binary()).to_pylist()
@@ -16,7 +16,7 @@ def packed_keys(keys: pa.Array) -> list[Any]:
 
 
 def unpacked_keys(keys: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """The column that was packed; `kind` is its type."""
+    """The column from `packed_keys`; `kind` is its type."""
     if pa.types.is_integer(kind):
         return pa.array(keys, kind)
     return pa.array([None if key is None else base64.b64decode(key) for key in keys], pa.binary()).cast(kind)

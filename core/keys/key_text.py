@@ -1,4 +1,4 @@
-"""Keys as text, where a format has only text: strings as they are, integers in decimal, bytes in hex."""
+"""Keys as text: strings unchanged, integers in decimal, bytes in hex."""
 
 from collections.abc import Iterable
 
@@ -10,17 +10,17 @@ from adapt.core.stream import Key, KeyType
 
 
 def key_to_text(key: str | int | bytes) -> str:
-    """The text of a key that is not null."""
+    """The text of a non-null key."""
     return key.hex() if isinstance(key, bytes) else str(key)
 
 
 def keys_from_texts(texts: Iterable[str], key_type: KeyType) -> pa.Array:
-    """The column of keys whose texts these are.
+    """The column of keys with these texts.
 
-    Only the text that `key_to_text` gives is read (hex may be upper case), so that two texts are never one key.
+    Accepts only the output of `key_to_text` (and upper-case hex), so two texts are never one key.
 
     Raises:
-        BadInput: a text is no key of that type.
+        BadInput: a text is not a key of that type.
     """
     return pa.array([_key_from_text(text, key_type) for text in texts], ARROW_TYPES[key_type])
 
@@ -33,12 +33,16 @@ def _key_from_text(text: str, key_type: KeyType) -> Key:
             return int(text)
         case KeyType.BINARY if _is_hex(text):
             return bytes.fromhex(text)
-    meant = {KeyType.STRING: "Unicode text", KeyType.INT64: "an int64 in decimal", KeyType.BINARY: "bytes in hex"}
-    raise BadInput(f"key {text!r} is not {meant[key_type]}, which is how {key_type} keys are written")
+    meant = {
+        KeyType.STRING: "Unicode text",
+        KeyType.INT64: "64-bit integers in decimal",
+        KeyType.BINARY: "bytes in hex",
+    }
+    raise BadInput(f"{key_type} keys must be {meant[key_type]} (got {text!r})")
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether text has no half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
+    """Whether text has no lone surrogates, which JSON can express and UTF-8 cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 

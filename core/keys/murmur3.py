@@ -20,9 +20,9 @@ _ALL = np.uint64(2**64 - 1)
 
 
 def murmur3(keys: KeyBytes) -> tuple[Words, Words]:
-    """The two words h1, h2 of each key's 128-bit hash, each of shape (rows,).
+    """The words h1, h2 of 128-bit hashes, each of shape (rows,).
 
-    They are those of `mmh3.hash64(key, seed=0, x64arch=True, signed=False)`, in that order.
+    Same as `mmh3.hash64(key, seed=0, x64arch=True, signed=False)`, in that order.
     """
     h1 = np.empty(len(keys), np.uint64)
     h2 = np.empty(len(keys), np.uint64)

@@ -1,10 +1,10 @@
-"""The names by which hash functions are chosen; light enough for `--help`."""
+"""Names of hash functions, quick to import for `--help`."""
 
 from enum import StrEnum
 
 
 class HashName(StrEnum):
-    """A hash function of plans. Which one is part of the plan."""
+    """Hash functions of plans."""
 
     MURMUR3 = "murmur3"
     """MurmurHash3 x64 128, seed 0, read as the number h1 * 2^64 + h2."""

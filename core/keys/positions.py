@@ -1,4 +1,4 @@
-"""A look-up among sorted 128-bit positions: which one is the first at or after another."""
+"""Lookup of the next among sorted 128-bit positions."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from adapt.core.keys.columns import Words
 
 @dataclass(frozen=True, slots=True)
 class SortedPositions:
-    """Positions on a circle of 2^128, in rising order, with an index by their leading bits.
+    """Sorted positions on a circle of 2^128, indexed by their leading bits.
 
-    There are one to two buckets a position, so that a look-up passes less than one position on average.
+    There are one to two buckets per position, so a lookup skips less than one position on average.
 
     Attributes:
-        high: High words, rising; shape (positions,).
-        low: Low words, rising where high words are equal; shape (positions,).
+        high: High words, ascending; shape (positions,).
+        low: Low words, ascending where high words are equal; shape (positions,).
         starts: The first position at or after the start of each bucket; shape (buckets,), int64.
         shift: A position's bucket is its high word shifted right by this.
     """
@@ -29,16 +29,16 @@ class SortedPositions:
 
     @classmethod
     def from_sorted(cls, high: Words, low: Words) -> "SortedPositions":
-        """Index positions that are already in rising order; at least one."""
+        """Index sorted positions, at least one."""
         bits = max(1, len(high).bit_length())
         shift = np.uint64(64 - bits)
         starts = np.searchsorted(high, np.arange(2**bits, dtype=np.uint64) << shift)
         return cls(high, low, starts.astype(np.int64), shift)
 
     def first_at_or_after(self, high: Words, low: Words) -> NDArray[np.int64]:
-        """The index of the first position at or after each given one, the first of all after the last.
+        """The first position at or after each given one, wrapping around.
 
-        Shape (rows,). O(1) a row as long as positions are spread evenly.
+        O(1) per row if positions are evenly spread.
         """
         found = np.empty(len(high), np.int64)
         _first_at_or_after(self.high, self.low, self.starts, self.shift, high, low, found)

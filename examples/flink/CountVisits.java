@@ -17,15 +17,15 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Counts the visits of each user, on the subtask that the plan has for the user, and prints SUBTASK,USER,COUNT for each.
+ * Counts the visits of each user on its planned subtask, and prints SUBTASK,USER,COUNT for each.
  *
  *     java CountVisits PARALLELISM HALT [SAVEPOINT]
  *
- * Reads visits.csv and visits.flink, the exported plan. Goes on from SAVEPOINT where it is given. With a HALT above 0 it
- * takes so many visits, waits for a line on standard input, and stops with a savepoint, in the folder `savepoints`.
+ * Reads visits.csv and visits.flink, the exported plan. Continues from SAVEPOINT if given. With HALT above 0, reads that
+ * many visits, waits for a line on standard input, and stops with a savepoint in the folder `savepoints`.
  */
 public class CountVisits {
-  static final int MAX_PARALLELISM = 128; // that of the export
+  static final int MAX_PARALLELISM = 128; // as in the export
 
   public static void main(String[] given) throws Exception {
     int parallelism = Integer.parseInt(given[0]), halt = Integer.parseInt(given[1]);
@@ -37,14 +37,14 @@ public class CountVisits {
     visits(env, halt).keyBy(new ByPlan()).process(new Count()).uid("count").print();
     JobClient job = env.executeAsync("visits by user");
     if (halt > 0) {
-      CompletableFuture<Void> told = CompletableFuture.runAsync(() -> new Scanner(System.in).nextLine());
-      CompletableFuture.anyOf(told, job.getJobExecutionResult()).get(); // or the job fails
+      CompletableFuture<Void> line = CompletableFuture.runAsync(() -> new Scanner(System.in).nextLine());
+      CompletableFuture.anyOf(line, job.getJobExecutionResult()).get(); // or the job fails
       job.stopWithSavepoint(false, Path.of("savepoints").toUri().toString(), SavepointFormatType.CANONICAL).get();
     }
     job.getJobExecutionResult().get();
   }
 
-  /** The stream, which halts after so many; your own source takes its place. */
+  /** The stream, which pauses after `halt` visits; replace it by your own source. */
   static DataStream<Visit> visits(StreamExecutionEnvironment env, int halt) throws IOException {
     RateLimiterStrategy rate = halt > 0 ? RateLimiterStrategy.perCheckpoint(halt) : RateLimiterStrategy.noOp();
     var source = new DataGeneratorSource<>(new ReadVisits(), lines().size(), rate, Types.POJO(Visit.class));
@@ -61,7 +61,7 @@ public class CountVisits {
     @Override public Visit map(Long line) { return new Visit(lines.get(line.intValue())); }
   }
 
-  /** Keeps a count for each user; the state moves with the key group of the user when the job is rescaled. */
+  /** Counts per user; on a rescale, the state moves with the key group of the user. */
   public static class Count extends KeyedProcessFunction<PlacedKey, Visit, String> {
     private transient ValueState<Long> count;
 

@@ -1,4 +1,4 @@
-/** A visit: who came, and how many bytes were sent. Flink serialises it as a POJO. */
+/** A visit: the user, and the bytes sent. Flink serializes it as a POJO. */
 public class Visit {
   public String user; // null for nobody
   public long bytes;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Keys routed by a plan in Java: build a plan, export it as text, read it with the reader that comes with it.
+# Routes keys by a plan in Java: build a plan, export it as text, and read it with the exported reader.
 #   examples/java/route.sh      (needs adapt, and Java 17 or later with its compiler)
 set -euo pipefail
 folder=$(mktemp -d)

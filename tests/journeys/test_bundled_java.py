@@ -78,7 +78,7 @@ def test_spark_counts_on_the_bundled_java(told):
 def test_a_master_that_is_none_is_told_in_spark_s_words(told):
     sentence, code = told["refused"]
     assert code == 4
-    assert sentence.startswith("Spark does not start: ")
+    assert sentence.startswith("Spark did not start: ")
     assert "Master must" in sentence
     assert "\n" not in sentence
 
@@ -92,4 +92,4 @@ def test_a_session_that_was_stopped_is_started_anew_and_leaks_nothing(told):
 def test_java_that_was_killed_is_told_in_one_sentence(told):
     sentence, code = told["gone"]
     assert code == 4
-    assert sentence.startswith("counting: Spark's Java process has ended")
+    assert sentence.startswith("counting: Spark's Java process ended")

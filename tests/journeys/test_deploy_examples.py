@@ -28,7 +28,7 @@ def example(name, monkeypatch):
 def test_every_record_lies_on_the_partition_that_the_plan_says(capsys, monkeypatch):
     assert example("kafka_router.py", monkeypatch)["main"]() == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "10,000 records came back, 0 of them from another partition than the plan says"
+    assert said[-1] == "10,000 records came back, 0 of them from another partition than planned"
 
 
 def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys, monkeypatch):
@@ -39,7 +39,7 @@ def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys,
 def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restart(spark, tmp_path, capsys, monkeypatch):
     assert example("spark_streaming.py", monkeypatch)["job"](spark.newSession(), tmp_path)
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "2 batches; counts of all users right: True"
+    assert said[0] == "2 batches; counts of all users correct: True"
     assert said[-1] == FOLLOWED
 
 
@@ -55,7 +55,7 @@ def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescal
     assert example("flink_job.py", monkeypatch)["main"](str(flink_jar)) == 0
     said = capsys.readouterr().out.splitlines()
     assert said.count("predicted equals actual on every subtask") == 5
-    assert said.count("counts of all users right: True") == 2
+    assert said.count("counts of all users correct: True") == 2
 
 
 @needs_a_compiler

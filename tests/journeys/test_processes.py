@@ -53,7 +53,7 @@ def test_ctrl_c_in_the_middle_of_ingest_is_one_line_and_leaves_nothing(tmp_path)
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all that run there
         out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
-    assert err == "adapt: interrupted; nothing unfinished was left behind\n"
+    assert err == "adapt: interrupted; no incomplete output was kept\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.csv"]
 
 

@@ -22,15 +22,15 @@ def test_pins_are_read_with_their_lines(tmp_path, head):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a,1\nb\n", "line 2: 1 fields where key,channel are expected"),
-        ("a,1\nb,1,2\n", "line 2: 3 fields"),
-        ("key,channel\na,x\n", "line 2: the channel 'x' is not a whole number from 0 up"),
-        ("a,-1\n", "line 1: the channel '-1'"),
-        ("a,1.5\n", "line 1: the channel '1.5'"),
-        ("a,1\nb,2\na,2\n", "line 3: key 'a' is pinned to channel 2, but to 1 on line 1; remove one"),
+        ("a,1\nb\n", "line 2: expected 2 fields: key, channel (got 1)"),
+        ("a,1\nb,1,2\n", "line 2: expected 2 fields: key, channel (got 3)"),
+        ("key,channel\na,x\n", "line 2: the channel must be a whole number, at least 0 (got 'x')"),
+        ("a,-1\n", "line 1: the channel must be a whole number, at least 0 (got '-1')"),
+        ("a,1.5\n", "line 1: the channel must be a whole number, at least 0 (got '1.5')"),
+        ("a,1\nb,2\na,2\n", "line 3: key 'a' is pinned to channel 2, but line 1 pins it to 1; remove one"),
         ('a,1\n"b,2\n', "line 2"),
-        ("", "there are no pins in it; a line is key,channel"),
-        ("key,channel\n", "there are no pins"),
+        ("", "has no pins; write one key,channel per line"),
+        ("key,channel\n", "has no pins"),
     ],
 )
 def test_what_is_no_pin_is_refused_with_its_line(tmp_path, text, told):
@@ -57,7 +57,7 @@ def test_the_last_line_need_not_end(tmp_path):
 
 @pytest.mark.parametrize("read", [read_pins, read_key_list])
 @pytest.mark.parametrize(
-    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "there are no")]
+    ("data", "told"), [(None, "cannot be read"), (b"a,1\nb,1\n\xff,1\n", "UTF-8"), (b"", "has no (pins|keys)")]
 )
 def test_what_cannot_be_read_is_refused(tmp_path, read, data, told):
     path = tmp_path / "file"

@@ -1,1 +1,1 @@
-"""Counting the keys of a trace on Spark, exactly or by lossy counting."""
+"""Counting the keys of a trace on Spark, lossy or exact."""

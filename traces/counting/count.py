@@ -1,4 +1,4 @@
-"""Counting the keys of a trace: which way, how exactly, and for what."""
+"""Counting the keys of a trace: method, error, and purpose."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,21 +22,21 @@ DEFAULT_CHANNELS = 10
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How the keys of a trace are to be counted.
+    """How to count the keys of a trace.
 
     Attributes:
         method: Lossy, exact, or lossy over a sliding window.
-        epsilon: The error of a lossy counter as a share of the total; None derives it from the three below.
-        channels: The most channels that the counts are to serve.
-        resources: What keys are tracked by.
-        track: How many keys are to be tracked beside those that reach delta; None, `SERVED`, or none of a window, which
+        epsilon: The error of lossy counting as a share of the total; None derives it from the three below.
+        channels: The largest number of channels that the counts must support.
+        resources: The loads that keys are pinned by.
+        track: How many keys to pin besides those above the threshold; None is `SERVED`, or none with a window, which
             may be too short for so small an error.
-        support: List only keys that may have this share or more; None lists all that are known.
-        window: What a sliding counter holds.
-        weight: What a row weighs; None is cost where the trace has costs, else 1.
+        support: List only keys whose share may reach this; None lists all known keys.
+        window: The window of a sliding counter.
+        weight: What a row weighs; None is its cost if the trace has costs, else 1.
 
     Raises:
-        UsageError: an option does not go with the method, epsilon is not in (0, 1), or support not above it.
+        UsageError: options do not fit together, epsilon is not in (0, 1), or support is not above it.
     """
 
     method: CountMethod = CountMethod.LOSSY
@@ -51,15 +51,17 @@ class Counting:
     def __post_init__(self) -> None:
         if self.epsilon is not None:
             if self.method is CountMethod.EXACT:
-                raise UsageError("--epsilon goes with lossy counting; exact counts have no error")
+                raise UsageError("--epsilon needs lossy counting; exact counts have no error")
             check_epsilon(self.epsilon)
         if self.support is not None:
             check_support(self.support, self.epsilon or 0.0)
         if (self.window is not None) != (self.method is CountMethod.SLIDING):
-            raise UsageError("--method sliding and --window go together: the window says how much is held, e.g. 1h")
+            raise UsageError(
+                "--method sliding and --window need each other; give both, e.g. --method sliding --window 1h"
+            )
 
     def epsilon_on(self, trace: Trace) -> float:
-        """The error with which a trace is counted: the one that was given, or what serves its channels; 0 if exact."""
+        """The error to count a trace with; 0 if exact."""
         if self.method is CountMethod.EXACT:
             return 0.0
         served = SERVED if self.window is None else None
@@ -67,7 +69,7 @@ class Counting:
         return self.epsilon or epsilon_for(self.resources, self.channels, int(trace.profile["distinct_keys"]), track)
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
-        """What a manifest records of it."""
+        """The parameters for a manifest."""
         made: dict[str, Any] = {"method": self.method.value, "weight": frequencies.weight.value}
         if self.method is not CountMethod.EXACT:
             made["epsilon"] = frequencies.epsilon
@@ -81,11 +83,11 @@ class Counting:
 def count_trace(
     trace: Trace, counting: Counting | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> Frequencies:
-    """Count the keys of a trace on Spark, lossily if nothing is said.
+    """Count the keys of a trace on Spark (default: lossy).
 
     Raises:
-        UsageError: the trace has no such weight, or a window is smaller than a bucket.
-        BadInput: the trace has no rows, a part of it is damaged, or its weights cannot be added up.
+        UsageError: the trace lacks the column of the weight, or the window is too short.
+        BadInput: the trace has no rows, is damaged, or its weights overflow.
     """
     how = counting or Counting()
     if how.method is CountMethod.EXACT:

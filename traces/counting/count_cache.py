@@ -1,4 +1,4 @@
-"""Counted keys from whatever names them: a trace (counted on Spark, once), an artefact of counts, or a CSV."""
+"""Counted keys of a trace (cached), an artefact or a CSV."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,12 +25,12 @@ from adapt.traces.store.trace import Trace, open_trace
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Frequencies and where they come from.
+    """Counted keys and their source.
 
     Attributes:
         frequencies: The counted keys.
         fingerprint: Content hash of the trace, or of the artefact or file of counts.
-        source: What a manifest says of that input.
+        source: The input as a manifest records it.
     """
 
     frequencies: Frequencies
@@ -47,25 +47,25 @@ def counted(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Counted:
-    """The keys of a trace, of an artefact of counts, or of a CSV of `key,count`.
+    """Counted keys of a trace, an artefact, or a CSV of `key,count`.
 
-    A trace is counted once for each way of counting: the counts are kept beside it, under its content hash.
+    A trace is counted once per set of options; the counts are cached next to it by content hash.
 
     Args:
-        path: What names them.
-        counting: How a trace is counted; lossily if nothing is said.
-        key_type: How the keys of a CSV are to be read; text if not given.
-        measure: Columns to be known of each key beside its count: of a trace `count`, `cost` and `bytes`, of a CSV the
-            headings of further columns, of an artefact those that it holds.
+        path: The trace, artefact or CSV.
+        counting: How to count a trace; lossy by default.
+        key_type: The type of the keys in a CSV (default: string).
+        measure: Columns to sum per key: `count`, `cost` and `bytes` of a trace, headings of a CSV, the measured columns
+            of an artefact.
 
     Raises:
-        UsageError: an option does not go with the input, or it has no such column.
+        UsageError: an option does not apply to the input, or a column is missing.
         BadInput: the input is none of these, or damaged.
     """
     how = counting or Counting()
     with readable(path):
         if path.is_file():
-            _refuse_options(how, f"the counts of {path} are what they are")
+            _refuse_options(how, path)
             sha256 = file_sha256(path)
             source = {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256}
             return Counted(read_counts(path, key_type or KeyType.STRING, measure), sha256, source)
@@ -74,7 +74,7 @@ def counted(
     manifest = read_manifest(path)
     source = {"name": path.name, "content_hash": manifest.content_hash}
     if key_type is not None:
-        raise UsageError(f"--key-type goes with a CSV of counts; {path} knows the type of its keys")
+        raise UsageError(f"--key-type needs a CSV of counts; {path} records the type of its keys")
     if manifest.kind == "trace":
         frequencies = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
         return Counted(frequencies, manifest.content_hash, source)
@@ -82,10 +82,10 @@ def counted(
         frequencies, _ = read_frequencies(path)
         if how.weight not in (None, frequencies.weight):
             raise UsageError(
-                f"--weight {how.weight}: {path} was counted by {frequencies.weight}; count the trace again"
+                f"--weight {how.weight}: {path} holds counts by {frequencies.weight}; count the trace again"
             )
         _refuse_unmeasured(frequencies, measure, path)
-        _refuse_options(replace(how, weight=None), f"{path} is counted already; count the trace again for other counts")
+        _refuse_options(replace(how, weight=None), path)
         trace_hash = next((str(item["content_hash"]) for item in manifest.made.inputs if "content_hash" in item), None)
         return Counted(frequencies, trace_hash or manifest.content_hash, source)
     raise BadInput(f"{path} is a {manifest.kind}; give a trace, counted keys, or a CSV of key,count")
@@ -94,9 +94,7 @@ def counted(
 def panes_of(
     source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[CountedPane, ...]:
-    """The panes of the trace that was counted: of a trace, counted if they are not kept beside it; of an artefact of
-    counts, those kept beside it by an earlier run, if they are; of a CSV, none.
-    """
+    """The panes of a counted trace; cached ones only for an artefact."""
     folder = source.absolute().parent / CACHE
     if source.is_file():
         return ()
@@ -106,14 +104,12 @@ def panes_of(
     return kept_panes(folder, counted.fingerprint, counted.frequencies.weight)
 
 
-def _refuse_options(how: Counting, why: str) -> None:
-    if how.weight is not None:
-        raise UsageError(f"--weight goes with a trace; {why}")
-    if how.method is CountMethod.EXACT:
-        raise UsageError(f"--exact goes with a trace; {why}")
-    for option, given in (("epsilon", how.epsilon), ("support", how.support), ("window", how.window)):
-        if given is not None:
-            raise UsageError(f"--{option} goes with a trace; {why}")
+def _refuse_options(how: Counting, path: Path) -> None:
+    exact = how.method is CountMethod.EXACT or None
+    given = {"weight": how.weight, "exact": exact, "epsilon": how.epsilon, "support": how.support, "window": how.window}
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{option} needs a trace; {path} already holds counts")
 
 
 def _refuse_unmeasured(frequencies: Frequencies, measure: Sequence[str], path: Path) -> None:
@@ -125,7 +121,7 @@ def _refuse_unmeasured(frequencies: Frequencies, measure: Sequence[str], path: P
 
 
 def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[str, Any]:
-    """All that two counts of a trace may differ by."""
+    """All options that distinguish two counts of a trace."""
     return {
         **({"measured": sorted(measure)} if measure else {}),
         "version": program_versions()["adapt-streams"],
@@ -140,14 +136,14 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
 def _kept_or_counted(
     trace: Trace, how: Counting, measure: Sequence[str], spark_options: Spark, progress: Progress
 ) -> Frequencies:
-    """The counts kept from an earlier run; otherwise the trace is counted, and the counts kept if they can be.
+    """Cached counts, or new ones, which are cached if possible.
 
-    Counts with measured columns are kept beside those without, on which they build.
+    Counts with measured columns build on cached ones without.
     """
     check_measurable(trace, measure)
     name = hash_of([trace.manifest.content_hash, _what_decides(trace, how, measure)])
     kept = trace.path.absolute().parent / CACHE / f"{name[:32]}.freq"
-    with suppress(BadInput):  # nothing kept, or damaged
+    with suppress(BadInput):  # not cached, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
             return frequencies
@@ -157,7 +153,7 @@ def _kept_or_counted(
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     made = Provenance("adapt.traces.counting.count_cache.counted", how.parameters(frequencies), [trace.as_input])
-    with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
+    with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
         kept.parent.mkdir(exist_ok=True)
         write_frequencies(frequencies, kept, made, force=True)
     return frequencies

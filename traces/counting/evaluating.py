@@ -1,4 +1,4 @@
-"""Plans on every key of a stream: keys are added up and routed where they are; only sums by channel come together."""
+"""Evaluating plans on every key, routed on Spark, merged per channel."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.resources import Load, Measured, Resources
@@ -39,13 +39,13 @@ from adapt.traces.store.trace import Trace, open_trace
 NamedPlans = Sequence[tuple[str, Plan]]
 
 KEYS_AT_ONCE = 1 << 18
-"""Keys that are tallied together where all are in this process anyway."""
+"""Keys per batch when all are in this process."""
 
 _KEYS_A_TASK = 1 << 22
-"""About so many keys, or rows, are a task's; what it holds of them at a time is a batch."""
+"""Keys, or rows, per task; a task holds one batch of them at a time."""
 
 _PARQUET = b"PAR1"
-_DOING = "routing every key"
+_DOING = "routing all keys"
 _KEY, _COUNT, _WRONG = "key", "counted", "wrong"
 
 
@@ -59,21 +59,21 @@ def evaluate_plans(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Evaluation:
-    """How plans do on every key of a stream, counted exactly; each is charged for its migration from the one before it.
+    """Evaluate plans, and the migration between them, on every key.
 
-    A trace, and counts in Parquet, are added up and routed inside Spark: no machine holds all keys. Sums are exact, so
-    the result is the same on any cluster.
+    A trace and Parquet counts are summed and routed inside Spark, so no machine holds all keys. Sums are exact, so the
+    result is the same on any cluster.
 
     Args:
-        plans: The plans by name, at least one.
+        plans: Named plans, at least one.
         source: A trace, exact counted keys, a CSV of key,count, or a Parquet file or folder with these two columns.
-        resources: Functions and tolerances; those that the first plan was built with if not given.
-        weight: What a row of a trace weighs; cost where it has costs, else 1.
-        key_type: How the keys of a CSV are read; as those of the first plan if not given.
+        resources: Loads and tolerances (default: those of the first plan).
+        weight: What a row of a trace weighs (default: its cost if it has one, else 1).
+        key_type: The type of the keys in a CSV (default: that of the first plan).
 
     Raises:
-        UsageError: an option does not go with the source.
-        BadInput: the source is none of these, or damaged, or was counted lossily; a plan is for keys of another type.
+        UsageError: an option does not apply to the source.
+        BadInput: the source is none of these, damaged, or holds lossy counts; or a plan has another key type.
     """
     by = resources or resources_of([plan for _, plan in plans])
     with readable(source):
@@ -82,12 +82,12 @@ def evaluate_plans(
         in_parquet = _is_parquet(source)
     if not in_parquet and source.is_dir() and read_manifest(source).kind == "trace":
         if key_type is not None:
-            raise UsageError(f"--key-type goes with a CSV of counts; {source} knows the type of its keys")
+            raise UsageError(f"--key-type needs a CSV of counts; {source} records the type of its keys")
         return _of_trace(plans, open_trace(source), by, weight, spark_options, progress)
     if in_parquet:
         for option, given in (("weight", weight), ("key-type", key_type)):
             if given is not None:
-                raise UsageError(f"--{option}: the counts and the types of {source} are what they are")
+                raise UsageError(f"--{option} does not apply to counts in Parquet ({source})")
         return _of_parquet(plans, source, by, spark_options, progress)
     if source.is_file():
         key_type = key_type or plans[0][1].key_type
@@ -98,14 +98,14 @@ def evaluate_plans(
 def evaluate_counts(
     plans: NamedPlans, frequencies: Frequencies, resources: Resources | None = None, name: object = "the input"
 ) -> Evaluation:
-    """As `evaluate_plans`, of keys that are counted and held by this process.
+    """As `evaluate_plans`, for counted keys in memory.
 
     Raises:
-        BadInput: the keys were counted lossily, or a plan is for keys of another type; the sentence begins with `name`.
+        BadInput: the counts are lossy, or a plan has another key type; the message begins with `name`.
     """
     whole = frequencies.weight is Weight.COUNT and frequencies.complete_above == 0
-    if not (frequencies.exact or whole):  # keys that weigh nothing are listed by an exact counter alone
-        raise BadInput(f"{name} was counted lossily and does not list every key; give the trace, or count it exactly")
+    if not (frequencies.exact or whole):  # only exact counters list keys of weight 0
+        raise BadInput(f"{name} holds lossy counts, which lack some keys; give the trace, or count with --method exact")
     asked = _Asked.from_plans(plans, frequencies.key_type, resources, name)
     columns = {source: frequencies.column(source).values for source in asked.resources.sources}
     parts = [
@@ -133,12 +133,11 @@ def evaluate_frame(
     name: object = "the frame",
     progress: Progress = silent,
 ) -> Evaluation:
-    """As `evaluate_plans`, of any Spark DataFrame of keys and counts; the counts of one key are added up.
+    """As `evaluate_plans`, for a Spark DataFrame of keys and counts.
 
     Raises:
-        UsageError: there is no such column, or it is of another kind.
-        BadInput: the frame has no rows, a count is missing or no number from 0 up, or those of a key are too many for
-            an int64; a plan is for keys of another type.
+        UsageError: a column is missing or has the wrong type.
+        BadInput: the frame has no rows, a count is null, negative or overflows; or a plan has another key type.
     """
     keys, key_type = key_column(frame, key)
     asked = _Asked.from_plans(plans, key_type, resources, name)
@@ -180,14 +179,12 @@ def _of_parquet(
         frame = spark.read.parquet(literal_path(path.absolute()))
     for name in ("key", "count", *resources.sources):
         if name not in frame.columns:
-            raise BadInput(
-                f"{path} has no column {name!r}, only {', '.join(frame.columns)}; rename the one that is meant"
-            )
+            raise BadInput(f"{path}: column {name!r} does not exist{did_you_mean(name, frame.columns)}")
     return evaluate_frame(plans, frame, resources, name=path, progress=progress)
 
 
 def _is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet does, or a folder that is no artefact holds files named so."""
+    """Whether a file, or a folder that is not an artefact, holds Parquet."""
     if path.is_dir():
         return not (path / MANIFEST).exists() and any(path.rglob("*.parquet"))
     with path.open("rb") as file:
@@ -195,20 +192,20 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _summed(column: str, whole: bool) -> Column:
-    """The sum of a column in a group: null where whole numbers overflow; floats are added by rising size."""
+    """The sum of a column in a group: null where whole numbers overflow; floats are added in ascending order."""
     if whole:
         return F.try_sum(column)
     return F.aggregate(F.array_sort(F.collect_list(column)), F.lit(0.0), lambda so_far, part: so_far + part)
 
 
 def _measured(source: str) -> str:
-    """Our name for the sums of a measured column, which is called as the user likes."""
+    """The name of the sums of a measured column."""
     return f"measured {source}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is to be evaluated: plans for the same keys, with the partitioners that they make."""
+    """The plans to evaluate, with their partitioners."""
 
     plans: NamedPlans
     partitioners: tuple[Partitioner, ...]
@@ -220,13 +217,13 @@ class _Asked:
             if plan.key_type is not key_type:
                 raise BadInput(
                     f"{name} is a plan for {plan.key_type} keys, but {source} has {key_type} keys; build a plan from"
-                    f" it, or give a source with {plan.key_type} keys"
+                    f" {source}, or give a source with {plan.key_type} keys"
                 )
         by = resources or resources_of([plan for _, plan in plans])
         return cls(plans, tuple(plan.partitioner() for _, plan in plans), by)
 
     def evaluation(self, whole: Sequence[Tally], weight: Weight) -> Evaluation:
-        """What the tallies of all keys say of each plan."""
+        """The evaluation from the tallies of all keys."""
         before = [None, *(plan for _, plan in self.plans[:-1])]
         found = zip(self.plans, before, self.partitioners, whole, strict=True)
         evaluated = tuple(
@@ -243,12 +240,12 @@ class _Asked:
 
 
 def _capacities(plan: Plan) -> Floats | None:
-    """What a plan says of the capacity of its channels."""
+    """The channel capacities of a plan."""
     return unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
 
 
 def _routed(asked: _Asked, summed: DataFrame, weight: Weight, name: object) -> Evaluation:
-    """Tally the keys of a frame where they are; a row is a key, its sums, and perhaps whether one of these is wrong."""
+    """Tally the keys of a frame on Spark; a row has a key, its sums, and optionally whether one is invalid."""
     partitioners, resources, where = asked.partitioners, asked.resources, str(name)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -274,14 +271,14 @@ def _routed(asked: _Asked, summed: DataFrame, weight: Weight, name: object) -> E
 
 
 def _refuse_wrong(batch: pa.RecordBatch, where: str, weight: Weight) -> None:
-    """Refuse keys whose counts are none.
+    """Refuse keys with invalid counts.
 
     Raises:
-        BadInput: those of one key are too many for an int64, or one was missing or negative.
+        BadInput: a count is null or negative, or the counts of a key overflow an int64.
     """
     if _WRONG in batch.schema.names and pc.any(batch.column(_WRONG)).as_py():
         key = batch.column(_KEY)[int(np.argmax(batch.column(_WRONG)))].as_py()
-        raise BadInput(f"{where}: key {key!r} has a count that is missing or below 0")
+        raise BadInput(f"{where}: the counts of key {key!r} must be at least 0 and not null")
     for name in batch.schema.names:
         if name != _KEY and batch.column(name).null_count:
             raise too_heavy(where, weight if name == _COUNT else name)
@@ -295,7 +292,7 @@ _MOVED = "moved"
 
 
 def _told(number: int, tally: Tally) -> pa.RecordBatch:
-    """The tally of one plan as a row, its arrays as their bytes."""
+    """The tally of one plan as a row, arrays as bytes."""
     sums = {_load_name(load): each for load, each in tally.loads.items()}
     sums |= {} if tally.moved is None else {_MOVED: tally.moved}
     row = {
@@ -328,7 +325,7 @@ def _load_name(load: Load) -> str:
 
 
 def _read(row: dict[str, Any], channels: int, resources: Resources) -> Tally:
-    """The tally that `_told` wrote for a partitioner of so many channels."""
+    """The tally of a row that `_told` wrote."""
     sums = {each["of"]: each for each in row["sums"]}
 
     def sums_of(name: str, groups: int) -> ExactSums:

@@ -1,4 +1,4 @@
-"""Counting the keys of a trace on Spark: summaries of blocks by rank, merged inside Spark."""
+"""Exact counting of the keys of a trace on Spark."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,13 +22,13 @@ def count_exactly(
 ) -> Frequencies:
     """Count the keys of a trace exactly.
 
-    Tasks read only the key and weight columns of their blocks, and pass on one count a distinct key. Whole numbers are
-    added as such; costs are added block by block in the order of blocks, so that the result is the same on any cluster.
-    A row weighs its cost where the trace has costs and nothing is said, else 1.
+    Tasks read only key and weight columns and emit one count per distinct key. Integers are summed as integers, costs
+    in the order of blocks, so the result is the same on any cluster. By default a row weighs its cost if the trace has
+    costs, else 1.
 
     Raises:
-        UsageError: the trace has no column of that weight.
-        BadInput: a part of the trace is damaged, or its weights add up to more than an int64 holds.
+        UsageError: the trace lacks the column of the weight.
+        BadInput: the trace is damaged, or its weights overflow an int64.
     """
     chosen = chosen_weight(trace, weight)
     spark = spark_session(spark_options)
@@ -44,14 +44,14 @@ def count_exactly(
 def summed_keys(
     spark: SparkSession, trace: Trace, weights: Sequence[Weight], partitions: int | None = None
 ) -> DataFrame:
-    """Every key of a trace with what it weighs, exactly; the weight of a key that is too much for an int64 is null.
+    """Every key of a trace with exact weights, null on overflow.
 
     Args:
-        weights: What a row weighs, in one way or in several.
-        partitions: Among how many Spark shares out the keys; its own default if not given.
+        weights: The weights to sum.
+        partitions: Spark partitions of the keys (default: Spark's).
 
     Returns:
-        Columns `key` and one for each weight, of its name.
+        Column `key`, and one column per weight.
 
     Raises:
         BadInput: the trace has no rows.
@@ -80,17 +80,17 @@ _NUMPY = {Weight.COUNT: np.int64, Weight.BYTES: np.int64, Weight.COST: np.float6
 
 
 def no_keys(where: object) -> BadInput:
-    """What to raise where there is nothing to count."""
-    return BadInput(f"{where} has no rows, so there are no keys to count")
+    """The error for a source without rows."""
+    return BadInput(f"{where} has no rows to count")
 
 
 def too_heavy(where: object, weight: str) -> BadInput:
-    """What to raise where the whole numbers that one key weighs are too much together."""
-    return BadInput(f"{where}: the {weight} of one key add up to more than an int64 holds")
+    """The error for a key whose integer weights overflow."""
+    return BadInput(f"{where}: the total {weight} of one key overflows an int64; use a larger unit")
 
 
 def count_block(block: TraceBlock, weight: Weight) -> KeyCounts:
-    """The exact counts of one block; costs are added row after row, wherever its row groups end."""
+    """The exact counts of one block; costs are added row by row."""
     names = ["key"] if weight is Weight.COUNT else ["key", WEIGHT_COLUMNS[weight]]
     batches = read_pieces(block.pieces, names, names if weight is Weight.COUNT else ())
     if weight is not Weight.COST:

@@ -1,7 +1,7 @@
-"""Lossy counting on Spark: a summary a block, reduced inside Spark, so that no machine ever holds all keys.
+"""Lossy counting on Spark: one summary per block, merged inside Spark.
 
-Blocks are cut by the rank of rows alone, and each is counted by itself with half the error. So the summary of the whole
-is the same on any cluster; the other half of the error is spent at the end, to keep no more than 2/epsilon keys.
+No machine holds all keys. Blocks depend on row numbers alone and are counted with half the error each, so the result is
+the same on any cluster; the other half of the error is spent at the end, to keep at most 2/epsilon keys.
 """
 
 import base64
@@ -38,7 +38,7 @@ Integers: TypeAlias = NDArray[np.int64]
 Tasks: TypeAlias = Sequence[Sequence[int]]
 
 MOST_GROUPS = 10_000
-"""A trace is not counted by more panes or streams than this at once."""
+"""The most panes or streams that are counted at once."""
 
 _LARGEST_LIMIT = 1 << 30
 _GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
@@ -54,20 +54,20 @@ def count_lossy(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
-    """Count the keys of a trace by lossy counting, reading nothing but the column of keys (and of weights).
+    """Count the keys of a trace by lossy counting.
 
     Args:
-        epsilon: The most that a count may be too low, as a share of the total.
-        weight: What a row weighs; cost where the trace has costs and nothing is said, else 1.
-        window: Count only what a sliding counter holds after the last row.
-        tasks: Which blocks each Spark task counts, by number; the result is the same for any.
+        epsilon: The largest undercount, as a share of the total.
+        weight: What a row weighs (default: its cost if the trace has costs, else 1).
+        window: Count only the window of a sliding counter after the last row.
+        tasks: The blocks of each Spark task, by number; the result does not depend on it.
 
     Returns:
-        At most 2/epsilon keys, by falling count; all keys, exactly, of no more than `FLUSH_ROWS` rows.
+        At most 2/epsilon keys, by descending count; all keys, exactly, if the trace has at most `FLUSH_ROWS` rows.
 
     Raises:
-        UsageError: `epsilon` is not in (0, 1), the window is smaller than a bucket, or the trace has no such weight.
-        BadInput: a part of the trace is damaged, a weight is negative, or the total is too much for int64.
+        UsageError: `epsilon` is not in (0, 1), the window is too short, or the trace lacks the column of the weight.
+        BadInput: the trace is damaged, a weight is negative, or the total overflows an int64.
     """
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
@@ -90,14 +90,14 @@ def count_panes(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Timeline:
-    """Count the keys of a trace pane by pane: summaries that merge into any window.
+    """Count keys per pane, as summaries that merge into windows.
 
     Args:
-        panes: Of rows, or of time since the first row; panes without rows are passed over.
+        panes: Of rows, or of time since the first row; empty panes are omitted.
         epsilon, weight, tasks, spark_options, progress: As in `count_lossy`; the error is a share of each pane's total.
 
     Raises:
-        UsageError: as in `count_lossy`, or there would be more than `MOST_GROUPS` panes.
+        UsageError: as in `count_lossy`, or there are more than `MOST_GROUPS` panes.
         BadInput: as in `count_lossy`.
     """
     check_epsilon(epsilon)
@@ -105,7 +105,9 @@ def count_panes(
     last = trace.rows - 1 if panes.length.in_rows else trace.last_us - trace.first_us
     number = int(panes.numbers(np.array([last]))[0]) + 1
     if number > MOST_GROUPS:
-        raise UsageError(f"panes of {panes.length} would be {number:,}, more than the {MOST_GROUPS:,} there may be")
+        raise UsageError(
+            f"steps of {panes.length} are {number:,} steps, but the limit is {MOST_GROUPS:,}; use longer ones"
+        )
     grouping = _ByPane(panes, trace.first_us)
     found = _on_spark(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
     ordered = sorted((int(number), group) for number, group in found.items())
@@ -122,14 +124,14 @@ def count_streams(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> dict[str | None, Frequencies]:
-    """Count the keys of each stream of a trace; the error is a share of each stream's total.
+    """Count the keys of each stream of a trace.
 
     Args:
-        trace: A trace with a column of streams.
+        trace: A trace with a stream column.
         epsilon, weight, tasks, spark_options, progress: As in `count_lossy`.
 
     Returns:
-        Frequencies by name of the stream, by falling total; rows without a stream under None.
+        Counted keys by stream name, by descending total; rows without a stream under None.
 
     Raises:
         UsageError: as in `count_lossy`, or the trace has no streams.
@@ -138,7 +140,7 @@ def count_streams(
     check_epsilon(epsilon)
     chosen = chosen_weight(trace, weight)
     if "stream" not in trace.columns:
-        raise UsageError(f"{trace.path} has no streams; ingest it with --stream EXPRESSION")
+        raise UsageError(f"{trace.path} has no stream column; ingest it with --stream EXPR")
     found = _on_spark(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
     if len(found) > MOST_GROUPS:
         raise _too_many_streams()
@@ -149,24 +151,24 @@ def count_streams(
 def count_frame(
     frame: DataFrame, epsilon: float, *, key: str = "key", weight: Weight = Weight.COUNT, weigh_by: str | None = None
 ) -> Frequencies:
-    """Count the keys of any DataFrame by lossy counting, wherever its rows come from.
+    """Count the keys of any DataFrame by lossy counting.
 
-    Slower than a trace, since its rows pass through the JVM. A summary is made for each partition, so the bounds hold
-    on any cluster, but the counts within them depend on how the frame is partitioned.
+    Slower than a trace, as rows pass through the JVM. The bounds hold on any cluster, but the counts within them depend
+    on the partitions of the frame.
 
     Args:
-        epsilon: The most that a count may be too low, as a share of the total.
-        key: The column of keys; text, binary or whole numbers.
-        weight: What a row weighs: how the sums are kept, whole for bytes, floats for cost.
-        weigh_by: The column of weights; null weighs nothing.
+        epsilon: The largest undercount, as a share of the total.
+        key: The key column: text, binary or integers.
+        weight: What a row weighs: integer sums for bytes, float sums for cost.
+        weigh_by: The column of weights; null weighs 0.
 
     Raises:
-        UsageError: `epsilon` is not in (0, 1), there is no such column, or keys or weights are of another type.
+        UsageError: `epsilon` is not in (0, 1), a column is missing, or keys or weights have another type.
         BadInput: the frame has no rows, or a weight is negative.
     """
     check_epsilon(epsilon)
     if (weigh_by is None) != (weight is Weight.COUNT):
-        raise UsageError("a frame is weighed by a column if rows are not to count 1: give weight and weigh_by together")
+        raise UsageError("weight and weigh_by need each other; give both, or neither to count rows")
     with spark_failures("counting keys"):
         columns, key_type = _frame_columns(frame, key, weight, weigh_by)
         kind = ARROW_TYPES[key_type]
@@ -195,7 +197,7 @@ def count_frame(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What was counted of one group."""
+    """The summary of one group."""
 
     summary: LossySummary
     first_us: int
@@ -203,7 +205,7 @@ class _Found:
 
 
 class _Group:
-    """What one block holds of one group, while it is counted."""
+    """One group while a block is counted."""
 
     def __init__(self, counter: LossyCounter, weight: Weight) -> None:
         self._counter = counter
@@ -219,7 +221,7 @@ class _Group:
         self.rows += len(keys)
 
     def as_rows(self, name: str, block: int) -> pa.RecordBatch:
-        """The listed keys, a row each, and last a row with the facts that are not about one key."""
+        """One row per listed key, then one with the facts about the block."""
         summary = self._counter.summary()
         told = {
             "block": block,
@@ -248,7 +250,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class _Ungrouped:
-    """All rows are one group."""
+    """All rows in one group."""
 
     columns: tuple[str, ...] = ()
 
@@ -274,7 +276,7 @@ class _ByPane:
 
 @dataclass(frozen=True, slots=True)
 class _ByStream:
-    """Rows by stream; the order of rows within a stream stays."""
+    """Rows by stream, in order within each stream."""
 
     columns: tuple[str, ...] = ("ts", "stream")
 
@@ -300,11 +302,11 @@ def _on_spark(
     spark_options: Spark,
     progress: Progress,
 ) -> dict[str, _Found]:
-    """The summary of each group over some blocks; each block is counted by itself with half the error."""
+    """The summary of each group over some blocks, each counted with half the error."""
     if not blocks:
         raise no_keys(trace.path)
     spark = spark_session(spark_options)
-    # As many keys as there are rows between two purges fit anyway, so a short trace is counted exactly.
+    # Memory fits as many keys as rows between two purges, so a short trace is counted exactly.
     short = sum(block.rows for block in blocks) <= FLUSH_ROWS
     most = FLUSH_ROWS if short else int(2 / epsilon)
     work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, most)
@@ -316,12 +318,12 @@ def _on_spark(
 def _block_counter(
     blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping, room: int
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
-    """What a task does with a block, given by its place among `blocks`; there is room for so many keys of a group."""
+    """The function that counts a block, by its index in `blocks`, with room for so many keys per group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
-    # A dictionary of keys is read as it lies, so that its rows are never looked at; slices would each carry it whole.
+    # Dictionary-encoded keys stay encoded, so rows are never decoded; slices would each carry the whole dictionary.
     encoded = ("key",) if columns == ["key"] and kind != pa.int64() else ()
     most, too_many = MOST_GROUPS, _too_many_streams()
-    flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # floats are added as exact counting adds them
+    flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # float sums as in exact counting
 
     def work(place: int) -> Iterator[pa.RecordBatch]:
         block = blocks[place]
@@ -344,7 +346,9 @@ def _block_counter(
 
 
 def _too_many_streams() -> BadInput:
-    return BadInput(f"there are more than {MOST_GROUPS:,} streams, too many to count one by one")
+    return BadInput(
+        f"the trace has more than {MOST_GROUPS:,} streams, the limit for counting each; use --over time or omit --over"
+    )
 
 
 def _schema(key_type: KeyType, weight: Weight) -> str:
@@ -358,11 +362,10 @@ def _schema(key_type: KeyType, weight: Weight) -> str:
 def _reduced(
     partial: DataFrame, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
 ) -> dict[str, _Found]:
-    """One summary a group from those of its blocks, added up inside Spark, of which `most` keys leave.
+    """One summary per group, merged from its blocks inside Spark; the top `most` keys are collected.
 
-    They are those that may be heaviest, by count and error together, since a key that stays behind may have weighed
-    more than its count: so the one key more that leaves tells the most that any key left out may weigh. The facts about
-    a block ride along as rows of their own, since each is told only once.
+    Keys rank by count plus error, the most they may weigh; one more key bounds the weight of all omitted ones. Facts
+    about a block are rows of their own.
     """
     together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
     summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
@@ -378,7 +381,7 @@ def _reduced(
     facts = table.filter(pc.is_valid(table[_TOLD]))
     keys = table.filter(pc.is_null(table[_TOLD]))
     if keys[_COUNT].null_count:
-        raise BadInput(f"the {weight} of one key add up to more than an int64 holds")
+        raise BadInput(f"the total {weight} of one key overflows an int64; use a larger unit")
     told: dict[str, list[dict[str, Any]]] = {}
     for name, text in zip(facts[_GROUP].to_pylist(), facts[_TOLD].to_pylist(), strict=True):
         told.setdefault(name, []).append(json.loads(text))
@@ -388,7 +391,7 @@ def _reduced(
 
 
 def _by_group(keys: pa.Table) -> dict[str, pa.Table]:
-    """The rows of each group that has keys."""
+    """The rows of each group with keys."""
     encoded = keys[_GROUP].combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -401,7 +404,7 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
     parts = sorted(parts, key=lambda part: int(part["block"]))
     missed, total = sum(part["missed"] for part in parts), sum(part["total"] for part in parts)
     if weight is not Weight.COST and total >= 2**63:
-        raise BadInput(f"the {weight} of all rows add up to more than an int64 holds")
+        raise BadInput(f"the total {weight} of all rows overflows an int64; use a larger unit")
     distinct = DistinctSketch.empty(DISTINCT_LIMIT)
     for part in parts:
         hashes = np.frombuffer(base64.b64decode(part["distinct"]), "<u8")
@@ -415,7 +418,7 @@ def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weigh
 
 
 def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | None) -> tuple[DataFrame, KeyType]:
-    """The columns of keys and weights in the types in which they are counted."""
+    """The key and weight columns in the types for counting."""
     keys, key_type = key_column(frame, key)
     columns = [keys.alias(_KEY)]
     if weigh_by is not None:
@@ -424,14 +427,14 @@ def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | N
 
 
 def _window_start(trace: Trace, window: SlidingWindow) -> int:
-    """The row from which the counter in use after the last row has counted."""
+    """The first row of the counter in use at the end of the trace."""
     last = trace.rows - 1 if window.length.in_rows else trace.last_us - trace.first_us
     start = window.panes.start(window.in_use(int(window.panes.numbers(np.array([last]))[0])))
     return start if window.length.in_rows else _rank_of(trace, trace.first_us + start)
 
 
 def _rank_of(trace: Trace, time_us: int) -> int:
-    """The first row that is not before a time, by halving among the blocks."""
+    """The first row not before a time, by bisection over blocks."""
     blocks = trace.blocks()
     low, high = 0, len(blocks) - 1
     while low < high:
@@ -448,5 +451,5 @@ def _times(batch: pa.RecordBatch) -> Integers:
 
 
 def _runs(numbers: Integers) -> Iterator[tuple[int, int]]:
-    """First and end of each stretch of equal numbers."""
+    """Start and end of each run of equal numbers."""
     return pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)] if len(numbers) else [])

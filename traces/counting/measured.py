@@ -1,4 +1,4 @@
-"""What columns of a trace add up to on listed keys, on Spark: one more pass, once it is known which keys are listed."""
+"""Sums of trace columns per listed key, on Spark."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,26 +19,25 @@ from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 _ROW, _BLOCK = "row", "block"
 _OTHERS = -1
-"""The row under which the keys that are not listed are added up."""
+"""The row of all unlisted keys."""
 
 
 def measurable(trace: Trace) -> tuple[Weight, ...]:
-    """What can be measured of a trace: its rows, and their costs and bytes where it has them."""
+    """Measurable columns of a trace: count, cost and bytes if present."""
     return tuple(weight for weight in Weight if WEIGHT_COLUMNS.get(weight, "key") in trace.columns)
 
 
 def check_measurable(trace: Trace, sources: Sequence[str]) -> tuple[Weight, ...]:
-    """The columns of these names.
+    """The measured columns by name.
 
     Raises:
-        UsageError: the trace has no such column; the sentence has those that there are.
+        UsageError: the trace lacks a column.
     """
     known = {weight.value: weight for weight in measurable(trace)}
     for source in sources:
         if source not in known:
             hint = f"; ingest it with --{source} COLUMN" if source in list(Weight) else did_you_mean(source, known)
-            listed = f", only {', '.join(known)}" if source in list(Weight) else ""
-            raise UsageError(f"--measure {source}: {trace.path} has no {source} to measure{listed}{hint}")
+            raise UsageError(f"--measure {source}: {trace.path} has no {source} column{hint}")
     return tuple(known[source] for source in sources)
 
 
@@ -50,7 +49,7 @@ def with_columns(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Frequencies:
-    """Counted keys of a whole trace, with what some columns add up to on each; raises as `measure_columns` does."""
+    """Counted keys with sums of some columns; raises as `measure_columns` does."""
     exact = [source for source in sources if source == frequencies.weight and frequencies.exact]
     others = [source for source in sources if source not in exact]
     columns = measure_columns(trace, frequencies.keys, others, spark_options=spark_options, progress=progress)
@@ -61,22 +60,21 @@ def with_columns(
 def measure_columns(
     trace: Trace, keys: pa.Array, sources: Sequence[str], *, spark_options: Spark = None, progress: Progress = silent
 ) -> tuple[MeasuredColumn, ...]:
-    """Add up columns of a trace for some of its keys, and for all others together.
+    """Sum columns of a trace by listed key.
 
-    Tasks hold one sum a listed key and column, whatever the trace. Whole numbers are added as such; costs are added row
-    by row within a block and then block by block in their order, so that the result is the same on any cluster.
+    A task holds one sum per listed key and column. Integers are summed as integers, costs in the order of rows and
+    blocks, so the result is the same on any cluster.
 
     Args:
-        keys: The listed keys, distinct; shape (keys,).
-        sources: The columns, by the names of `measurable`.
+        keys: Distinct keys; shape (keys,).
+        sources: Names of `measurable` columns.
 
     Returns:
-        A column for each source, its values in the order of the keys.
+        One column per source, values in the order of the keys.
 
     Raises:
-        UsageError: the trace has no such column.
-        BadInput: a part of the trace is damaged, a value is negative or no number, or they add up to more than an int64
-            holds.
+        UsageError: the trace lacks a column.
+        BadInput: the trace is damaged, a value is negative or not a number, or a sum overflows an int64.
     """
     columns = check_measurable(trace, sources)
     blocks = trace.blocks()
@@ -100,7 +98,7 @@ def measure_columns(
 
 
 def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) -> pa.RecordBatch:
-    """The sums of one block, a row for each listed key that it has and one for all others, by row of the key."""
+    """The sums of one block by listed key, and of others."""
     names = list(dict.fromkeys(["key", *(WEIGHT_COLUMNS[column] for column in columns if column is not Weight.COUNT)]))
     sums = [_zeros(len(keys) + 1, column) for column in columns]
     met = np.zeros(len(keys) + 1, np.bool_)
@@ -127,7 +125,7 @@ def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) 
 
 def _column(trace: Trace, column: Weight, rows: Counts, sums: pa.ChunkedArray, keys: int) -> MeasuredColumn:
     if sums.null_count:
-        raise BadInput(f"{trace.path}: the {column} of one key add up to more than an int64 holds")
+        raise BadInput(f"{trace.path}: the total {column} of one key overflows an int64; use a larger unit")
     found = sums.to_numpy()
     values = np.zeros(keys)
     values[rows[rows != _OTHERS]] = found[rows != _OTHERS]
@@ -141,4 +139,4 @@ def _zeros(size: int, column: Weight) -> Counts:
 def _check(values: Counts, column: Weight) -> None:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
-        raise BadInput(f"a row has {column} {values[wrong[0]]:g}, but what is measured is a finite number from 0 up")
+        raise BadInput(f"{column} must be finite and at least 0 in every row (got {values[wrong[0]]:g})")

@@ -1,4 +1,4 @@
-"""A trace cut into panes of as many rows, each with its counted keys: counted on Spark once, and kept beside it."""
+"""Counted keys per pane of a trace, cached next to it."""
 
 import json
 from contextlib import suppress
@@ -27,10 +27,10 @@ from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace
 
 CACHE = ".adapt-counts"
-"""The folder beside a trace in which its counts are kept, by content hash; it may be removed at any time."""
+"""The cache folder next to a trace; it can be deleted at any time."""
 
 EPSILON = 1e-4
-"""The error of the counts of a pane, as a share of its total; a short pane loses nothing."""
+"""The error of a pane's counts, as a share of its total; short panes are exact."""
 
 _FACTS = b"adapt.panes"
 
@@ -43,11 +43,11 @@ def counted_panes(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> tuple[CountedPane, ...]:
-    """The panes of a trace, from `folder` if they are kept there; none of a trace that is too short.
+    """The panes of a trace, cached in `folder`; empty if short.
 
     Raises:
-        UsageError: the trace has no such weight.
-        BadInput: a part of it is damaged.
+        UsageError: the trace lacks the column of the weight.
+        BadInput: the trace is damaged.
     """
     rows = rows_a_pane(trace.rows)
     if rows is None:
@@ -59,14 +59,14 @@ def counted_panes(
     grid = Panes(Length(rows, in_rows=True))
     timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
     panes = tuple(CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen)) for pane in timeline.panes)
-    with suppress(EnvironmentFailure, OSError):  # a place that cannot be written costs the next run a count, no more
+    with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
         folder.mkdir(exist_ok=True)
         replace_whole(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
     return panes
 
 
 def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[CountedPane, ...]:
-    """The panes of a trace that were kept in a folder; none if they were not, or are damaged."""
+    """The cached panes of a trace; empty if missing or damaged."""
     with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
         return _unpacked(pq.read_table(_place(folder, content_hash, weight), page_checksum_verification=True))
     return ()
@@ -78,7 +78,7 @@ def _place(folder: Path, content_hash: str, weight: Weight) -> Path:
 
 
 def _packed(panes: tuple[CountedPane, ...]) -> bytes:
-    """All panes as one Parquet file, what is not of a single key in its metadata."""
+    """All panes as one Parquet file, facts per pane in its metadata."""
     held = [pane.frequencies for pane in panes]
     facts = [
         [pane.start_us, counted.total, counted.rows, counted.weight.value, counted.complete_above, counted.distinct]

@@ -1,4 +1,4 @@
-"""All that `adapt partition count` tells of a trace: counts, skew, keys asked for, hot keys over time, streams."""
+"""The result of `adapt partition count`: counts, skew, hot keys, streams."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,32 +31,32 @@ from adapt.traces.store.trace import Trace
 SCHEMA = "adapt.frequencies/1"
 
 DEFAULT_PANES = 48
-"""About so many panes, where nothing is said."""
+"""Default number of steps over time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What is to be told of a trace.
+    """What to measure of a trace.
 
     Attributes:
         counting: How its keys are counted.
         keys: Keys to look up, as texts.
-        over_time: Tell the life-lines of hot keys too.
-        by_stream: Tell the keys of each stream too.
-        pane: The step of time; None takes a round one, or the panes of the sliding window.
-        measure: Columns to add up for the listed keys too.
+        over_time: Also show hot keys over time.
+        by_stream: Also count each stream separately.
+        step: The step over time; None takes a round one, or the panes of the sliding window.
+        measure: Columns to sum per listed key.
         engine: What places the keys today, for the verdict.
         max_imbalance: The limit of the verdict.
 
     Raises:
-        UsageError: options that do not go together.
+        UsageError: options do not fit together.
     """
 
     counting: Counting
     keys: tuple[str, ...] = ()
     over_time: bool = False
     by_stream: bool = False
-    pane: Length | None = None
+    step: Length | None = None
     measure: tuple[str, ...] = ()
     engine: AnyScheme = Engine.SPARK
     max_imbalance: float = MAX_IMBALANCE
@@ -64,49 +64,51 @@ class Survey:
     def __post_init__(self) -> None:
         check_max_imbalance(self.max_imbalance)
         if (self.over_time or self.by_stream) and self.counting.method is CountMethod.EXACT:
-            raise UsageError("--over goes with lossy counting: panes and streams are counted in bounded memory")
+            raise UsageError("--over needs lossy counting; omit --method exact")
         if self.by_stream and self.counting.window is not None:
-            raise UsageError("--over stream counts whole streams; leave out --window, or count over time")
-        if self.pane is not None and (not self.over_time or self.counting.window is not None):
-            raise UsageError("--pane goes with --over time, where no --window says how long panes are")
+            raise UsageError("--over stream counts whole streams; omit --window, or use --over time")
+        if self.step is not None and (not self.over_time or self.counting.window is not None):
+            raise UsageError("--step needs --over time without --window, which sets its own step")
         if self.measure and self.counting.window is not None:
-            raise UsageError("--measure adds up the whole trace; leave out --window")
+            raise UsageError("--measure sums over the whole trace; omit --window")
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """What was found.
+    """The measurements of a trace.
 
     Attributes:
         frequencies: The counted keys.
         answer: The verdict and the hot keys.
-        asked: The keys that were asked for.
-        over_time: The life-lines of hot keys.
-        streams: The streams with their heaviest keys.
+        requested_keys: The keys to look up.
+        over_time: Hot keys over time.
+        streams: The streams with their top keys.
     """
 
     frequencies: Frequencies
     answer: Answer
-    asked: Table | None = None
+    requested_keys: Table | None = None
     over_time: Table | None = None
     streams: Table | None = None
 
     def tables(self) -> list[Table]:
-        """All of it, the most telling first; the verdict is `answer.lead`."""
-        extra = [table for table in (self.asked, self.over_time, self.streams) if table is not None]
-        told = [*extra, *self.answer.tables(), counts_table(self.frequencies), zipf_table(self.frequencies)]
-        return [*told, heaviest_table(self.frequencies)]
+        """All tables, the most important first; the verdict is `answer.lead`."""
+        counted = [counts_table(self.frequencies), zipf_table(self.frequencies), heaviest_table(self.frequencies)]
+        return [*self._extra().values(), *self.answer.tables(), *counted]
 
     def first_tables(self) -> list[Table]:
-        """What people need first: what was asked for, and the hot keys."""
-        extra = [table for table in (self.asked, self.over_time, self.streams) if table is not None]
-        return [*extra, self.answer.hot_keys.table()]
+        """The requested tables and the hot keys."""
+        return [*self._extra().values(), self.answer.hot_keys.table()]
+
+    def _extra(self) -> dict[str, Table]:
+        tables = {"requested_keys": self.requested_keys, "over_time": self.over_time, "streams": self.streams}
+        return {name: table for name, table in tables.items() if table is not None}
 
     def as_data(self) -> dict[str, Any]:
         """All of it as JSON data."""
-        heaviest, verdict = heaviest_table(self.frequencies), self.answer.verdict
+        top, verdict = heaviest_table(self.frequencies), self.answer.verdict
         law = zipf_table(self.frequencies)
-        told: dict[str, Any] = {
+        return {
             "schema": SCHEMA,
             **counts_table(self.frequencies).records()[0],
             **self._measured(),
@@ -114,17 +116,16 @@ class Surveyed:
             "useful_workers": None if verdict is None else verdict.useful_workers,
             **self.answer.as_data(),
             "zipf": {**law.records()[0], "in_words": law.note},
-            "heaviest": heaviest.records(),
-            "heaviest_cut": len(heaviest.rows) < self.frequencies.distinct,
+            "top_keys": top.records(),
+            "top_keys_cut": len(top.rows) < self.frequencies.distinct,
+            **{name: table.records() for name, table in self._extra().items()},
         }
-        extra = {"asked": self.asked, "over_time": self.over_time, "streams": self.streams}
-        return told | {name: table.records() for name, table in extra.items() if table is not None}
 
     def _measured(self) -> dict[str, Any]:
-        """What each column adds up to, and on keys that are not listed."""
+        """The total of each measured column, and its part on unlisted keys."""
         columns = self.frequencies.measured
-        told = {column.source: {"total": column.total, "unlisted": column.unlisted} for column in columns}
-        return {"measured": told} if told else {}
+        totals = {column.source: {"total": column.total, "unlisted": column.unlisted} for column in columns}
+        return {"measured": totals} if totals else {}
 
     def _repr_html_(self) -> str:
         """All tables, for a notebook."""
@@ -132,11 +133,11 @@ class Surveyed:
 
 
 def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress: Progress = silent) -> Surveyed:
-    """Count the keys of a trace and tell all that was asked for.
+    """Count the keys of a trace and measure what was requested.
 
     Raises:
         UsageError: see `Counting`, `count_lossy`, `count_panes` and `count_streams`.
-        BadInput: likewise; or a key that was asked for is no key of the trace's type.
+        BadInput: likewise; or a requested key does not have the key type of the trace.
     """
     how = asked.counting
     keys = keys_from_texts(asked.keys, trace.key_type)
@@ -186,10 +187,10 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
 def _panes(trace: Trace, asked: Survey) -> Panes:
     if asked.counting.window is not None:
         return asked.counting.window.panes
-    return Panes(asked.pane or Length(round_us((trace.last_us - trace.first_us + 1) / DEFAULT_PANES)))
+    return Panes(asked.step or Length(round_us((trace.last_us - trace.first_us + 1) / DEFAULT_PANES)))
 
 
 def _of_timeline(timeline: Timeline, how: Counting) -> Frequencies:
-    """The counts of all panes, or of those that the sliding window holds at the end."""
+    """The counts of all panes, or of the sliding window at the end."""
     whole = timeline.last_window(how.window.counters) if how.window else timeline.whole()
     return whole if how.support is None else whole.above(how.support)

@@ -1,4 +1,4 @@
-"""What the rows of a trace weigh, in Arrow columns and in Spark's."""
+"""Row weights of a trace, as Arrow and Spark columns."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,31 +11,31 @@ from adapt.traces.spark.lazy import Column, F
 from adapt.traces.store.trace import Trace
 
 WEIGHT_COLUMNS = {Weight.COST: "cost_us", Weight.BYTES: "bytes"}
-"""Where a row's weight stands; a missing weight is nothing."""
+"""The column of each weight; a null weighs 0."""
 
 SPARK_KEYS = {KeyType.STRING: "string", KeyType.INT64: "bigint", KeyType.BINARY: "binary"}
-"""What Spark calls the types of keys."""
+"""Spark's names of the key types."""
 
 
 def default_weight(trace: Trace) -> Weight:
-    """Cost where the trace has costs, else the count of rows (design, section 5)."""
+    """Cost if the trace has costs, else the count of rows."""
     return Weight.COST if "cost_us" in trace.columns else Weight.COUNT
 
 
 def chosen_weight(trace: Trace, weight: Weight | None) -> Weight:
-    """The weight that was asked for, or the trace's default.
+    """The requested weight, or the trace's default.
 
     Raises:
-        UsageError: the trace has no column of that weight.
+        UsageError: the trace lacks its column.
     """
     chosen = weight or default_weight(trace)
     if chosen is not Weight.COUNT and WEIGHT_COLUMNS[chosen] not in trace.columns:
-        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen}; ingest it with --{chosen} COLUMN")
+        raise UsageError(f"--weight {chosen}: {trace.path} has no {chosen} column; ingest it with --{chosen} COLUMN")
     return chosen
 
 
 def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDArray[np.float64] | None:
-    """What each row of a batch weighs, or None for 1 each; a missing weight is 0."""
+    """The weight of each row; None if each weighs 1."""
     if weight is Weight.COUNT:
         return None
     values: NDArray[np.int64] | NDArray[np.float64] = pc.fill_null(batch.column(WEIGHT_COLUMNS[weight]), 0).to_numpy(
@@ -45,7 +45,7 @@ def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDA
 
 
 def added(column: str, block: str, weight: Weight) -> Column:
-    """The sum of a column in a group; whole sums that overflow are null, floats are added in the order of blocks."""
+    """A repeatable sum of a column in a group, null on overflow."""
     if weight is not Weight.COST:
         return F.try_sum(column)
     in_order = F.array_sort(F.collect_list(F.struct(F.col(block), F.col(column))))

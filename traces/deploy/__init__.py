@@ -1,1 +1,1 @@
-"""Plans deployed: exported folders, and what follows them at run time."""
+"""Deployment: exporting plans, and following them at run time."""

@@ -1,4 +1,4 @@
-"""Exporting a plan: a small folder that an engine, or a program in any language, places keys by."""
+"""Exporting a plan to a folder that an engine or program reads."""
 
 from dataclasses import dataclass
 from importlib import resources
@@ -28,7 +28,7 @@ class Deployment:
     """An exported plan.
 
     Attributes:
-        target: What it was exported for.
+        target: The engine, or `plan` for any program.
         manifest: Its files, and how it was made.
         about: What each file is, by name.
     """
@@ -38,7 +38,7 @@ class Deployment:
     about: dict[str, str]
 
     def table(self) -> Table:
-        """The files."""
+        """The files as a table."""
         columns = (Column("file"), Column("bytes", Kind.BYTES), Column("about"))
         rows = [(entry["name"], entry["bytes"], self.about[entry["name"]]) for entry in self.manifest.files]
         return Table.from_rows(f"Exported for {self.target}", columns, rows)
@@ -55,18 +55,18 @@ class Deployment:
 def export_plan(
     plan: Plan, target: Target, out: Path, made: Provenance, *, max_parallelism: int | None = None, force: bool = False
 ) -> Deployment:
-    """Write a plan for a target; the folder appears whole or not at all, and is the same for the same plan.
+    """Write a plan for a target, atomically; equal plans give equal folders.
 
     Args:
-        max_parallelism: The key groups of the job, in Flink; what it takes by default if not given.
-        force: Replace a folder that was made so before.
+        max_parallelism: Key groups of the Flink job (default: Flink's default).
+        force: Overwrite an earlier export.
 
     Raises:
-        BadInput: the target cannot place keys so; the sentence says why and what can be built instead.
-        EnvironmentFailure: the place is taken or cannot be written.
+        BadInput: the target cannot follow the plan; the message says why, and what to build instead.
+        EnvironmentFailure: the output exists or cannot be written.
     """
     bundle = exporter_of(target)(plan, max_parallelism)
-    about = {PLAN: "the plan, as adapt reads it", TEXT: "the plan as lines of text, for any language"}
+    about = {PLAN: "the plan, for adapt", TEXT: "the plan as text, for any language"}
     about |= {name: file.about for name, file in bundle.files.items()}
     about |= {name: program.about for name, program in bundle.programs.items()}
     with whole_folder(out, force=force) as folder:
@@ -77,7 +77,7 @@ def export_plan(
         for name, program in bundle.programs.items():
             disk.write_bytes(folder / name, source_of(program))
         written = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
-        about |= {path.name: "explicit keys of the plan" for path in written if path.name not in about}
+        about |= {path.name: "pinned keys of the plan" for path in written if path.name not in about}
         about[README] = "how to use it"
         disk.write_bytes(folder / README, _readme(plan, target, bundle, about, out.name).encode())
         entries = [file_entry(folder, path) for path in sorted([*written, folder / README])]
@@ -89,16 +89,16 @@ def export_plan(
 
 
 def source_of(program: Program) -> bytes:
-    """The source of a program that goes with exported plans."""
+    """The source of a program exported with plans."""
     return resources.files(program.package).joinpath(program.file).read_bytes()
 
 
 def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], folder: str) -> str:
     files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
     reader = "any language" if target is Target.PLAN else definition_of(Engine(target.value)).title
-    keys = f"{len(plan.explicit):,} explicit keys" if plan.explicit else "no explicit keys"
+    keys = f"{len(plan.explicit):,} pinned keys" if plan.explicit else "no pinned keys"
     return (
         f"# A plan for {reader}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
-        f"Content hash {plan.content_hash()}.\nHow it was made is in `_manifest.json`.\n\n"
+        f"Content hash {plan.content_hash()}.\n`_manifest.json` records how it was made.\n\n"
         f"{bundle.use.replace('{folder}', folder)}\n## Files\n\n{files}\n"
     )

@@ -1,4 +1,4 @@
-"""The partition of a record by a plan: one router for every Kafka client of Python, without Spark and without Java."""
+"""Kafka partitions by a plan, for every Python client."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
@@ -23,7 +23,7 @@ from adapt.core.stream import Key, KeyType
 from adapt.traces.store.plans import read_plan
 
 MOST_REMEMBERED = 65_536
-"""Keys whose partitions a router keeps in mind, beside the explicit ones."""
+"""Keys whose partitions a router caches, besides the pinned ones."""
 
 
 class Nulls(StrEnum):
@@ -33,30 +33,30 @@ class Nulls(StrEnum):
     """To the partition of the plan's null key, always the same."""
 
     SPREAD = "spread"
-    """To each available partition in turn."""
+    """To the available partitions in turn."""
 
 
 class Integers(StrEnum):
-    """How the producer writes a key that is an integer."""
+    """How the producer serializes integer keys."""
 
     LONG = "long"
-    """8 bytes big-endian, as Kafka's `LongSerializer`."""
+    """8 bytes big-endian, as by Kafka's `LongSerializer`."""
 
     TEXT = "text"
     """Decimal text."""
 
 
 class Router:
-    """Says for each key its partition, as the plan has it; every client of Python can be given it.
+    """The partition of each key by a plan, for every Python client.
 
     - aiokafka, and kafka-python before 3.0: `partitioner=router`;
     - kafka-python from 3.0 on: `partitioner=router.for_kafka_python()`;
     - confluent-kafka: `producer.produce(topic, key=key, partition=router.partition(key), ...)`.
 
-    A key that came lately is looked up in a dictionary. Threads may share a router.
+    Recent keys are cached. Threads may share a router.
 
     Attributes:
-        plan: What it routes by. Its channels are the partitions.
+        plan: Its channels are the partitions.
     """
 
     def __init__(self, plan: Plan, *, nulls: str = Nulls.PLAN, integers: str = Integers.LONG) -> None:
@@ -64,11 +64,11 @@ class Router:
 
         Args:
             plan: The plan.
-            nulls: Where a record without a key goes: `plan` or `spread` (see `Nulls`).
-            integers: How keys of a plan of integers are serialized: `long` or `text` (see `Integers`).
+            nulls: Where records without a key go: `plan` or `spread` (see `Nulls`).
+            integers: How integer keys are serialized: `long` or `text` (see `Integers`).
 
         Raises:
-            ValueError: `nulls` or `integers` is neither.
+            ValueError: `nulls` or `integers` has another value.
         """
         self.plan = plan
         self._nulls, self._integers = Nulls(nulls), Integers(integers)
@@ -81,18 +81,18 @@ class Router:
 
     @classmethod
     def load(cls, path: str | Path, *, nulls: str = Nulls.PLAN, integers: str = Integers.LONG) -> "Router":
-        """Route by the plan in a file, as `adapt partition build` or `export` wrote it.
+        """Route by a plan file of `adapt partition build` or `export`.
 
         Raises:
-            BadInput: there is no plan, or it is damaged.
+            BadInput: it is not a plan, or damaged.
         """
         return cls(read_plan(Path(path)), nulls=nulls, integers=integers)
 
     def partition(self, key: Key) -> int:
-        """The partition of a key: text or a number as the program has it, or bytes as the producer serialized it.
+        """The partition of a key: text, a number, or the serialized bytes.
 
         Raises:
-            BadInput: it is no key of the plan's type.
+            BadInput: the key does not have the plan's key type.
         """
         if isinstance(key, bytes):
             found = self._remembered.get(key)
@@ -102,15 +102,15 @@ class Router:
         try:
             return self.partition(self._serialized(key))
         except (UnicodeEncodeError, OverflowError) as error:
-            raise BadInput(f"key {key!r} is no {self.plan.key_type} key of any trace: {error}") from error
+            raise BadInput(f"key {key!r} is not a valid {self.plan.key_type} key: {error}") from error
 
     def __call__(self, key: bytes | None, all_partitions: Collection[int], available: Sequence[int]) -> int:
-        """The partition of a serialized key, in a topic with these partitions.
+        """The partition of a serialized key in a topic with these partitions.
 
-        A record with a key goes to its partition whether it is available or not, as with any partitioner by key.
+        As with any partitioner by key, the partition need not be available.
 
         Raises:
-            BadInput: the topic has not as many partitions as the plan has channels, or the key is not of its type.
+            BadInput: the topic's partitions differ from the plan's channels, or the key does not have its key type.
         """
         if len(all_partitions) != self.plan.channels:
             self.check_partitions(len(all_partitions))
@@ -119,19 +119,19 @@ class Router:
         return self.partition(key)
 
     def check_partitions(self, partitions: int) -> None:
-        """Do nothing if a topic has as many partitions as the plan has channels.
+        """Check the number of partitions against the channels of the plan.
 
         Raises:
-            BadInput: it has not.
+            BadInput: the numbers differ.
         """
         if partitions != self.plan.channels:
             raise BadInput(
                 f"the topic has {partitions} partitions, but the plan has {self.plan.channels} channels; build a plan"
-                f" with --channels {partitions}, which may follow this one by --from"
+                f" with --channels {partitions} (--from this plan to move few keys)"
             )
 
     def for_kafka_python(self) -> Any:
-        """A partitioner of kafka-python, from its version 3.0 on, that asks this router.
+        """A partitioner for kafka-python 3.0 or later.
 
         Raises:
             EnvironmentFailure: kafka-python 3.0 or later is not installed.
@@ -140,12 +140,12 @@ class Router:
             from kafka.partitioner import Partitioner
         except ImportError as error:
             raise EnvironmentFailure(
-                f"kafka-python 3.0 or later is not there ({error}); pip install 'kafka-python>=3'"
+                f"kafka-python 3.0 or later is not installed ({error}); run pip install 'kafka-python>=3'"
             ) from error
         route = self.__call__
 
         class PlanPartitioner(Partitioner):  # type: ignore[misc]  # kafka-python has no types
-            """Places records as the plan of a router has it."""
+            """Places records by the plan of a router."""
 
             def partition(
                 self, topic: str, key: Any, serialized: bytes | None, value: Any, serialized_value: Any, cluster: Any
@@ -154,13 +154,13 @@ class Router:
                 del key, value, serialized_value
                 partitions = cluster.partitions_for_topic(topic)
                 if not partitions:
-                    raise BadInput(f"topic {topic!r} has no partitions that are known yet; make it first")
+                    raise BadInput(f"no partitions of topic {topic!r} are known yet; create the topic first")
                 return route(serialized, partitions, sorted(cluster.available_partitions_for_topic(topic) or ()))
 
         return PlanPartitioner()
 
     def _placed(self, serialized: bytes) -> int:
-        """The partition of a key that is not remembered; it is from now on."""
+        """The partition of a key that is not cached, then cached."""
         key = self._as_hashed(serialized)
         channel = self._explicit.get(key)
         if channel is None:
@@ -171,7 +171,7 @@ class Router:
         return channel
 
     def _serialized(self, key: str | int) -> bytes:
-        """The key as a producer would write it."""
+        """The key as a producer serializes it."""
         match self.plan.key_type, key:
             case KeyType.STRING, str():
                 return key.encode()
@@ -179,10 +179,10 @@ class Router:
                 return str(key).encode()
             case KeyType.INT64, int():
                 return key.to_bytes(8, "big", signed=True)
-        raise BadInput(f"key {key!r} is no {self.plan.key_type} key, which this plan has")
+        raise BadInput(f"this plan needs {self.plan.key_type} keys (got {key!r})")
 
     def _as_hashed(self, serialized: bytes) -> bytes:
-        """The bytes that plans hash: of integers, 8 little-endian."""
+        """The bytes that plans hash: 8 little-endian for integers."""
         if self.plan.key_type is not KeyType.INT64:
             return serialized
         if self._integers is Integers.LONG and len(serialized) == 8:
@@ -192,15 +192,17 @@ class Router:
                 return int(serialized).to_bytes(8, "little", signed=True)
         except (ValueError, OverflowError):
             pass
-        meant = "an int64 in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
-        raise BadInput(f"key {serialized[:40]!r} is not {meant}, as integer keys are expected; see Router's `integers`")
+        meant = (
+            "64-bit integers in decimal" if self._integers is Integers.TEXT else "8 bytes big-endian (`LongSerializer`)"
+        )
+        raise BadInput(f"integer keys must be {meant} (got {serialized[:40]!r}); see `integers` of Router")
 
     def _in_a_column(self, key: bytes) -> int:
-        """The channel of a key in a scheme that has no shorter way."""
+        """The channel of a key in a scheme without a faster lookup."""
         try:
             return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
         except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-            raise BadInput(f"key {key[:40]!r} is not UTF-8, as text keys of the plan are: {error}") from error
+            raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
 
 
 def _column(key: bytes, key_type: KeyType) -> pa.Array:
@@ -215,7 +217,7 @@ def _column(key: bytes, key_type: KeyType) -> pa.Array:
 
 
 def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
-    """The explicit channels by the bytes of the keys; the null key left out."""
+    """The channels of the pinned keys by key bytes, without the null key."""
     keys = plan.explicit.column
     found = key_bytes(keys)
     data, ends = found.data.tobytes(), found.offsets.tolist()
@@ -224,7 +226,7 @@ def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
 
 
 def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
-    """The channel of one key by its hash, in a scheme whose look-up is short; without the explicit map."""
+    """The channel of one key by its hash, ignoring pins, in schemes with a fast lookup."""
     words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
     channels, groups = plan.channels, plan.max_parallelism or 0
     match plan.scheme:
@@ -242,7 +244,7 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
 
 def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) -> Callable[[bytes], int]:
     highs, lows = ring.positions.high.tolist(), ring.positions.low.tolist()
-    owners: list[int] = [*ring.owners.tolist(), int(ring.owners[0])]  # after the last comes the first
+    owners: list[int] = [*ring.owners.tolist(), int(ring.owners[0])]  # the ring wraps around
 
     def channel_of(key: bytes) -> int:
         high, low = words(key)
@@ -255,7 +257,7 @@ def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) ->
 
 
 def _number(words: tuple[int, int], hash: HashName) -> int:
-    """What remainders are taken of: the 128-bit number; of xxhash64 the signed one, as Spark's `pmod` takes it."""
+    """The number to take remainders of: 128 bits, or signed xxhash64 as for Spark's `pmod`."""
     high, low = words
     return high << 64 | low if hash is HashName.MURMUR3 else high - (high >> 63 << 64)
 

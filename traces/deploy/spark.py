@@ -1,7 +1,7 @@
-"""Rows of Spark where an exported plan wants them: by columns of Spark's own, without a Python function a row.
+"""Placing Spark rows by an exported plan, without Python functions.
 
-This file needs nothing but pyspark. `adapt partition export PLAN --to spark -o DIR` puts a copy of it, as
-`adapt_spark.py`, beside the tables that it reads.
+This file needs only pyspark. `adapt partition export PLAN --to spark -o DIR` copies it, as `adapt_spark.py`, to the
+folder with the tables that it reads.
 """
 
 import json
@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 SCHEMA = "adapt.spark/1"
 _TYPES = {"string": ("string",), "int64": ("bigint", "int", "smallint", "tinyint"), "binary": ("binary",)}
-"""The column types that keys of each type may have."""
+"""Spark column types of each key type."""
 
 _PREFIX = "_adapt_"
-"""Of columns that are joined and dropped again."""
+"""Prefix of temporary columns."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class SparkPlan:
     """An exported plan, ready to place rows.
 
     Attributes:
-        routing: What `routing.json` says.
-        explicit: The explicit keys with their channels; None if there are none.
-        buckets: Channels by the bucket of a hash; None where the hash alone says the channel.
+        routing: The content of `routing.json`.
+        explicit: The pinned keys with their channels; None without pinned keys.
+        buckets: Channels by hash bucket; None if the hash alone gives the channel.
     """
 
     routing: dict[str, Any]
@@ -36,16 +36,16 @@ class SparkPlan:
 
     @classmethod
     def load(cls, spark: SparkSession, folder: str) -> "SparkPlan":
-        """Read an exported plan from any place that Spark reads.
+        """Read an exported plan from any path that Spark reads.
 
         Raises:
-            ValueError: the folder is of a format that this file does not read.
+            ValueError: the folder has another format.
         """
-        # Spark sees patterns in these signs.
+        # Spark reads these characters as glob patterns.
         base = re.sub(r"([\\\[\]{}*?])", r"\\\1", str(folder).rstrip("/"))
         routing = json.loads(spark.read.text(f"{base}/routing.json", wholetext=True).collect()[0][0])
         if routing["schema"] != SCHEMA:
-            raise ValueError(f"{folder} has format {routing['schema']!r}, but this file reads {SCHEMA!r}; export again")
+            raise ValueError(f"{folder} has format {routing['schema']!r}, not {SCHEMA!r}; export the plan again")
         explicit = spark.read.parquet(f"{base}/explicit.parquet") if routing["explicit"] else None
         buckets = spark.read.parquet(f"{base}/buckets.parquet") if routing["buckets"] else None
         return cls(routing, explicit, buckets)
@@ -56,16 +56,16 @@ class SparkPlan:
         return int(self.routing["channels"])
 
     def with_channel(self, rows: DataFrame, key: str, name: str = "channel") -> DataFrame:
-        """The rows with a column, INT and never null, that says the channel of each.
+        """The rows with an INT column of their channels, never null.
 
-        Two broadcast joins at most, and no shuffle. Streams may be given as well.
+        At most two broadcast joins, no shuffle; works on streams too.
 
         Raises:
-            ValueError: there is no such column, or it is not of the plan's type, or `name` is taken.
+            ValueError: the key column is missing or has another type than the plan, or `name` is taken.
         """
         value = self._key(rows, key)
         if name in rows.columns:
-            raise ValueError(f"there is a column {name!r} already; give another name")
+            raise ValueError(f"column {name!r} exists already; choose another name")
         number = self._number(value)
         found, channel = rows, number.cast("int")
         if self.buckets is not None:
@@ -85,71 +85,71 @@ class SparkPlan:
         return found.withColumn(name, channel.cast("int")).drop(*joined)
 
     def with_route(self, rows: DataFrame, key: str, name: str = "route") -> DataFrame:
-        """The rows with an INT column that Spark's own shuffle takes to the planned partition.
+        """The rows with a route that Spark shuffles to the planned partition.
 
-        `groupBy(name)` alone then puts the rows of channel c into partition c of `channels`; for a batch see
-        `check_shuffle`. This is the way for streams with state, whose operators shuffle as Spark does.
+        `groupBy(name)` alone then puts the rows of channel c into partition c of `channels`; in a batch, see
+        `check_shuffle`. Use it for stateful streaming, whose operators shuffle by Spark's own hash.
 
         Raises:
             ValueError: as `with_channel`.
         """
         if name in rows.columns:
-            raise ValueError(f"there is a column {name!r} already; give another name")
+            raise ValueError(f"column {name!r} exists already; choose another name")
         placed = self.with_channel(rows, key, "adapt_channel")
         routes = F.array(*(F.lit(int(route)) for route in self.routing["routes"]))
         route = F.element_at(routes, F.col("adapt_channel") + F.lit(1))
         return placed.withColumn(name, route).drop("adapt_channel")
 
     def place(self, rows: DataFrame, key: str, name: str = "channel") -> DataFrame:
-        """The rows, each on the partition of its channel, with a column that says it.
+        """The rows on the partitions of their channels.
 
-        Group by that column and the key: by the key alone Spark would shuffle again. Adaptive execution leaves these
-        partitions as they are.
+        Group by that column and the key; by the key alone, Spark shuffles again. Adaptive execution keeps these
+        partitions.
 
         Raises:
             ValueError: as `with_channel`; or Spark is older than 4.1.
         """
         placed = self.with_channel(rows, key, name)
         if not hasattr(placed, "repartitionById"):
-            raise ValueError("rows are placed by repartitionById, which Spark has from 4.1 on; use with_route before")
+            raise ValueError("place() needs repartitionById of Spark 4.1 or later; use with_route on older versions")
         return placed.repartitionById(self.channels, F.col(name))
 
     def check_shuffle(self, spark: SparkSession) -> None:
-        """Do nothing if a batch that is grouped by the route will lie where the plan says.
+        """Check that a batch grouped by the route follows the plan.
 
         Raises:
-            ValueError: a setting of the session would put rows elsewhere; the sentence names it.
+            ValueError: a setting of the session would place rows elsewhere; the message names it.
         """
         partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
         if partitions != str(self.channels):
             raise ValueError(
-                f"spark.sql.shuffle.partitions is {partitions}, but the plan has {self.channels} channels; set it so"
+                f"spark.sql.shuffle.partitions must be {self.channels}, the channels of the plan (got {partitions})"
             )
         if str(spark.conf.get("spark.sql.adaptive.enabled")).lower() == "true":
             raise ValueError(
-                "spark.sql.adaptive.enabled is true, so that Spark may merge partitions of the plan; set it to false"
+                "spark.sql.adaptive.enabled must be false; otherwise Spark may merge partitions of the plan"
             )
 
     def _key(self, rows: DataFrame, key: str) -> Column:
         """The key as the plan hashes it."""
         found = dict(rows.dtypes).get(key)
         if found is None:
-            raise ValueError(f"there is no column {key!r}, only {', '.join(rows.columns)}")
+            raise ValueError(f"column {key!r} does not exist; available: {', '.join(rows.columns[:12])}")
         if found not in _TYPES[self.routing["key_type"]]:
             raise ValueError(f"column {key!r} is {found}, but the plan has {self.routing['key_type']} keys; cast it")
-        # The same number hashes otherwise as an int.
+        # The same number has another hash as an int.
         column = F.col("`" + key.replace("`", "``") + "`")
         return column.cast("bigint") if self.routing["key_type"] == "int64" else column
 
     def _number(self, value: Column) -> Column:
-        """What is looked up, or is the channel."""
+        """The number to look up, or the channel itself."""
         hashed = F.xxhash64(value) if self.routing["hash"] == "xxhash64" else F.hash(value)
         if "shift" in self.routing:
             return F.shiftrightunsigned(hashed, self.routing["shift"])
         return F.pmod(hashed, F.lit(self.routing["modulo"])).cast("bigint")
 
     def _in_bucket(self, value: Column) -> Column:
-        """The channel of a key in the bucket that was joined: that of the first bound at or after its hash."""
+        """The channel of a key in the joined bucket: that of the first bound at or after its hash."""
         steps = self.routing.get("steps", 0)
         channel = F.col(f"{_PREFIX}channel_{steps}")
         for step in reversed(range(steps)):

@@ -29,16 +29,16 @@ def reported(path: Path, manifest: Manifest) -> Reported:
             f"The hottest key, {heaviest.rows[0][0]}, has {shown(share, Kind.SHARE)} of all rows:"
             f" parallelism above {ceil(1 / share - 1e-9):,} buys nothing unless this key is split."
         )
-    if facts["refused"]:
-        rows = "row" if facts["refused"] == 1 else "rows"
-        sentences.append(f"{shown(facts['refused'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
+    if facts["rejected"]:
+        rows = "row" if facts["rejected"] == 1 else "rows"
+        sentences.append(f"{shown(facts['rejected'], Kind.COUNT)} {rows} of the source did not fit; kept aside.")
     findings = judged(trace.profile)
     sentences.append(lint_sentence(findings, path.name))
     streams = streams_table(trace)
     tables = [
         overview(trace),
         *([findings_table(findings)] if findings else []),
-        *([refused(trace)] if facts["refused"] else []),
+        *([refused(trace)] if facts["rejected"] else []),
         *([streams] if streams else []),
         heaviest,
     ]

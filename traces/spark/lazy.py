@@ -1,4 +1,4 @@
-"""PySpark's names, imported when first used: PySpark is slow to load, and most commands do without it."""
+"""PySpark names imported on first use, as PySpark is slow to load."""
 
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     class _Lazy:
-        """A module or class, imported when one of its attributes is first asked for."""
+        """A module or class, imported on first access to an attribute."""
 
         def __init__(self, name: str) -> None:
             self._name = name

@@ -1,4 +1,4 @@
-"""How far Spark has come, told while it works."""
+"""Progress of Spark jobs, from Spark's stage counters."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,16 +8,16 @@ from typing import TypeAlias
 from adapt.traces.spark.lazy import SparkSession
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with what is being done, tasks done, tasks in all (0 while unknown)."""
+"""Called with a stage name, tasks done, and tasks in total (0 while unknown)."""
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
-    """A progress that shows nothing."""
+    """Report no progress."""
 
 
 @contextmanager
 def watched(spark: SparkSession, what: str, progress: Progress, every_s: float = 0.25) -> Iterator[None]:
-    """Report Spark's own stage counters while the body runs its jobs."""
+    """Report Spark's stage counters while the body runs its jobs."""
     if progress is silent:
         yield
         return
@@ -33,14 +33,14 @@ def watched(spark: SparkSession, what: str, progress: Progress, every_s: float =
 
 
 def _poll(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
-    """Ask until it is over; a Spark that has gone is the body's failure to tell, not this thread's."""
+    """Report until the body ends; if Spark is gone, the body reports the failure."""
     from py4j.protocol import Py4JError
 
     with suppress(Py4JError, ConnectionError):
-        _tell(spark, what, progress, every_s, over)
+        _report(spark, what, progress, every_s, over)
 
 
-def _tell(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
+def _report(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:
     tracker = spark.sparkContext.statusTracker()
     while not over.wait(every_s):
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]

@@ -1,4 +1,4 @@
-"""The only Spark session: how it is started, and how its failures reach people."""
+"""The Spark session of the process, and its failures as messages."""
 
 import atexit
 import builtins
@@ -26,8 +26,8 @@ SETTINGS = {
     "spark.app.name": "adapt",
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "false",  # merging partitions behind our back would move rows between parts
-    "spark.sql.ansi.enabled": "false",  # a bad cast gives null and so a counted reject, not a failed job
+    "spark.sql.adaptive.enabled": "false",  # merged partitions would move rows between parts
+    "spark.sql.ansi.enabled": "false",  # a bad cast gives null, hence a rejected row, not a failed job
     "spark.sql.caseSensitive": "true",  # columns that differ only in case are different columns
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -43,7 +43,7 @@ SETTINGS = {
 """Settings of every session, unless `--spark-conf` overrides them."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""Kept to this machine where the master is this machine."""
+"""Settings of a local master: listen on this machine only."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -67,22 +67,21 @@ Spark: TypeAlias = SparkOptions | None
 """Spark options; None for all cores of this machine."""
 
 _jvm_log: list[IO[bytes]] = []
-"""Where the Java process writes its console: at most one file without a name. It is kept for the next session, since
-the Java process outlives one that is stopped; what is in it is read without moving the place that Java writes at."""
+"""The console of the Java process: at most one unnamed file, kept as Java outlives a session."""
 
 _ours: list[str] = []
-"""Applications of Spark that were started here, and so have our settings."""
+"""Spark applications started here, which have our settings."""
 
 
 def spark_session(options: Spark = None) -> "SparkSession":
     """The Spark session of this process, started on first use.
 
-    A Spark that runs already is used, wherever it runs. Where its settings are not those asked for, the session
-    returned is one beside it on the same Spark, so that the running one keeps its own.
+    A running Spark is used, wherever it runs. If its settings differ from those requested, the result is a second
+    session on the same Spark, so the running one keeps its settings.
 
     Raises:
         EnvironmentFailure: there is no usable Java, or Spark does not start.
-        UsageError: a setting is asked for that a running Spark cannot change.
+        UsageError: a requested setting cannot be changed on a running Spark.
     """
     options = options or SparkOptions()
     running = _running()
@@ -90,7 +89,7 @@ def spark_session(options: Spark = None) -> "SparkSession":
 
 
 def _running() -> "SparkSession | None":
-    """The session that runs in this process, whichever thread started it and whoever did."""
+    """The running session of this process, whoever started it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -98,7 +97,7 @@ def _running() -> "SparkSession | None":
 
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
-    """A session on the same Spark with these settings; ours before them, if somebody else started it."""
+    """A session on the running Spark with these settings, on top of ours."""
     wanted = dict(conf) if running.sparkContext.applicationId in _ours else {**SETTINGS, **conf}
     held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
     differing = {name: value for name, value in wanted.items() if held.get(name) != value}
@@ -114,7 +113,7 @@ def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
 
 
 def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
-    """A new session on the same Spark, with the settings of this one and then others."""
+    """A second session on the same Spark, with its settings and these."""
     apart = spark.newSession()
     begins_with = apart.conf.getAll
     for name, value in {**spark.conf.getAll, **settings}.items():
@@ -134,7 +133,7 @@ def _started(options: SparkOptions) -> "SparkSession":
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOOPBACK
     else:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # a cluster's Python may stand elsewhere
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the Python of a cluster may have another path
     _silence_query_log()
     builder = SparkSession.builder.master(options.master)
     java_options = [
@@ -154,13 +153,13 @@ def _started(options: SparkOptions) -> "SparkSession":
             session = builder.getOrCreate()
     except Exception as error:
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
-        raise EnvironmentFailure(f"Spark does not start: {_why_not_started(error, written)}") from error
+        raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(session.sparkContext.applicationId)
     return session
 
 
 def _silence_query_log() -> None:
-    """Keep PySpark from printing a failed query, stack and all, beside the sentence we make of it."""
+    """Keep PySpark from printing the stack of a failed query besides our message."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -168,10 +167,10 @@ def _silence_query_log() -> None:
 
 
 def session_in_zone(spark: "SparkSession", time_zone: str) -> "SparkSession":
-    """A session on the same Spark in which times without a zone are of `time_zone`; other sessions keep theirs.
+    """A second session on the same Spark in another time zone.
 
     Raises:
-        UsageError: Spark knows no such zone.
+        UsageError: Spark does not know the zone.
     """
     apart = _beside(spark, {})
     set_zone(apart, time_zone)
@@ -191,15 +190,15 @@ def set_zone(spark: "SparkSession", time_zone: str) -> None:
 
 
 def literal_path(path: str | os.PathLike[str]) -> str:
-    """A path as Spark's readers take it, which see a pattern in brackets, braces, stars and question marks."""
+    """A path with its glob characters escaped for Spark's readers."""
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", os.fspath(path))
 
 
 @contextmanager
 def spark_failures(doing: str) -> Iterator[None]:
-    """Let failures of Spark leave as one sentence that begins with what was being done.
+    """Turn failures of Spark into one sentence that begins with the stage.
 
-    A failure of ours inside a Spark task comes out as itself.
+    Our own errors in a Spark task are raised unchanged.
     """
     try:
         yield
@@ -212,7 +211,8 @@ def spark_failures(doing: str) -> Iterator[None]:
         unanswered = type(error) is Py4JError and "An error occurred while calling" in str(error)
         if unanswered or isinstance(error, (ConnectionError, EOFError, Py4JNetworkError)):
             raise EnvironmentFailure(
-                f"{doing}: Spark's Java process has ended, perhaps for want of memory; run again, with more of it"
+                f"{doing}: Spark's Java process ended, possibly out of memory; give it more with --spark-conf"
+                " spark.driver.memory=4g"
             ) from error
         if not isinstance(error, (Py4JError, PySparkException)) or _is_bug(str(error)):
             raise
@@ -220,7 +220,7 @@ def spark_failures(doing: str) -> Iterator[None]:
 
 
 def translated(error: Exception, doing: str) -> AdaptError:
-    """The failure a Spark exception stands for."""
+    """A Spark exception as one of our errors."""
     from pyspark.errors import AnalysisException, ParseException
 
     text = str(error)
@@ -238,16 +238,16 @@ def translated(error: Exception, doing: str) -> AdaptError:
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))
-        return BadInput(f"{path} is damaged ({first_sentence(_root_cause(text))}); get the file again")
+        return BadInput(f"{path} is damaged: {first_sentence(_root_cause(text))}; get the file again")
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; add --spark-conf spark.driver.memory=4g")
     return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
 
 
 def carry_failures(error: Exception) -> Exception:
-    """What to raise in a Spark task so that a failure of ours, or of the disk, reaches the driver as itself."""
+    """An error to raise in a Spark task that reaches the driver."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        error = EnvironmentFailure(f"no space left on the disk while writing {error.filename or 'a part'}; free some")
+        error = EnvironmentFailure(f"the disk is full, writing {error.filename or 'a part'}; free space, run again")
     if isinstance(error, AdaptError):
         kind = next(name for name, kind in _CARRIED_KINDS.items() if isinstance(error, kind))
         return RuntimeError(f"adapt<{kind}:{str(error).encode('utf-8', 'replace').hex()}>")
@@ -261,11 +261,11 @@ _CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)
 
 
 _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
-"""What Spark says of a file whose bytes it cannot make sense of."""
+"""Spark's message about a file that it cannot decode."""
 
 
 def _is_bug(text: str) -> bool:
-    """Whether Python code of ours failed in a task with what is neither a failure of ours nor of the machine."""
+    """Whether our Python code failed in a task with an error that is neither ours nor the machine's."""
     failed = _PYTHON_FAILURE.search(text.split("JVM stacktrace")[0])
     if failed is None or _CARRIED.search(text):
         return False
@@ -273,11 +273,11 @@ def _is_bug(text: str) -> bool:
 
 
 _PYTHON_FAILURE = re.compile(r"Traceback \(most recent call last\):\n(?:\s.*\n|\n)*(\w\S*.*)")
-"""What a traceback of Python ends with."""
+"""The end of a Python traceback."""
 
 
 def first_sentence(text: str) -> str:
-    """Spark's message without its error class, SQL state, plan and stack."""
+    """Spark's message without error class, SQL state, plan and stack."""
     line = re.sub(r"^\s*\[[A-Z0-9_.]+\]\s*", "", text.strip())
     line = re.split(r"\s*SQLSTATE|\n|;\s*line \d+ pos|JVM stacktrace", line, maxsplit=1)[0]
     return line.strip().rstrip(".;:")
@@ -292,23 +292,23 @@ def _root_cause(text: str) -> str:
 
 
 def _why_not_started(error: Exception, console: str) -> str:
-    """What Spark says is wrong, else the first telling line that Java wrote to its console."""
+    """Spark's own reason, else the first error on Java's console."""
     caused = _root_cause(str(error))
     if caused != str(error):
         return first_sentence(caused)
-    telling = [line.strip() for line in console.splitlines() if re.search(r"Error|Exception|error", line)]
-    return (telling or [first_sentence(str(error))])[0]
+    errors = [line.strip() for line in console.splitlines() if re.search(r"Error|Exception|error", line)]
+    return (errors or [first_sentence(str(error))])[0]
 
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Leave Ctrl-C to whoever had arranged for it; PySpark's own answer to it takes only the place of Python's."""
+    """Restore a custom Ctrl-C handler, which PySpark replaces when it starts."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
         if callable(handler) and handler is not signal.default_int_handler:
-            with suppress(ValueError):  # not the main thread, whose affair signals are
+            with suppress(ValueError):  # only the main thread handles signals
                 signal.signal(signal.SIGINT, handler)
 
 

@@ -1,4 +1,4 @@
-"""Work for Spark: numbered items grouped into tasks, each yielding Arrow batches."""
+"""Numbered work items as Spark tasks that yield Arrow batches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ TASK_BYTES = 32 << 20
 """Small files share a task up to about this many bytes."""
 
 TASK_ITEMS = 16
-"""What a failed task does again stays small."""
+"""Most items of a task, so that a retried task stays small."""
 
 
 def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Neighbours together, up to some tens of megabytes a group."""
+    """Group neighbors, up to some tens of megabytes per group."""
     groups: list[list[int]] = []
     room = 0
     for item, size in zip(items, sizes, strict=True):
@@ -29,10 +29,9 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 
 
 def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
-    """Items 0, 1, ... shared out among the cores, neighbours together; at most `TASK_ITEMS` a task.
+    """Divide items among the cores, neighbors together.
 
-    A task costs Spark as much as counting two million rows, so there are no more than these; as many for each core,
-    so that none waits for another.
+    Starting a task costs as much as counting two million rows, so tasks are few, and equally many per core.
     """
     cores = spark.sparkContext.defaultParallelism
     tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
@@ -40,7 +39,7 @@ def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
 
 
 def attempt_id() -> int:
-    """The number of this attempt at a task, unique in the application; 0 outside a task."""
+    """The unique number of this task attempt; 0 outside a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -50,7 +49,7 @@ def attempt_id() -> int:
 def in_tasks(
     spark: SparkSession, tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]], schema: Any
 ) -> DataFrame:
-    """A table of what `work` yields for each number, one Spark task a group; failures of ours arrive as themselves."""
+    """Run `work` on each item, one Spark task per group."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
@@ -62,4 +61,4 @@ def in_tasks(
             raise carry_failures(error) from error
 
     groups = len(tasks)
-    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(run, schema)  # one number a partition
+    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(run, schema)  # one number per partition

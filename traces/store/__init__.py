@@ -1,1 +1,1 @@
-"""Artefacts on disk: whole or absent, each with a manifest that says how it was made."""
+"""Artefacts on disk, written atomically, each with a manifest."""

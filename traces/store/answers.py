@@ -1,33 +1,33 @@
-"""What was found of a stream, kept with the artefacts that are made of it."""
+"""The verdict on a stream, stored in the artefacts made from it."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from adapt.core.errors import BadInput
 from adapt.core.verdict.answer import Answer
+from adapt.traces.read_errors import damaged
 
 FIELD = "answer"
-"""Under which it stands among the facts of a manifest or the fields of a plan; no content hash minds it."""
+"""The field of a manifest summary or of a plan; content hashes ignore it."""
 
 
 def kept(answer: Answer | None) -> dict[str, Any]:
-    """The field with what was found; nothing if nothing was sought."""
+    """The answer as a field; empty without an answer."""
     return {} if answer is None else {FIELD: answer.as_data()}
 
 
 def found_in(data: Mapping[str, Any], name: str) -> Answer | None:
-    """What was found, from the facts of a manifest or the fields of a plan; None where earlier versions made it.
+    """The answer stored in a manifest summary or a plan, if any.
 
     Args:
-        name: Whose they are, for the refusal.
+        name: The file, for the error message.
 
     Raises:
-        BadInput: it is damaged.
+        BadInput: the answer is damaged.
     """
-    told = data.get(FIELD)
-    if told is None:
+    stored = data.get(FIELD)
+    if stored is None:
         return None
     try:
-        return Answer.from_data(told)
+        return Answer.from_data(stored)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{name} is damaged: {FIELD} lacks {error}; make it again") from error
+        raise damaged(f"{name}, field {FIELD!r},", error) from error

@@ -1,4 +1,4 @@
-"""Artefacts appear whole or not at all: made beside their place, then renamed into it."""
+"""Atomic writes: an artefact is built under a temporary name, then renamed."""
 
 import fcntl
 import os
@@ -15,47 +15,46 @@ _OWNER = "_owner"
 
 
 def check_free(target: Path, *, force: bool) -> None:
-    """Refuse early a place where an artefact may not be put.
+    """Check, before any work, that an artefact can be written here.
 
     Raises:
-        EnvironmentFailure: something stands there and `force` is not given, or what stands there is no artefact of
-            ours, or the folder above it is missing or may not be written.
+        EnvironmentFailure: the target exists and `force` is not given, or it is a folder that adapt did not create, or
+            its parent folder is missing or not writable.
     """
     parent = target.absolute().parent
     if not parent.is_dir():
-        raise EnvironmentFailure(f"{target}: the folder {parent} does not exist; make it, or choose another -o")
+        raise EnvironmentFailure(f"{target}: the folder {parent} does not exist; create it, or choose another -o")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise EnvironmentFailure(f"{target}: the folder {parent} may not be written; choose another -o")
+        raise EnvironmentFailure(f"{target}: the folder {parent} is not writable; choose another -o")
     if not os.path.lexists(target):
         return
     if not force:
-        raise EnvironmentFailure(f"{target} exists; add --force to replace it, or choose another -o")
+        raise EnvironmentFailure(f"{target} exists; add --force to overwrite it, or choose another -o")
     if target.is_dir() and not (target / MANIFEST).is_file() and any(target.iterdir()):
         raise EnvironmentFailure(
-            f"{target} is a folder that adapt did not make, so it is not replaced; choose another -o"
+            f"{target} is a folder that adapt did not create, so it is not overwritten; choose another -o"
         )
 
 
 def check_folder_free(target: Path | None, *, force: bool) -> None:
-    """As `check_free`, for an artefact that is a folder: a file is not replaced by it; None keeps nothing."""
+    """As `check_free`, for a folder, which never overwrites a file."""
     if target is None:
         return
     check_free(target, force=force)
     if target.is_file() and not target.is_symlink():
         raise EnvironmentFailure(
-            f"{target} is a file, which a folder does not replace; remove it, or choose another -o"
+            f"{target} is a file, but the output is a folder; remove the file, or choose another -o"
         )
 
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """A folder to fill; it takes the name `target` when the body ends well, and vanishes when it does not.
+    """A temporary folder, renamed to `target` on success, else removed.
 
-    What a killed run left is cleared by the next one; two runs at once for one target cannot be: the second is refused.
+    Leftovers of a killed run are removed by the next one. Of two concurrent runs for one target, the second fails.
 
     Raises:
-        EnvironmentFailure: see `check_free`; or a file stands there; or another run is making the same artefact; or
-            the disk fails.
+        EnvironmentFailure: see `check_free`; or the target is a file; or another run is writing it; or the disk fails.
     """
     check_folder_free(target, force=force)
     partial = _partial_of(target)
@@ -63,7 +62,7 @@ def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         claim = _claim(partial, target, disk.make_folder, locks)
         held = [claim]
         try:
-            check_folder_free(target, force=force)  # what a killed run had set aside may be back in its place
+            check_folder_free(target, force=force)  # a backup of a killed run may have been restored
             for left in partial.iterdir():
                 disk.remove_tree(left)
             disk.write_bytes(partial / _OWNER, str(os.getpid()).encode())
@@ -72,7 +71,7 @@ def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             held += _held_while_replaced(target, locks)
             _put_in_place(partial, target, force=force)
         except BaseException:
-            # by now the name may be another run's
+            # the name may belong to another run by now
             if any(_is_named(handle, partial) for handle in held):
                 with suppress(OSError):
                     disk.remove_tree(partial)
@@ -80,19 +79,19 @@ def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
-    """Write one file that appears whole or not at all.
+    """Write one file atomically.
 
     Raises:
         EnvironmentFailure: see `check_free`; or another run is writing it; or the disk fails.
     """
     if target.is_dir():
-        raise EnvironmentFailure(f"{target} is a folder; choose a file name")
+        raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another -o")
     check_free(target, force=force)
     replace_whole(target, data)
 
 
 def replace_whole(target: Path, data: bytes) -> None:
-    """Write one file, at once, over whatever file stands there.
+    """Write one file atomically, over any existing one.
 
     Raises:
         EnvironmentFailure: another run is writing it, or the disk fails.
@@ -117,12 +116,12 @@ def _partial_of(target: Path) -> Path:
 
 
 def _replaced_of(partial: Path) -> Path:
-    """Where the old artefact waits for a moment, on systems that cannot swap names."""
+    """Where the old artefact is during the swap, on systems that cannot swap names."""
     return partial.with_suffix(".replaced")
 
 
 def _claim(partial: Path, target: Path, make: Callable[[Path], None], locks: ExitStack) -> int:
-    """Make the partial file or folder ours; the open handle returned holds the claim until `locks` close."""
+    """Lock the partial file or folder; the returned handle holds the lock until `locks` close."""
     while True:
         with suppress(FileExistsError):
             make(partial)
@@ -130,7 +129,7 @@ def _claim(partial: Path, target: Path, make: Callable[[Path], None], locks: Exi
             try:
                 lock = os.open(partial, os.O_RDONLY)
             except FileNotFoundError:
-                continue  # its maker finished and renamed it between our two calls
+                continue  # another run finished and renamed it between the two calls
             attempt.callback(os.close, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -139,7 +138,7 @@ def _claim(partial: Path, target: Path, make: Callable[[Path], None], locks: Exi
             if not _is_named(lock, partial):
                 continue
             if stat.S_ISDIR(os.fstat(lock).st_mode) != (make is disk.make_folder):
-                disk.remove_tree(partial)  # left by a killed run that made something else of this name
+                disk.remove_tree(partial)  # a killed run left something else of this name
                 continue
             _restore(_replaced_of(partial), target)
             locks.push(attempt.pop_all())
@@ -154,7 +153,7 @@ def _owner_of(partial: Path) -> str:
 
 
 def _is_named(handle: int, path: Path) -> bool:
-    """Whether what is open has that name."""
+    """Whether the open file has that name."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
@@ -162,7 +161,7 @@ def _is_named(handle: int, path: Path) -> bool:
 
 
 def _restore(replaced: Path, target: Path) -> None:
-    """Bring back, or clear, what a run that was killed while it replaced `target` had set aside."""
+    """Restore or remove the backup of a run that was killed while it replaced `target`."""
     if not os.path.lexists(replaced):
         return
     if os.path.lexists(target):
@@ -172,7 +171,7 @@ def _restore(replaced: Path, target: Path) -> None:
 
 
 def _sync_tree(folder: Path) -> None:
-    """Wait until all is on the disk; the owner's mark goes last, so that others learn whom they wait for."""
+    """Sync all files to disk; the owner file is removed last, so that other runs can name this one."""
     for path in sorted(folder.rglob("*")):
         if path.name != _OWNER:
             disk.sync(path)
@@ -181,7 +180,7 @@ def _sync_tree(folder: Path) -> None:
 
 
 def _held_while_replaced(target: Path, locks: ExitStack) -> list[int]:
-    """Claim the folder that is to be replaced: for a moment it bears the partial name, which another run may want."""
+    """Lock the folder to be replaced: during the swap it has the partial name, which another run may claim."""
     if target.is_symlink() or not target.is_dir():
         return []
     handle = os.open(target, os.O_RDONLY)
@@ -192,11 +191,11 @@ def _held_while_replaced(target: Path, locks: ExitStack) -> list[int]:
 
 
 def _put_in_place(partial: Path, target: Path, *, force: bool) -> None:
-    """Name the finished folder; what it replaces is never missing in between where the system can swap names."""
+    """Rename the finished folder; where the system can swap names, the target exists at any moment."""
     if not os.path.lexists(target):
         disk.rename(partial, target)
     elif not force:
-        raise EnvironmentFailure(f"{target} appeared while this run was working; nothing was replaced")
+        raise EnvironmentFailure(f"{target} was created during this run and is not overwritten; choose another -o")
     elif disk.exchange(partial, target):
         disk.remove_tree(partial)
     else:

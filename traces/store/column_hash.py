@@ -1,4 +1,4 @@
-"""A hash of columns that depends on nothing but their values and order: not on files, row groups or batches."""
+"""A hash of column values, independent of files, row groups and batches."""
 
 import hashlib
 import json
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 
 class ColumnHasher:
-    """Takes batches of the same columns in order; batches cut otherwise give the same digest."""
+    """Hashes columns, independent of batches."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """Hash these columns."""
         self._halves = {name: (hashlib.sha256(), hashlib.sha256()) for name in names}
 
     def update(self, batch: pa.RecordBatch) -> None:
-        """The next rows."""
+        """Add the next rows."""
         for name, halves in self._halves.items():
             for half, stream in zip(halves, value_streams(batch.column(name)), strict=True):
                 half.update(stream)
@@ -31,7 +31,7 @@ class ColumnHasher:
 
 
 def columns_hash(table: pa.Table) -> str:
-    """The hash of a table: names and types of its columns, and their values in order."""
+    """The hash of a table: column names, types and values."""
     hasher = ColumnHasher(table.column_names)
     for batch in table.to_batches():
         hasher.update(batch)
@@ -40,11 +40,11 @@ def columns_hash(table: pa.Table) -> str:
 
 
 def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
-    """The values of a column as two streams of bytes, which depend on nothing but the values and their order.
+    """The values of a column as two byte streams, independent of batches.
 
     Fixed-width values: one validity byte each, and the values little-endian with null as zero. Text and binary: their
     lengths (-1 for null), and their bytes. Other values are hashed as their text; lists, structs and maps as JSON. The
-    streams of two columns end to end are those of the joined column. A dictionary's values are hashed as themselves.
+    streams of a concatenated column are the concatenated streams. Dictionaries are decoded first.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -52,7 +52,7 @@ def value_streams(column: pa.Array) -> tuple[memoryview, memoryview]:
     if pa.types.is_timestamp(kind):
         column, kind = column.cast(pa.int64()), pa.int64()
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        # an unsigned number beyond int64 keeps its bits; the type is hashed apart
+        # an unsigned number beyond int64 keeps its bits; the type is hashed separately
         wide = column.cast(pa.float64() if pa.types.is_floating(kind) else pa.int64(), safe=False)
         valid = column.is_valid().cast(pa.uint8())
         return _bytes_of(valid.to_numpy()), _bytes_of(pc.fill_null(wide, 0).to_numpy())

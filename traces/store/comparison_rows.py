@@ -1,9 +1,9 @@
-"""The rows of a comparison on disk, read without its plans."""
+"""The rows of a stored comparison, without its plans."""
 
 from pathlib import Path
 
-from adapt.core.errors import BadInput
 from adapt.core.table import Table
+from adapt.traces.read_errors import damaged
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import Manifest
 from adapt.traces.store.tables import read_table
@@ -12,12 +12,12 @@ FILE = "rows.parquet"
 
 
 def read_rows(path: Path, manifest: Manifest) -> Table:
-    """Every step of every chain.
+    """One row per plan and channel count.
 
     Raises:
-        BadInput: they are damaged; the sentence names the file.
+        BadInput: the rows are damaged; the message names the file.
     """
     try:
         return read_table(path / FILE, manifest.summary["rows"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+        raise damaged(path / MANIFEST, error) from error

@@ -1,4 +1,4 @@
-"""Comparisons on disk: the rows as Parquet, and beside them the plan at the end of each chain."""
+"""Comparisons on disk: rows, and the last plan of each chain."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +13,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.measure import WHOLE
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
+from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.comparison_rows import FILE, read_rows
@@ -23,14 +24,14 @@ from adapt.traces.store.tables import table_facts, table_hash, write_table
 
 @dataclass(frozen=True, slots=True)
 class StoredComparison:
-    """A comparison that was read back.
+    """A comparison read from disk.
 
     Attributes:
         path: The artefact's folder.
         manifest: How it was made.
-        table: Every step of every chain, each ratio beside its floors.
-        frequencies: Facts of the counted keys that were placed.
-        plan_files: The plan at the end of each chain, by name.
+        table: One row per plan and channel count, each ratio with its floor.
+        frequencies: Facts about the counted keys.
+        plan_files: The last plan of each chain, by name.
     """
 
     path: Path
@@ -40,17 +41,17 @@ class StoredComparison:
     plan_files: Mapping[str, Path]
 
     def plan(self, name: str) -> Plan:
-        """One of the plans.
+        """Read one of the plans.
 
         Raises:
-            BadInput: there is none of that name, or it is damaged.
+            BadInput: no plan has that name, or it is damaged.
         """
         if name not in self.plan_files:
             raise BadInput(f"{self.path} has no plan {name!r}{did_you_mean(name, self.plan_files)}")
         return read_plan(self.plan_files[name])
 
     def as_data(self) -> dict[str, Any]:
-        """The comparison as JSON data, as `Comparison.as_data` gave it."""
+        """The comparison as JSON data, as `Comparison.as_data` returned it."""
         return {"schema": SCHEMA, "rows": [asdict(WHOLE) | row for row in self.table.records()]}
 
     def _repr_html_(self) -> str:
@@ -59,7 +60,7 @@ class StoredComparison:
 
 
 def plan_name(plan: Plan) -> str:
-    """The name of a plan among those of a comparison: its scheme, and its construction if it has one."""
+    """A plan's name in a comparison: scheme and construction."""
     return plan.scheme.value if plan.construction is None else f"{plan.scheme.value}-{plan.construction.value}"
 
 
@@ -75,12 +76,12 @@ def write_comparison(
     """Write a comparison as an artefact, its plans as `NAME.plan` inside.
 
     Args:
-        frequencies: The counted keys that were placed; facts of them are kept.
-        made: How it was made; the plans say the same.
-        answer: What was found of the stream; the content hash leaves it out.
+        frequencies: The counted keys; facts about them are stored.
+        made: How it was made; stored in the plans too.
+        answer: The verdict on the stream; not part of the content hash.
 
     Raises:
-        EnvironmentFailure: the place is taken or cannot be written.
+        EnvironmentFailure: the output exists or cannot be written.
     """
     table = comparison.table()
     with whole_folder(out, force=force) as folder:
@@ -98,10 +99,10 @@ def write_comparison(
 
 
 def read_comparison(path: Path) -> StoredComparison:
-    """Read a comparison, every byte checked; its plans are read when they are asked for.
+    """Read a comparison and verify its files; plans are read on demand.
 
     Raises:
-        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+        BadInput: it is not a comparison, or damaged; the message names the file.
     """
     manifest = read_manifest(path, "comparison")
     verify(path, manifest)
@@ -111,7 +112,7 @@ def read_comparison(path: Path) -> StoredComparison:
         plans = {str(name): path / f"{name}.plan" for name in facts["plans"]}
         return StoredComparison(path, manifest, table, facts["frequencies"], plans)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+        raise damaged(path / MANIFEST, error) from error
 
 
 def _facts(frequencies: Frequencies) -> dict[str, Any]:
@@ -121,6 +122,6 @@ def _facts(frequencies: Frequencies) -> dict[str, Any]:
         "rows": frequencies.rows,
         "total": frequencies.total,
         "distinct": frequencies.distinct,
-        "heaviest": heaviest_key(frequencies),
+        "top_key": heaviest_key(frequencies),
         "epsilon": frequencies.epsilon,
     }

@@ -1,7 +1,4 @@
-"""The few ways in which artefacts touch the disk; every write, sync and rename of ours passes here.
-
-Kept in one place so that a test can make each of them fail in turn.
-"""
+"""Disk operations of artefacts; tests make each fail."""
 
 import ctypes
 import errno
@@ -18,22 +15,22 @@ _RENAME_EXCHANGE = 2
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that is not there yet."""
+    """Create a folder that does not exist."""
     path.mkdir(parents=False, exist_ok=False)
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file; a file of that name is left as it is."""
+    """Create an empty file, unless one exists."""
     path.touch(exist_ok=True)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a whole file."""
+    """Write a file."""
     path.write_bytes(data)
 
 
 def sync(path: Path) -> None:
-    """Wait until a file or a folder's names are on the disk."""
+    """Sync a file or a folder's entries to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -42,19 +39,19 @@ def sync(path: Path) -> None:
 
 
 def rename(old: Path, new: Path) -> None:
-    """Give a file or folder another name; a file replaces a file of that name."""
+    """Rename a file or folder; a file overwrites a file."""
     os.replace(old, new)
 
 
 @contextmanager
 def complete_file(path: Path, attempt: int) -> Iterator[Path]:
-    """A file to write under a name of its own, which gets the name `path` once it is complete.
+    """A file under a temporary name, renamed to `path` once complete.
 
-    Under speculation two attempts of a task write the same file side by side; here each writes its own.
+    With speculative execution two attempts of a task may write one file at once; each writes its own.
 
     Args:
-        path: The name of the complete file; until then the file is hidden from whoever lists the folder for data.
-        attempt: What tells attempts apart.
+        path: The name of the complete file; until then the file is hidden.
+        attempt: The number of the attempt.
     """
     own = path.with_name(f"_{path.name}-{attempt}")
     try:
@@ -65,7 +62,7 @@ def complete_file(path: Path, attempt: int) -> Iterator[Path]:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Swap two names at once, where the system can; False where it cannot and nothing happened."""
+    """Swap two names atomically; False if the system cannot."""
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
@@ -75,7 +72,7 @@ def exchange(first: Path, second: Path) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file, or a folder with all in it."""
+    """Remove a file, or a folder with its contents."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -84,7 +81,7 @@ def remove_tree(path: Path) -> None:
 
 @contextmanager
 def disk_failures(target: Path) -> Iterator[None]:
-    """Let failures of the disk leave as one sentence about the artefact that was being written."""
+    """Turn errors of the disk into one sentence that names the artefact."""
     try:
         yield
     except OSError as error:
@@ -96,12 +93,12 @@ def _explained(error: OSError, target: Path) -> EnvironmentFailure:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         free = shutil.disk_usage(existing_parent(target)).free
         return EnvironmentFailure(
-            f"{where}the disk is full ({free:,} bytes free); nothing was left behind: free some space and run again"
+            f"{where}the disk is full ({free:,} bytes free); the partial output was removed: free space, run again"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return EnvironmentFailure(f"{where}{_at_fault(error, target)} may not be written; choose another -o")
+        return EnvironmentFailure(f"{where}{_at_fault(error, target)} is not writable; choose another -o")
     if isinstance(error, ConnectionError):
-        return EnvironmentFailure(f"{where}a connection broke while it was being written ({error.strerror or error})")
+        return EnvironmentFailure(f"{where}the connection broke while writing ({error.strerror or error}); run again")
     return EnvironmentFailure(f"{where}cannot be written: {error.strerror or error}{_elsewhere(error, target)}")
 
 
@@ -110,7 +107,7 @@ def _at_fault(error: OSError, target: Path) -> str:
 
 
 def _elsewhere(error: OSError, target: Path) -> str:
-    """The file at fault, where it is none of the artefact's."""
+    """The file at fault, if it is outside the artefact."""
     if not isinstance(error.filename, (str, os.PathLike)):
         return ""
     at_fault = Path(error.filename).absolute()

@@ -1,4 +1,4 @@
-"""Drop plans on disk: the tables that planners made in advance for a query network, with the network's text."""
+"""Precomputed drop plans on disk, with the text of their query network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from adapt.core.errors import BadInput
 from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
+from adapt.traces.read_errors import damaged
 from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
@@ -21,12 +21,11 @@ SCHEMA = "adapt.drop-plans/1"
 
 @dataclass(frozen=True, slots=True)
 class StoredDropPlans:
-    """Drop plans that were read back.
+    """Drop plans read from disk.
 
     Attributes:
         path: The artefact's folder.
         manifest: How they were made.
-        plans: They.
     """
 
     path: Path
@@ -38,10 +37,10 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
     """Write drop plans as an artefact.
 
     Args:
-        network_text: The file of their network.
+        network_text: The text of their network file.
 
     Raises:
-        EnvironmentFailure: the place is taken or cannot be written.
+        EnvironmentFailure: the output exists or cannot be written.
     """
     tables = plans.tables()
     facts = {
@@ -66,13 +65,13 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
 
 
 def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDropPlans:
-    """Read drop plans, every byte checked.
+    """Read drop plans and verify their files.
 
     Args:
-        asked: How nodes of d-fit are to go on telling each other; its other fields are those that were kept.
+        asked: How d-fit nodes exchange messages during the replay; its other fields come from the artefact.
 
     Raises:
-        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+        BadInput: it is not an artefact of drop plans, or damaged; the message names the file.
     """
     manifest = read_manifest(path, KIND)
     verify(path, manifest)
@@ -89,5 +88,5 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
         names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]
         plans = from_tables(read_network(facts["network"]).network, options, names, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+        raise damaged(path / MANIFEST, error) from error
     return StoredDropPlans(path, manifest, plans)

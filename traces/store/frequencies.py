@@ -1,9 +1,8 @@
-"""Frequencies on disk: key, count_low, count_high in Parquet, and the rest in the manifest; or a CSV of `key,count`.
+"""Counted keys on disk: an artefact, or a CSV of `key,count`.
 
-A column that was measured is called `measured_` and its name.
+The artefact has key, count_low, count_high and `measured_NAME` columns in Parquet, the rest in the manifest.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,12 @@ import pyarrow.parquet as pq
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
-from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
 from adapt.core.verdict.answer import Answer
+from adapt.traces.read_errors import csv_rows, damaged
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
@@ -35,10 +35,10 @@ _MEASURED = "measured_"
 def write_frequencies(
     frequencies: Frequencies, out: Path, made: Provenance, *, answer: Answer | None = None, force: bool = False
 ) -> Manifest:
-    """Write counted keys as an artefact, with what was found of them, which its content hash leaves out.
+    """Write counted keys, and the verdict, as an artefact.
 
     Raises:
-        EnvironmentFailure: the place is taken or cannot be written.
+        EnvironmentFailure: the output exists or cannot be written.
     """
     table = pa.table(
         {
@@ -61,7 +61,7 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
     """Read counted keys and how they were made.
 
     Raises:
-        BadInput: there is no such artefact, or it is damaged.
+        BadInput: it is not an artefact of counted keys, or damaged.
     """
     manifest = read_manifest(path, "frequencies")
     if check_all:
@@ -87,62 +87,47 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
 
 
 def _read_table(path: Path, manifest: Manifest, columns: Sequence[str]) -> pa.Table:
-    """The columns, read like the parts of a trace: the footer and every page checked."""
+    """The columns, read like the parts of a trace: checksums verified."""
     pieces = [piece for block in blocks_of(path, manifest.files) for piece in block.pieces]
     batches = list(read_pieces(pieces, columns))
     try:
         return pa.Table.from_batches(batches, None if batches else pq.read_schema(path / FILE))
     except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path / FILE} is damaged ({str(error).splitlines()[0]}); count the trace again") from error
+        raise damaged(path / FILE, error, "count the trace again") from error
 
 
 def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequence[str] = ()) -> Frequencies:
-    """Frequencies from a CSV of `key,count`, with or without that header line.
-
-    Further columns have headings after those two, by which they can be asked for; others are passed over.
+    """Read a CSV of `key,count`, with or without that header line.
 
     Args:
-        sources: The headings of the columns that were measured; `count` is one too.
+        sources: Headings of further columns to read; other columns are ignored.
 
     Raises:
-        UsageError: there is no column of such a heading.
-        BadInput: a row has not as many fields as the header (two without one), a count or another number asked for that
-            is no number from 0 up, or a key that came before; the sentence names the line.
+        UsageError: a column does not exist.
+        BadInput: a row has the wrong number of fields, a number is negative or not a number, or a key is repeated; the
+            message names the line.
     """
     headings = ["key", "count"]
     places: list[int] = []
     numbers: list[list[float]] = []
     seen: dict[str, int] = {}
-    line = 0
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file, strict=True)
-            for row in rows:
-                line = rows.line_num
-                if not row:
-                    continue
-                if not places:
-                    first = [cell.strip() for cell in row]
-                    is_header = [cell.lower() for cell in first[:2]] == headings
-                    headings = ["key", "count", *first[2:]] if is_header else headings
-                    places = [1, *(_place(path, source, headings) for source in sources)]
-                    if is_header:
-                        continue
-                if len(row) != len(headings):
-                    raise BadInput(f"{path} line {line}: {len(row)} fields where {','.join(headings)} are expected")
-                key = row[0]
-                if key in seen:
-                    raise BadInput(f"{path} line {line}: key {key!r} came on line {seen[key]} already; add the two up")
-                seen[key] = line
-                numbers.append([_number(path, line, headings[place], row[place]) for place in places])
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is no CSV in UTF-8: {error.reason} somewhere after line {line}") from error
-    except csv.Error as error:
-        raise BadInput(f"{path} line {line + 1}: {error}") from error
+    for line, row in csv_rows(path):
+        if not places:
+            first = [cell.strip() for cell in row]
+            is_header = [cell.lower() for cell in first[:2]] == headings
+            headings = ["key", "count", *first[2:]] if is_header else headings
+            places = [1, *(_place(path, source, headings) for source in sources)]
+            if is_header:
+                continue
+        if len(row) != len(headings):
+            raise BadInput(f"{path} line {line}: expected {len(headings)} fields: {listed(headings)} (got {len(row)})")
+        key = row[0]
+        if key in seen:
+            raise BadInput(f"{path} line {line}: key {key!r} is on line {seen[key]} too; add their counts up")
+        seen[key] = line
+        numbers.append([_number(path, line, headings[place], row[place]) for place in places])
     if not numbers:
-        raise BadInput(f"{path}: the input has no rows; a line is key,count")
+        raise BadInput(f"{path} has no rows; write one key,count per line")
     column = _keys_of(path, seen, key_type)
     array = np.array(numbers)
     with np.errstate(over="ignore"):
@@ -150,8 +135,7 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
     for place, total in zip(places, totals, strict=True):
         if not np.isfinite(total):
             raise BadInput(
-                f"{path}: the numbers of {headings[place]} add up to more than a number can hold; give them in a larger"
-                " unit"
+                f"{path}: the sum of column {headings[place]} is too large for a 64-bit float; use a larger unit"
             )
     counts: Any = array[:, 0]
     if np.all(counts == np.floor(counts)) and np.all(counts < 2**53):
@@ -163,29 +147,29 @@ def read_counts(path: Path, key_type: KeyType = KeyType.STRING, sources: Sequenc
 
 
 def _place(path: Path, source: str, headings: list[str]) -> int:
-    """Where the column of a heading stands."""
+    """The position of a column."""
     found = [place for place, heading in enumerate(headings) if heading == source and place > 0]
     if not found:
         known = headings[1:]
         raise UsageError(
-            f"{path} has no column {source!r} to measure by{did_you_mean(source, known)}; its first line is the header,"
-            " such as key,count,state_bytes"
+            f"{path} has no column {source!r}{did_you_mean(source, known)}; the first line must be a header such as"
+            " key,count,state_bytes"
         )
     if len(found) > 1:
-        raise BadInput(f"{path}: {len(found)} columns are called {source!r}; give each a heading of its own")
+        raise BadInput(f"{path}: {len(found)} columns are named {source!r}; rename all but one")
     return found[0]
 
 
 def _number(path: Path, line: int, heading: str, text: str) -> float:
-    """A number of a row; the refusal names its line."""
+    """A number of a row; errors name the line."""
     number = _count(text)
     if number is None:
-        raise BadInput(f"{path} line {line}: the {heading} {text!r} is not a number from 0 up")
+        raise BadInput(f"{path} line {line}: the {heading} must be a number, at least 0 (got {text!r})")
     return number
 
 
 def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:
-    """The column of keys; a bad one is named with its line."""
+    """The column of keys; errors name the line."""
     try:
         column = keys_from_texts(lines, key_type)
     except BadInput:
@@ -199,12 +183,12 @@ def _keys_of(path: Path, lines: dict[str, int], key_type: KeyType) -> pa.Array:
     repeated = tally.filter(pc.greater(tally.field("counts"), 1))
     if len(repeated):  # hex may be written in upper and lower case
         key = repeated.field("values")[0].as_py()
-        raise BadInput(f"{path}: key {key_to_text(key)} comes more than once; add its counts up")
+        raise BadInput(f"{path}: key {key_to_text(key)} is repeated; add its counts up")
     return column
 
 
 def _count(text: str) -> float | None:
-    """A number as people write it; Python's own `1_000` is not one."""
+    """A number as written in CSV files; `1_000` is not one."""
     try:
         number = -1.0 if "_" in text else float(text)
     except ValueError:

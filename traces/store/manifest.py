@@ -1,4 +1,4 @@
-"""The manifest of an artefact: what it is, how it was made, and what it consists of."""
+"""Manifests: kind, provenance and files of an artefact."""
 
 import hashlib
 import json
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import damaged, readable
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import MANIFEST
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
 SEAL = "seal"
-"""The field with the hash of all others, by which a damaged manifest is known."""
+"""The field with the hash of all others, which detects damage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class Provenance:
 
     Attributes:
         command: The command line, or the name of the library function.
-        parameters: All that decides the result.
-        inputs: What was read: name, bytes and sha256 (files), or name and content_hash (artefacts).
-        seed: Where chance played.
-        versions: Of this program and of what computes for it.
+        parameters: Everything that decides the result.
+        inputs: Files (name, bytes, sha256) and artefacts (name, content_hash) that were read.
+        seed: The random seed, if any.
+        versions: Of adapt, Python and the libraries that compute.
     """
 
     command: str
@@ -41,14 +41,14 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `_manifest.json` holds.
+    """The content of `_manifest.json`.
 
     Attributes:
         kind: trace, frequencies, comparison, run, drop-plan table or deployment.
-        content_hash: Of the content alone: times of making and the cut into files do not enter.
+        content_hash: Hash of the content alone, independent of creation times and file boundaries.
         made: How it was made.
-        files: Name, bytes and sha256 of each file, and what else its reader needs.
-        summary: Facts of the content, by kind.
+        files: Name, bytes and sha256 of each file, and whatever else its reader needs.
+        summary: Facts about the content, by kind.
     """
 
     kind: str
@@ -59,7 +59,7 @@ class Manifest:
 
 
 def program_versions() -> dict[str, str]:
-    """Versions of this program and of the libraries that can change a result."""
+    """Versions of adapt and of the libraries that can change a result."""
     versions = {"python": platform.python_version()}
     for name in ("adapt-streams", "pyspark", "pyarrow", "numpy"):
         try:
@@ -70,17 +70,16 @@ def program_versions() -> dict[str, str]:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, last of all files of an artefact."""
+    """Write the manifest, the last file of an artefact."""
     data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
     disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
 
 
 def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
-    """Read the manifest of an artefact and check that its files are there in full size.
+    """Read the manifest of an artefact and check file sizes.
 
     Raises:
-        BadInput: there is no artefact, or one of another kind or of a newer format, or a file of it is missing or has
-            another size than the manifest says.
+        BadInput: it is not an artefact, or of another kind or a newer format; or a file is missing or has another size.
     """
     with readable(folder):
         return _read_manifest(folder, kind)
@@ -91,44 +90,42 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
     if not folder.exists():
         raise BadInput(f"{folder} does not exist{_how_to_make(kind)}")
     if not path.is_file():
-        raise BadInput(f"{folder} is no artefact of adapt: it has no {MANIFEST}{_how_to_make(kind)}")
+        raise BadInput(f"{folder} is not an adapt artefact: it has no {MANIFEST}{_how_to_make(kind)}")
     try:
         data = _load_json(path)
         if data["format"] != FORMAT_VERSION:
-            raise BadInput(f"{folder} has format {data['format']}, but this program reads {FORMAT_VERSION}; update it")
+            raise BadInput(f"{folder} has format {data['format']}, newer than {FORMAT_VERSION}; update adapt")
         if data.pop(SEAL) != hash_of(data):
-            raise ValueError("it is not what was written")
+            raise ValueError("its content does not match its checksum")
         made = data["made"]
         manifest = Manifest(data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"])
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
-    except KeyError as error:
-        raise BadInput(f"{path} is damaged: it has no {error}; make the artefact again") from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path} is damaged: {error}; make the artefact again") from error
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(path, error) from error
     if kind is not None and manifest.kind != kind:
-        raise BadInput(f"{folder} is a {manifest.kind}, but a {kind} is needed{_how_to_make(kind)}")
+        raise BadInput(f"{folder} is a {manifest.kind}, not a {kind}{_how_to_make(kind)}")
     for entry in manifest.files:
         _check_size(folder / str(entry["name"]), int(entry["bytes"]))
     return manifest
 
 
 def verify(folder: Path, manifest: Manifest) -> None:
-    """Check every file against its SHA-256.
+    """Verify the SHA-256 of every file.
 
     Raises:
-        BadInput: a file is not what was written; the sentence names it.
+        BadInput: a file is damaged; the message names it.
     """
     for entry in manifest.files:
         path = folder / str(entry["name"])
         with readable(path):
             found = file_sha256(path)
         if found != entry["sha256"]:
-            raise BadInput(f"{path} is damaged: its SHA-256 is not the one in the manifest; make the artefact again")
+            raise damaged(path, "its SHA-256 does not match the manifest")
 
 
 def file_entry(folder: Path, path: Path) -> dict[str, Any]:
-    """What the manifest says of a file: name within the artefact, bytes, sha256."""
+    """The manifest entry of a file: name within the artefact, bytes, sha256."""
     return {"name": str(path.relative_to(folder)), "bytes": path.stat().st_size, "sha256": file_sha256(path)}
 
 
@@ -139,27 +136,27 @@ def file_sha256(path: Path) -> str:
 
 
 def as_json(data: Any) -> bytes:
-    """Readable JSON, the same bytes for the same data."""
+    """Indented JSON; equal data gives equal bytes."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 def hash_of(data: Any) -> str:
-    """The SHA-256 of plain data, whatever the order of its fields."""
+    """The SHA-256 of plain data, independent of field order."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
 
 
 def _load_json(path: Path) -> dict[str, Any]:
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("not a JSON object")
     return data
 
 
 def _check_size(path: Path, size: int) -> None:
     if not path.is_file():
-        raise BadInput(f"{path} is missing; make the artefact again")
+        raise BadInput(f"{path} is missing; recreate the artefact")
     if path.stat().st_size != size:
-        raise BadInput(f"{path} is damaged: it has {path.stat().st_size:,} bytes, {size:,} were written")
+        raise damaged(path, f"it has {path.stat().st_size:,} bytes instead of {size:,}")
 
 
 _MAKERS = {
@@ -173,4 +170,4 @@ _MAKERS = {
 
 
 def _how_to_make(kind: str | None) -> str:
-    return f"; make one with `{_MAKERS[kind]}`" if kind in _MAKERS else ""
+    return f"; create one with `{_MAKERS[kind]}`" if kind in _MAKERS else ""

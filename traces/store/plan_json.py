@@ -1,4 +1,4 @@
-"""A plan's file as data: read without building the partitioner, by whoever wants only what the plan foresaw."""
+"""Plan files as JSON data, read without building the partitioner."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
 from adapt.traces.store.atomic import MANIFEST
 
-REMEDY = "make one with `adapt partition build TRACE -o PLAN`"
+REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 
 _DECISIVE = (
     "scheme",
@@ -28,27 +28,26 @@ _DECISIVE = (
 
 
 def read_plan_json(path: Path) -> Mapping[str, Any]:
-    """The JSON object of a plan's file, nothing of it checked.
+    """Read the JSON object of a plan file without checking it.
 
     Raises:
-        BadInput: there is no file, or it is no JSON object.
+        BadInput: the file is missing, or not a JSON object.
     """
     try:
         with readable(path):
             _check_is_file(path)
             data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is no plan, or is damaged: it is not JSON ({error}); {REMEDY}") from error
+        raise BadInput(f"{path} is not a plan, or is damaged: not JSON ({error}); {REMEDY}") from error
     if not isinstance(data, dict):
-        raise BadInput(f"{path} is no plan: it holds no JSON object; {REMEDY}")
+        raise BadInput(f"{path} is not a plan: not a JSON object; {REMEDY}")
     return data
 
 
 def is_as_written(data: Mapping[str, Any]) -> bool:
-    """Whether a plan's data surely has the content hash that it states (`Plan.content_hash`).
+    """Whether a plan's data certainly matches its content hash (`Plan.content_hash`).
 
-    If not, it may still have it, written in other words or with its explicit keys in a file of their own: `read_plan`
-    tells.
+    If False it may still match (other spelling, pinned keys in a separate file); `read_plan` decides.
     """
     if data.get("explicit_file") is not None or data.get("explicit") is None:
         return False
@@ -58,11 +57,11 @@ def is_as_written(data: Mapping[str, Any]) -> bool:
 
 
 def _check_is_file(path: Path) -> None:
-    """Say what stands at a place where no plan does."""
+    """Check that the path is a file; errors name the plans in a folder."""
     if path.is_dir():
         plans = ", ".join(sorted(each.name for each in path.glob("*.plan")))
         inside = f"; name one of the plans in it: {plans}" if plans else ""
         what = "an artefact" if (path / MANIFEST).is_file() else "a folder"
-        raise BadInput(f"{path} is {what}, but a plan is one file{inside or f'; {REMEDY}'}")
+        raise BadInput(f"{path} is {what}, but a plan is a single file{inside or f'; {REMEDY}'}")
     if not path.exists():
         raise BadInput(f"{path} does not exist; {REMEDY}")

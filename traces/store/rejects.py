@@ -1,4 +1,4 @@
-"""Rows that an ingest refused: how many, for which reasons, with examples."""
+"""Rejected rows of an ingest: counts by reason, with examples."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from adapt.core.table import Column, Kind, Table
 
 FOLDER = "_rejects"
-"""The folder of a trace that keeps them."""
+"""The folder of a trace with its rejected rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejects:
-    """Rows that were refused.
+    """Rejected rows.
 
     Attributes:
-        rows: How many.
-        reasons: How many for each reason, most first.
-        examples: For each reason the first few: file, line and text (cut short).
+        rows: Their number.
+        reasons: Rows by reason, most frequent first.
+        examples: The first few rows of each reason: file, line and text (shortened).
     """
 
     rows: int = 0
@@ -24,12 +24,12 @@ class Rejects:
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def table(self) -> Table:
-        """Reasons with their counts and a first example each."""
+        """Reasons with their counts and first examples."""
         columns = (
             Column("reason"),
             Column("rows", Kind.COUNT),
             Column("first at", about="file and line of the first such row"),
-            Column("text", about="that row, cut short"),
+            Column("text", about="that row, shortened"),
         )
         rows = [
             (reason, count, f"{first['file']} line {first['line']}", first["text"])
@@ -37,12 +37,12 @@ class Rejects:
             for first in self.examples.get(reason, [])[:1]
         ]
         return Table.from_rows(
-            "Refused rows", columns, rows, f"all of them, with their text, lie in {FOLDER}/ of the trace"
+            "Rejected rows", columns, rows, f"the trace keeps all of them, with their text, in {FOLDER}/"
         )
 
     def sentence(self) -> str:
-        """The reasons in one line, with the first place of the most frequent one."""
-        told = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
+        """The reasons in one line, with a first example."""
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.reasons.items())
         first = next(iter(self.examples.values()), [])
         at = f"; first: {first[0]['file']} line {first[0]['line']}: {first[0]['text']!r}" if first else ""
-        return told + at
+        return reasons + at

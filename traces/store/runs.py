@@ -1,4 +1,4 @@
-"""Runs on disk: what a replay measured, its series as Parquet and its summary in the manifest."""
+"""Runs on disk: time series as Parquet, the summary in the manifest."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Table
+from adapt.traces.read_errors import damaged
 from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
@@ -16,15 +17,15 @@ from adapt.traces.store.tables import columns_of, read_table, table_facts, table
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run that was read back.
+    """A run read from disk.
 
     Attributes:
         path: The artefact's folder.
         manifest: How it was made.
-        mechanism: What was replayed.
-        parameters: All that decides the result, beside the stream.
-        summary: The whole run; few rows.
-        tables: Its series, by name.
+        mechanism: The replayed mechanism.
+        parameters: Everything except the stream that decides the result.
+        summary: The whole run in a few rows.
+        tables: Time series by name.
     """
 
     path: Path
@@ -36,17 +37,17 @@ class StoredRun:
 
     @property
     def periods(self) -> Table:
-        """One row a period.
+        """One row per period.
 
         Raises:
-            BadInput: the run was not cut into periods.
+            BadInput: the run has no periods.
         """
         if "periods" not in self.tables:
             raise BadInput(f"{self.path} is a run of {self.mechanism}, which has no periods")
         return self.tables["periods"]
 
     def as_data(self) -> dict[str, Any]:
-        """The run as JSON data, as the replay gave it."""
+        """The run as JSON data, as the replay returned it."""
         return run_as_data(self.mechanism, self.parameters, self.summary, self.tables)
 
     def _repr_html_(self) -> str:
@@ -60,10 +61,10 @@ def write_run(
     """Write a run as an artefact.
 
     Args:
-        parts: Folders that are copied into it, by their names there: runs of which it is made.
+        parts: Folders of member runs to copy into it, by name.
 
     Raises:
-        EnvironmentFailure: the place is taken or cannot be written.
+        EnvironmentFailure: the output exists or cannot be written.
     """
     tables, summary = run.tables(), run.summary()
     decisive = {
@@ -90,16 +91,16 @@ def write_run(
 def keep_run(
     run: Run, out: Path | None, command: str, inputs: Sequence[Mapping[str, Any]], *, force: bool = False
 ) -> None:
-    """Write a run that was made of some inputs at `out`, if it is to be kept; raises as `write_run` does."""
+    """Write a run if `out` is given; raises as `write_run` does."""
     if out is not None:
         write_run(run, out, Provenance(command, dict(run.parameters), inputs), force=force)
 
 
 def read_run(path: Path) -> StoredRun:
-    """Read a run, every byte checked: its files are small beside a trace, and are read whole anyway.
+    """Read a run and verify its files.
 
     Raises:
-        BadInput: there is no such artefact, or it is damaged; the sentence names the file.
+        BadInput: it is not a run, or damaged; the message names the file.
     """
     manifest = read_manifest(path, "run")
     verify(path, manifest)
@@ -110,4 +111,4 @@ def read_run(path: Path) -> StoredRun:
         summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
         return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadInput(f"{path / MANIFEST} is damaged: {error}; make the artefact again") from error
+        raise damaged(path / MANIFEST, error) from error

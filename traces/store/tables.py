@@ -1,4 +1,4 @@
-"""Tables on disk: the cells as Parquet, and what Parquet does not say of them as plain data for the manifest."""
+"""Tables on disk: cells as Parquet, titles and units for the manifest."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,11 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import listed
 from adapt.core.table import Cell, Column, Kind, Table
+from adapt.traces.read_errors import damaged
 
 CLOCKED = frozenset({"build_s", "prepared_s", "planned_s"})
-"""Columns that a clock filled: no two runs agree on them, so they are in no content hash."""
+"""Columns of measured times; they differ between runs, so content hashes ignore them."""
 
 _TIME = pa.timestamp("us", "UTC")
 _REAL = frozenset({Kind.NUMBER, Kind.RATIO, Kind.SHARE, Kind.SECONDS})
@@ -31,31 +32,28 @@ def packed(table: pa.Table) -> bytes:
 
 
 def read_table(path: Path, facts: Mapping[str, Any]) -> Table:
-    """The table that was written, with the facts that were kept of it.
+    """Read a table that was written with these facts.
 
-    Whole numbers in a column of real ones come back as floats.
+    Whole numbers in a column of real numbers are read as floats.
 
     Raises:
-        BadInput: the file is damaged, or is not the one that the facts tell of.
+        BadInput: the file is damaged, or does not match the facts.
     """
     try:
-        # pq.read_table would load pandas, which takes longer than all the rest.
+        # pq.read_table would import pandas, which takes longer than the rest.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             arrow = file.read()
     except (OSError, pa.ArrowException) as error:
-        raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); make the artefact again") from error
+        raise damaged(path, error) from error
     columns = columns_of(facts)
     if arrow.column_names != [column.name for column in columns] or arrow.num_rows != facts["rows"]:
-        raise BadInput(
-            f"{path} is damaged: {arrow.num_rows:,} rows of {', '.join(arrow.column_names)} are not what was written;"
-            " make the artefact again"
-        )
+        raise damaged(path, f"its {arrow.num_rows:,} rows of {listed(arrow.column_names)} do not match the manifest")
     cells = [_cells(arrow[column.name]) for column in columns]
     return Table(facts["title"], columns, tuple(zip(*cells, strict=True)), facts["note"])
 
 
 def table_facts(table: Table) -> dict[str, Any]:
-    """What a reader needs beside the cells: title, note, and the columns with kind, unit and explanation."""
+    """The title, note and columns of a table, for the manifest."""
     columns = [
         {"name": each.name, "kind": each.kind.value, "unit": each.unit, "about": each.about} for each in table.columns
     ]
@@ -63,26 +61,26 @@ def table_facts(table: Table) -> dict[str, Any]:
 
 
 def columns_of(facts: Mapping[str, Any]) -> tuple[Column, ...]:
-    """The columns of which `table_facts` told.
+    """The columns in the facts of `table_facts`.
 
     Raises:
-        KeyError, ValueError: the facts are not of this format.
+        KeyError, ValueError: the facts have another format.
     """
     return tuple(Column(each["name"], Kind(each["kind"]), each["unit"], each["about"]) for each in facts["columns"])
 
 
 def table_hash(table: Table) -> str:
-    """The hash of the cells, without the columns that a clock filled."""
-    from adapt.traces.store.column_hash import columns_hash  # slow to load, and no reader wants it
+    """The hash of the cells, without columns of measured times."""
+    from adapt.traces.store.column_hash import columns_hash  # slow to load, and readers do without
 
     return columns_hash(arrow_of(table).drop_columns([each.name for each in table.columns if each.name in CLOCKED]))
 
 
 def arrow_of(table: Table) -> pa.Table:
-    """The cells as Arrow columns: times as timestamps in UTC, real numbers as float64 even where all are whole.
+    """The cells as Arrow columns: UTC timestamps, float64 real numbers.
 
     Raises:
-        ValueError: the cells of a column are of types that do not go together.
+        ValueError: a column mixes types of cells.
     """
     by_column = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     arrays = [_array(column, cells) for column, cells in zip(table.columns, by_column, strict=True)]
@@ -93,7 +91,7 @@ def _array(column: Column, cells: tuple[Cell, ...]) -> pa.Array:
     types = {type(cell) for cell in cells if cell is not None}
     if not types <= {int, float} and len(types) > 1:
         names = ", ".join(sorted(each.__name__ for each in types))
-        raise ValueError(f"column {column.name!r} mixes cells of several types: {names}")
+        raise ValueError(f"column {column.name!r} mixes types of cells: {names}")
     if column.kind is Kind.TIME:
         return pa.array(cells, pa.int64()).cast(_TIME)
     if types == {str} or (column.kind is Kind.TEXT and not types):

@@ -1,4 +1,4 @@
-"""The trace on disk: Parquet parts in time order, read back in order, by block, and never silently damaged."""
+"""Traces on disk: Parquet parts in time order, checksums verified."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,25 +9,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput
 from adapt.core.stream import KeyType
+from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
 BLOCK_ROWS = 1 << 20
-"""Work over a trace is cut into blocks of this many rows by rank, whatever the cut into files."""
+"""Work over a trace is cut into blocks of this many rows, independent of files."""
 
 ROW_GROUP_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of one row group.
+    """A range of rows in one row group.
 
     Attributes:
-        path: The part.
+        path: The Parquet part.
         footer: SHA-256 of the part's footer.
-        row_group: Its number in the part.
-        skip, take: Rows to pass over, rows to read.
+        row_group: The number of the row group.
+        skip, take: Rows to skip, rows to read.
     """
 
     path: str
@@ -39,12 +39,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class TraceBlock:
-    """A stretch of rows by rank: block i begins at row i * BLOCK_ROWS.
+    """A range of rows: block i begins at row i * BLOCK_ROWS.
 
     Attributes:
         index: i.
-        pieces: Where the rows are, in order.
-        first_row: The rank of its first row, in a trace or in what is left of one.
+        pieces: The row groups with the rows, in order.
+        first_row: The rank of its first row.
     """
 
     index: int
@@ -53,17 +53,17 @@ class TraceBlock:
 
     @property
     def rows(self) -> int:
-        """The rows in it."""
+        """Number of rows."""
         return sum(piece.take for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A trace that was opened: its manifest is read, its files are there in full size.
+    """An opened trace: manifest read, file sizes checked.
 
     Attributes:
         path: The artefact's folder.
-        manifest: How it was made and what it holds.
+        manifest: How it was made, and its content.
     """
 
     path: Path
@@ -96,27 +96,27 @@ class Trace:
 
     @property
     def profile(self) -> dict[str, Any]:
-        """What was measured at ingest; see `adapt.traces.ingest.profile`."""
+        """Measurements of the ingest; see `adapt.traces.ingest.profile`."""
         return dict(self.manifest.summary["profile"])
 
     @property
     def as_input(self) -> dict[str, str]:
-        """What the manifest of an artefact that is made of it says of it."""
+        """The trace as an input in the manifest of a derived artefact."""
         return {"name": self.path.name, "content_hash": self.manifest.content_hash}
 
     def blocks(self) -> list[TraceBlock]:
-        """The whole trace as blocks by rank, the unit of work of Spark tasks."""
+        """The blocks of the trace, the unit of work of Spark tasks."""
         return blocks_of(self.path, self.manifest.files)
 
     def batches(self, columns: Sequence[str] | None = None, encoded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """The rows in time order, a row group at a time.
+        """The rows in time order, one row group at a time.
 
         Args:
-            columns: Names; all if not given.
-            encoded: Those of text or binary that are to stay encoded by the dictionaries that they lie in.
+            columns: Names; all by default.
+            encoded: Text or binary columns to keep dictionary-encoded.
 
         Raises:
-            BadInput: a part is damaged; the sentence names it.
+            BadInput: a part is damaged; the message names it.
         """
         names = list(self.columns if columns is None else columns)
         for block in self.blocks():
@@ -127,10 +127,10 @@ def open_trace(path: Path, *, check_all: bool = False) -> Trace:
     """Open a trace.
 
     Args:
-        check_all: Check every byte against the manifest's SHA-256, not only sizes (and page checksums when read).
+        check_all: Verify the SHA-256 of every file, not only sizes (and page checksums on reading).
 
     Raises:
-        BadInput: there is no trace, or it is damaged.
+        BadInput: it is not a trace, or damaged.
     """
     manifest = read_manifest(path, "trace")
     if check_all:
@@ -139,7 +139,7 @@ def open_trace(path: Path, *, check_all: bool = False) -> Trace:
 
 
 def part_entry(folder: Path, part: Path) -> dict[str, Any]:
-    """What the manifest says of a part: beside name, bytes and sha256, its rows by row group and its footer's hash."""
+    """The manifest entry of a part, with row groups and footer hash."""
     metadata = pq.read_metadata(part)
     groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     entry = file_entry(folder, part)
@@ -147,7 +147,7 @@ def part_entry(folder: Path, part: Path) -> dict[str, Any]:
 
 
 def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
-    """The rows of a trace's parts, in order, cut into blocks by rank; paths are absolute, since tasks run elsewhere."""
+    """Cut the rows of a trace into blocks, with absolute paths."""
     folder = folder.absolute()
     blocks: list[TraceBlock] = []
     pieces: list[Piece] = []
@@ -169,7 +169,7 @@ def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
 
 
 def blocks_from(blocks: Sequence[TraceBlock], first_row: int) -> list[TraceBlock]:
-    """What is left of blocks from a row on, by its rank; blocks keep their numbers."""
+    """The blocks from a row on; blocks keep their numbers."""
     left: list[TraceBlock] = []
     for block in blocks:
         over = max(first_row - block.first_row, 0)
@@ -189,11 +189,11 @@ def blocks_from(blocks: Sequence[TraceBlock], first_row: int) -> list[TraceBlock
 def read_pieces(
     pieces: Sequence[Piece], columns: Sequence[str], encoded: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some pieces, in order, one batch a piece; every page's checksum is checked.
+    """Read pieces in order, one batch each, and verify page checksums.
 
     Args:
-        encoded: Those columns, of text or binary, that are to stay encoded by the dictionaries that they lie in; a
-            piece may then give several batches, each with a dictionary of its own.
+        encoded: Text or binary columns to keep dictionary-encoded; a piece may then give several batches, each with
+            its own dictionary.
 
     Raises:
         BadInput: a part is damaged.
@@ -203,18 +203,16 @@ def read_pieces(
         try:
             if opened is None or opened[0] != piece.path:
                 if _footer_hash(Path(piece.path)) != piece.footer:
-                    raise OSError("its footer is not the one that was written")
+                    raise OSError("its footer does not match the manifest")
                 file = pq.ParquetFile(
                     piece.path, page_checksum_verification=True, pre_buffer=False, read_dictionary=list(encoded)
                 )
                 opened = (piece.path, file)
             table = opened[1].read_row_group(piece.row_group, columns=list(columns), use_threads=False)
             if table.num_rows < piece.skip + piece.take:
-                raise OSError(f"row group {piece.row_group} has {table.num_rows} rows")
+                raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
         except (OSError, pa.ArrowException, ValueError) as error:
-            raise BadInput(
-                f"{piece.path} is damaged ({_short(error)}); make the trace again, or restore the file"
-            ) from error
+            raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
 
@@ -226,7 +224,3 @@ def _footer_hash(part: Path) -> str:
         size = int.from_bytes(file.read(8)[:4], "little")
         file.seek(-min(8 + size, part.stat().st_size), 2)
         return hashlib.sha256(file.read()).hexdigest()
-
-
-def _short(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__

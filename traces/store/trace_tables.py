@@ -1,4 +1,4 @@
-"""A trace's manifest and profile as tables."""
+"""The manifest and profile of a trace as tables."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ SCHEMA = "adapt.trace/1"
 
 
 def trace_tables(trace: Trace) -> list[Table]:
-    """What a notebook shows of a trace: what it holds, and its heaviest keys."""
+    """The tables of a trace in a notebook: overview and top keys."""
     return [overview(trace), top_keys_table(trace)]
 
 
 def overview(trace: Trace) -> Table:
-    """What a trace is, in one row."""
+    """The overview of a trace, in one row."""
     profile, summary = trace.profile, trace.manifest.summary
     span_s = (summary["last_us"] - summary["first_us"]) / 1e6
     rates = profile["rates"]
@@ -27,32 +27,32 @@ def overview(trace: Trace) -> Table:
         (Column("trace"), trace.path.name),
         (Column("rows", Kind.COUNT), trace.rows),
         (
-            Column("refused", Kind.COUNT, about="rows of the source that did not fit, kept in _rejects/"),
+            Column("rejected", Kind.COUNT, about="rows of the source that could not be used, kept in _rejects/"),
             summary["rejects"]["rows"],
         ),
         (Column("first", Kind.TIME), summary["first_us"]),
         (Column("last", Kind.TIME), summary["last_us"]),
         (Column("rows_per_s", Kind.NUMBER, "rows/s", "mean rate"), trace.rows / span_s if span_s else None),
         (
-            Column("peak_rows_per_s", Kind.NUMBER, "rows/s", "rate of the fullest time bin"),
+            Column("peak_rows_per_s", Kind.NUMBER, "rows/s", "rate of the busiest time bin"),
             profile["peak"]["rows"] / (rates["width_us"] / 1e6),
         ),
         (Column("keys", Kind.COUNT, about=_exactness(profile)), profile["distinct_keys"]),
         (Column("key_type"), summary["key_type"]),
-        (Column("top_share", Kind.SHARE, about="share of the heaviest key"), top[0] / trace.rows if top else None),
+        (Column("top_share", Kind.SHARE, about="share of the hottest key"), top[0] / trace.rows if top else None),
         (Column("null_keys", Kind.COUNT), facts["null_keys"]),
         (Column("empty_keys", Kind.COUNT), facts["empty_keys"]),
     ]
     if "cost_us" in profile["totals"]:
-        cells.append((Column("cost_us", Kind.NUMBER, "us", "sum of all costs"), profile["totals"]["cost_us"]))
+        cells.append((Column("cost_us", Kind.NUMBER, "us", "total cost"), profile["totals"]["cost_us"]))
     if "bytes" in profile["totals"]:
-        cells.append((Column("bytes", Kind.BYTES, about="sum of all sizes"), int(profile["totals"]["bytes"])))
+        cells.append((Column("bytes", Kind.BYTES, about="total size"), int(profile["totals"]["bytes"])))
     cells += _of_source(trace, span_s)
     return Table.from_rows("Trace", [column for column, _ in cells], [[cell for _, cell in cells]], _note(profile))
 
 
 def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
-    """What a sample of the keys tells of the source; nothing of a trace that has all of them."""
+    """Columns about the source of a trace that is a sample of its keys; empty without a sample."""
     sample = trace.profile.get(LINT, {}).get("sample")
     if sample is None:
         return []
@@ -60,54 +60,57 @@ def _of_source(trace: Trace, span_s: float) -> list[tuple[Column, Any]]:
     top = trace.profile["rank_counts"]
     return [
         (
-            Column("sample", Kind.SHARE, about="of the keys of the source; what follows is of all of them"),
+            Column("sample", Kind.SHARE, about="of the source's keys; the columns after it are about the source"),
             sample["share"],
         ),
         (Column("source_rows", Kind.COUNT), rows),
         (Column("source_rows_per_s", Kind.NUMBER, "rows/s"), rows / span_s if span_s else None),
-        (Column("source_keys", Kind.NUMBER, about="scaled"), trace.profile["distinct_keys"] / sample["share"]),
-        (Column("source_top_share", Kind.SHARE, about="of the heaviest sampled key"), top[0] / rows if top else None),
+        (
+            Column("source_keys", Kind.NUMBER, about="estimated from the sample"),
+            trace.profile["distinct_keys"] / sample["share"],
+        ),
+        (Column("source_top_share", Kind.SHARE, about="of the hottest sampled key"), top[0] / rows if top else None),
     ]
 
 
 def refused(trace: Trace) -> Table:
-    """Why rows of the source were refused."""
+    """Why rows of the source were rejected."""
     return rejects_of(trace).table()
 
 
 def rejects_of(trace: Trace) -> Rejects:
-    """The refused rows of a trace, counted."""
+    """The rejected rows of a trace."""
     return Rejects(**trace.manifest.summary["rejects"])
 
 
 def rate_table(trace: Trace) -> Table:
-    """Rows by time bin."""
+    """Rows per time bin."""
     rates = trace.profile["rates"]
     width = rates["width_us"]
-    columns = (Column("time", Kind.TIME, about="where the bin begins"), Column("rows", Kind.COUNT))
+    columns = (Column("time", Kind.TIME, about="start of the bin"), Column("rows", Kind.COUNT))
     rows = [(rates["start_us"] + at * width, count) for at, count in enumerate(rates["rows"])]
     return Table.from_rows("Rows over time", columns, rows, f"bins of {_span(width)}")
 
 
 def top_keys_table(trace: Trace) -> Table:
-    """The heaviest keys with what is certain of their counts."""
+    """The keys with the most rows, each with bounds on its count."""
     profile = trace.profile
     missed = profile["top_missed"]
     columns = (
         Column("key"),
-        Column("count", Kind.COUNT, about="no less than this"),
-        Column("count_high", Kind.COUNT, about="no more than this"),
-        Column("share", Kind.SHARE, about="count over all rows"),
+        Column("count", Kind.COUNT, about="lower bound"),
+        Column("count_high", Kind.COUNT, about="upper bound"),
+        Column("share", Kind.SHARE, about="count / rows"),
     )
     rows = [
         (NULL_KEY if key is None else key, count, count + missed, count / trace.rows)
         for key, count in profile["top_keys"]
     ]
-    return Table.from_rows("Heaviest keys", columns, rows)
+    return Table.from_rows("Top keys", columns, rows)
 
 
 def rank_table(trace: Trace) -> Table:
-    """Share of the stream by rank of the key, heaviest first."""
+    """Share of the stream by key rank, hottest first."""
     columns = (Column("rank", Kind.COUNT), Column("share", Kind.SHARE))
     counts = trace.profile["rank_counts"]
     rows = [(rank, count / trace.rows) for rank, count in enumerate(counts, start=1)]
@@ -115,7 +118,7 @@ def rank_table(trace: Trace) -> Table:
 
 
 def streams_table(trace: Trace) -> Table | None:
-    """Rows by stream, or None if the trace has no streams."""
+    """Rows per stream; None without streams."""
     streams = trace.profile["streams"]
     if not streams:
         return None
@@ -134,9 +137,7 @@ def _exactness(profile: dict[str, Any]) -> str:
 
 
 def _note(profile: dict[str, Any]) -> str:
-    return (
-        "" if profile["distinct_exact"] else "keys is an estimate (standard error about 2 %); count the trace to know"
-    )
+    return "" if profile["distinct_exact"] else "keys is an estimate, standard error about 2 %"
 
 
 def _span(width_us: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import WeightOption
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.loads import Loads
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from adapt.core.counting.sliding import SlidingWindow
     from adapt.traces.counting.survey import Survey
 
-COUNT_PANEL = "How keys are counted"
+COUNT_PANEL = "Counting"
 
 
 class Over(StrEnum):
-    """What counts may be split by."""
+    """What counts are split by."""
 
     TIME = "time"
     STREAM = "stream"
@@ -36,36 +36,42 @@ class Over(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """What is counted, and how."""
+    """What to count, and how."""
 
     weight: WeightOption = None
-    keys: list[str] | None = setting(None, "Show this key's interval too; repeatable.", "KEY", "--key")
+    keys: list[str] | None = setting(None, "Also show the count of this key; repeatable.", "KEY", "--key")
     measure: list[str] | None = setting(
-        None, "Add up count, cost or bytes for the listed keys too, to build plans by; repeatable.", "COLUMN"
+        None, "Also sum count, cost or bytes per key, to build plans by; repeatable.", "COLUMN"
     )
-    over: Over | None = setting(None, "Also show hot keys over time, or count stream by stream.")
-    channels: int = setting(10, "The most channels that the counts are to serve.", "N")
-    method: CountMethod = setting(CountMethod.LOSSY, "How to count.", panel=COUNT_PANEL)
+    over: Over | None = setting(None, "Also show hot keys over time, or count each stream.")
+    channels: int = setting(10, "Largest number of channels that the counts must support.", "N")
+    method: CountMethod = setting(
+        CountMethod.LOSSY,
+        "Counting method: lossy (bounded memory), exact, or lossy over a sliding window.",
+        panel=COUNT_PANEL,
+    )
     epsilon: float | None = setting(
         None,
-        "Most that a count may be too low, as a share of the total; 0.1 delta if left out.",
-        "E",
+        "Largest undercount, as a share of the total (default: small enough for --channels).",
+        "SHARE",
         panel=COUNT_PANEL,
     )
     support: float | None = setting(
-        None, "List only keys that may have this share; over time, hot from it on.", "S", panel=COUNT_PANEL
+        None, "List only keys whose share of the total may reach this; over time, hot keys.", "SHARE", panel=COUNT_PANEL
     )
-    window: str | None = setting(None, "What a sliding counter holds.", "1h|1000rows", panel=COUNT_PANEL)
+    window: str | None = setting(None, "Length of the sliding window.", "1h|1000rows", panel=COUNT_PANEL)
     counters: int = setting(
-        3, "Staggered counters of a sliding window, which holds up to 1/(X-1) more.", "X", panel=COUNT_PANEL
+        3, "Staggered counters of the sliding window; X of them overshoot it by up to 1/(X-1).", "X", panel=COUNT_PANEL
     )
-    pane: str | None = setting(None, "Step of time for --over time.", "1h|1000rows", panel=COUNT_PANEL)
+    step: str | None = setting(
+        None, "Step of --over time (default: 1/48 of the trace).", "1h|1000rows", panel=COUNT_PANEL
+    )
 
     def survey(self, loads: Loads, engine: AnyScheme) -> "Survey":
-        """What is asked of a trace.
+        """What to measure of the trace.
 
         Raises:
-            UsageError: an option is out of its range, or does not go with another.
+            UsageError: an option is out of range, or options do not fit together.
         """
         from adapt.traces.counting.count import Counting
         from adapt.traces.counting.survey import Survey
@@ -85,7 +91,7 @@ class SurveyOptions:
             keys=tuple(self.keys or ()),
             over_time=self.over is Over.TIME,
             by_stream=self.over is Over.STREAM,
-            pane=None if self.pane is None else Length.parse(self.pane, "pane"),
+            step=None if self.step is None else Length.parse(self.step, "step"),
             measure=tuple(dict.fromkeys(name.strip() for each in self.measure or () for name in each.split(","))),
             engine=engine,
             max_imbalance=loads.max_imbalance,
@@ -97,9 +103,10 @@ class SurveyOptions:
         return None if self.window is None else SlidingWindow(Length.parse(self.window, "window"), self.counters)
 
 
+@short_help("out", "keys", "over", "channels", "engine", "method", "window", "all", "format", "force", "help")
 def count(
     trace: TracePath,
-    out: Path | None = setting(None, "Where to keep the counts.", "FREQ", "--out", "-o"),
+    out: Path | None = setting(None, "Output: the counted keys.", "FREQ", "--out", "-o"),
     *,
     options: SurveyOptions,
     engine: EngineOption = Engine.SPARK,
@@ -107,9 +114,10 @@ def count(
     output: Output,
     spark: Spark,
 ) -> None:
-    """Count the keys of a trace, and judge its skew.
+    """Count the keys of a trace and judge its skew.
 
-    Lossy counting keeps the heavy keys, each within an interval, in little memory whatever the trace.
+    Lossy counting, the default, finds the hot keys (heavy hitters) of any trace in bounded memory; each count has lower
+    and upper bounds.
 
     Example: adapt partition count web.trace -o web.freq
     """

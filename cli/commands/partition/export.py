@@ -1,4 +1,4 @@
-"""`adapt partition export`: a plan as an engine takes it."""
+"""`adapt partition export`: a plan in the form an engine reads."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,15 @@ from adapt.core.engines.names import Target
 
 def export(
     plan: PlanPath,
-    to: Annotated[Target, option("What is to place keys by it.")],
-    out: Annotated[Path, option("The folder to make.", "DIR", "--out", "-o")],
+    to: Annotated[Target, option("The engine that follows the plan, or plan for any program.")],
+    out: Annotated[Path, option("Output folder.", "DIR", "--out", "-o")],
     max_parallelism: MaxParallelismOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
 ) -> None:
-    """Write a plan as an engine takes it, unpatched.
+    """Export a plan to Spark, Kafka, Flink or any program.
 
-    A small folder: the plan, what the engine needs to place keys so, and a README that says how to use it.
+    The output folder holds the plan, what the unpatched engine needs to follow it, and a README on how to use it.
 
     Example: adapt partition export web.plan --to kafka -o web.kafka
     """
@@ -38,5 +38,5 @@ def export(
     made = Provenance(command_line(), {"to": to.value, **groups}, inputs)
     exported = export_plan(read, to, out, made, max_parallelism=max_parallelism, force=force)
     narrate_written(out)
-    narrate(f"how to use it is in {out / README}")
+    narrate(f"see {out / README} for how to use it")
     show(exported.table(), format, exported.as_data())

@@ -1,4 +1,4 @@
-"""`adapt partition route`: the channel of each key."""
+"""`adapt partition route`: route keys to channels."""
 
 import sys
 from pathlib import Path
@@ -14,12 +14,12 @@ from adapt.core.errors import BadInput, UsageError
 def route(
     plan: PlanPath,
     keys: Annotated[
-        Path | None, typer.Argument(metavar="KEYS", help="A file with a key a line; standard input if left out.")
+        Path | None, typer.Argument(metavar="KEYS", help="A file with one key per line (default: standard input).")
     ] = None,
 ) -> None:
-    """Say for each key its channel.
+    """Print the channel of each key.
 
-    Keys in, one a line; key, tab, channel out. Whole numbers are written in decimal, binary keys in hex.
+    Reads one key per line and prints key, tab, channel. Integer keys are decimal, binary keys hex.
 
     Example: adapt partition route web.plan keys.txt
     """
@@ -30,7 +30,7 @@ def route(
     partitioner = read.partitioner()
     if keys is None or str(keys) == "-":
         if sys.stdin is None:
-            raise UsageError("standard input is closed; give KEYS, a file with a key a line")
+            raise UsageError("standard input is closed; give KEYS, a file with one key per line")
         lines, name = sys.stdin.buffer, "standard input"
     else:
         try:
@@ -39,6 +39,6 @@ def route(
             raise BadInput(f"{keys}: cannot be read: {error.strerror}") from error
     sys.stdout.flush()
     with lines:
-        for told in routed_lines(lines, partitioner, read.key_type, name):
+        for routed in routed_lines(lines, partitioner, read.key_type, name):
             with written_out():
-                sys.stdout.buffer.write(told)
+                sys.stdout.buffer.write(routed)

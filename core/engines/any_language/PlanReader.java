@@ -5,7 +5,7 @@ import java.nio.*;
 import java.nio.file.*;
 import java.util.*;
 import java.util.stream.IntStream;
-/** Reads plans (docs/plan-format.md): `java PlanReader.java PLAN... < KEYS`, a line each, in hex or the word null. */
+/** Reads plans (docs/plan-format.md): `java PlanReader.java PLAN... < KEYS`, one key per line, in hex or null. */
 public class PlanReader {
   private static final long C1 = 0x87C37B91114253D5L, C2 = 0x4CF5AD432745937FL; // of murmur3
   private static final long P1 = 0x9E3779B185EBCA87L, P2 = 0xC2B2AE3D27D4EB4FL, P3 = 0x165667B19E3779F9L; // of xxhash64
@@ -18,15 +18,15 @@ public class PlanReader {
 
   public PlanReader(Path plan) throws IOException {
     List<String> lines = Files.readAllLines(plan);
-    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("no plan: " + plan);
+    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("bad plan: " + plan);
     for (String line : lines.subList(1, lines.size() - 1)) {
       String[] words = line.split(" ", -1);
       if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1])); // in hex, or null
       else fields.put(words[0], line.substring(words[0].length() + 1));
     }
     channels = Integer.parseInt(fields.get("channels"));
-    String[] replicas = fields.getOrDefault("replicas", "0").split(" "); // one number, or one a channel
-    for (int c = 0; c < channels; c++) // of replicas at one place the lowest channel's counts
+    String[] replicas = fields.getOrDefault("replicas", "0").split(" "); // one number, or one per channel
+    for (int c = 0; c < channels; c++) // of replicas at one position, the lowest channel's counts
       for (int r = 0; r < Integer.parseInt(replicas[c % replicas.length]); r++)
         ring.putIfAbsent(number((c + "#" + r).getBytes()), c);
     maglev = fields.get("scheme").equals("maglev") ? maglev() : null;
@@ -43,14 +43,14 @@ public class PlanReader {
       case "maglev" -> maglev[modulo(key, maglev.length)];
       case "jump" -> jump(hash(key)[0]);
       case "rendezvous" -> rendezvous(hash(key)[0]);
-      case "spark", "kafka", "flink" -> throw new UnsupportedOperationException("the engine itself places keys so");
+      case "spark", "kafka", "flink" -> throw new UnsupportedOperationException("this is the engine's own placement");
       default -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
     };
   }
-  private BigInteger number(byte[] key) { // on a ring: the first word of the hash times 2^64, and the second
+  private BigInteger number(byte[] key) { // on a ring: first word * 2^64 + second word
     return new BigInteger(1, ByteBuffer.allocate(16).putLong(hash(key)[0]).putLong(hash(key)[1]).array());
   }
-  private int modulo(byte[] key, int n) { // xxhash64 counts as a signed number
+  private int modulo(byte[] key, int n) { // xxhash64 is signed
     if (fields.get("hash").equals("xxhash64")) return (int) Math.floorMod(hash(key)[0], (long) n);
     return number(key).mod(BigInteger.valueOf(n)).intValue();
   }
@@ -72,13 +72,13 @@ public class PlanReader {
     }
     return (int) here;
   }
-  private int rendezvous(long key) { // of equal bids the lowest channel's wins
+  private int rendezvous(long key) { // ties go to the lowest channel
     var bids = Comparator.comparing((Integer c) -> mixed(key ^ hash(("" + c).getBytes())[0]), Long::compareUnsigned);
     return IntStream.range(0, channels).boxed().max(bids.thenComparing(c -> -c)).get();
   }
   private long[] hash(byte[] key) { return fields.get("hash").equals("murmur3") ? murmur3(key) : xxhash64(key); }
   private static long[] murmur3(byte[] key) {
-    ByteBuffer rest = little(Arrays.copyOf(key, (key.length + 15) / 16 * 16)); // zeros at the end mix to nothing
+    ByteBuffer rest = little(Arrays.copyOf(key, (key.length + 15) / 16 * 16)); // trailing zeros do not change the hash
     long h1 = 0, h2 = 0;
     for (int at = 16; rest.hasRemaining(); at += 16) {
       h1 ^= rotateLeft(rest.getLong() * C1, 31) * C2;

@@ -1,1 +1,1 @@
-"""Plans for any language: text to read line by line, with a reader in Java."""
+"""Plans for any language: a text format, with a reader in Java."""

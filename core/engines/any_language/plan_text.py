@@ -1,4 +1,4 @@
-"""A plan as lines of text, for readers without a JSON parser: what decides the mapping, and nothing else."""
+"""Plans as lines of text, for readers without a JSON parser."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +10,17 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.schemes.names import RING_SCHEMES
 
 HEADER = "adapt.plan.text/1"
-"""The first line; readers refuse another number after the stroke."""
+"""The first line; readers refuse other version numbers."""
 
 END = "end"
-"""The last line; a text without it was cut off."""
+"""The last line; a text without it is truncated."""
 
 
 def plan_text(plan: ExportablePlan) -> bytes:
-    """The plan as ASCII text, a field a line: its name, a blank, its value.
+    """The plan as ASCII text, one field per line: name, space, value.
 
-    Fields without meaning in the scheme are left out. An explicit key is a line `key CHANNEL HEX` with its bytes as
-    they are hashed (UTF-8 of strings, 8 bytes little-endian of integers); the null key has `null` in their place.
+    Fields that the scheme does not use are omitted. A pinned key is a line `key CHANNEL HEX` with its hashed bytes
+    (UTF-8 of strings, 8 bytes little-endian of integers), or `null` for the null key.
 
     Source: docs/plan-format.md.
     """

@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
 
-/** Says for each key its key group, and a hash code that Flink takes there. Reads what adapt exports for Flink. */
+/** The key group of each key, and a hash code that Flink maps to it. Reads an export of adapt for Flink. */
 public class FlinkGroups {
   private final PlanReader plan;
   private final Map<String, Integer> explicit = new HashMap<>(); // by the bytes in hex, or null
@@ -15,7 +15,7 @@ public class FlinkGroups {
     plan = new PlanReader(folder.resolve("plan.txt"));
     List<String> lines = Files.readAllLines(folder.resolve("groups.txt"));
     if (!lines.get(0).equals("adapt.flink/1") || !lines.contains("end"))
-      throw new IOException("no key groups: " + folder);
+      throw new IOException("not an export for Flink: " + folder);
     for (String line : lines.subList(1, lines.size() - 1)) {
       String[] words = line.split(" ", -1);
       if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1]));
@@ -25,7 +25,7 @@ public class FlinkGroups {
     groups = Long.parseLong(fields.get("max_parallelism"));
   }
 
-  /** A key (String, Long or byte[], as the plan has them) as one that Flink puts into its group. */
+  /** A key (String, Long or byte[], as in the plan) as one that Flink assigns to its group. */
   public PlacedKey place(Object key) {
     if (key == null) return placed(null, null, 0);
     if (key instanceof byte[] raw) return placed(HexFormat.of().formatHex(raw), raw, Arrays.hashCode(raw));
@@ -38,13 +38,13 @@ public class FlinkGroups {
     return new PlacedKey(text, route(group(key, hashCode), hashCode));
   }
 
-  /** A hash code that Flink's own hash takes to the group; keys share the codes evenly, since state is found by them. */
+  /** A hash code that Flink's own hash maps to the group; keys spread over codes, as state is looked up by them. */
   private int route(int group, int hashCode) {
-    long turns = (Integer.MAX_VALUE - group) / groups + 1; // numbers that are the group modulo the groups
+    long turns = (Integer.MAX_VALUE - group) / groups + 1; // numbers equal to the group modulo the groups
     return unmix((int) (group + mix(mix(hashCode)) % turns * groups));
   }
 
-  /** The key group of a key, by its bytes as plans hash them and by its hash code in Java. */
+  /** The key group of a key, by its hashed bytes and its Java hash code. */
   private int group(byte[] key, int hashCode) {
     Integer known = explicit.get(key == null ? "null" : HexFormat.of().formatHex(key));
     if (known != null) return known;
@@ -59,7 +59,7 @@ public class FlinkGroups {
     return ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(number).array();
   }
 
-  private static int mix(int code) { // as MathUtils.murmurHash of Flink
+  private static int mix(int code) { // MathUtils.murmurHash of Flink
     int h = Integer.rotateLeft(Integer.rotateLeft(code * 0xCC9E2D51, 15) * 0x1B873593, 13) * 5 + 0xE6546B64 ^ 4;
     h = (h ^ h >>> 16) * 0x85EBCA6B;
     h = (h ^ h >>> 13) * 0xC2B2AE35;
@@ -67,7 +67,7 @@ public class FlinkGroups {
     return h == Integer.MIN_VALUE ? 0 : Math.abs(h);
   }
 
-  private static int unmix(int h) { // the code that mix takes to a number from 0 up: its steps back, by inverse factors
+  private static int unmix(int h) { // the inverse of mix for numbers >= 0
     h = (h ^ h >>> 16) * 0x7ED1B41D;
     h = (h ^ h >>> 13 ^ h >>> 26) * 0xA5CB9243;
     h = ((h ^ h >>> 16 ^ 4) - 0xE6546B64) * 0xCCCCCCCD;

@@ -1,9 +1,9 @@
-/** A key that Flink puts into the key group of the plan: its hash code is the route, and it equals its key's equals. */
+/** A key that Flink assigns to its planned key group: its hash code is the route; equal keys are equal. */
 public class PlacedKey {
   public String key; // text, an integer in decimal, or bytes in hex; null is a key of its own
   public int route;
 
-  public PlacedKey() {} // Flink makes keys so
+  public PlacedKey() {} // for Flink
 
   public PlacedKey(String key, int route) {
     this.key = key;

@@ -1,1 +1,1 @@
-"""Flink: key groups, and plans as key groups with Java classes that apply them."""
+"""Flink: key groups, and export of plans with Java classes."""

@@ -1,4 +1,4 @@
-"""Flink, as adapt knows it."""
+"""The definition of Flink."""
 
 from adapt.core.engines.engine import EngineDefinition, KeyGroupLimits, WorkUnits
 from adapt.core.engines.flink.export import flink_bundle
@@ -9,7 +9,7 @@ from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_
 ENGINE = EngineDefinition(
     title="Flink",
     hash=flink_hash,
-    hash_title="the hash codes of Java",
+    hash_title="Java's `hashCode`, mixed by MurmurHash3",
     placement=FlinkPartitioner,
     export=flink_bundle,
     channel="subtask",
@@ -17,9 +17,9 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="parallelism.default",
     key_groups=KeyGroupLimits(default_max_parallelism, MOST_GROUPS, fixed=True),
-    null_key="`keyBy` refuses it; adapt places it by hash code 0.",
-    empty_key="The key group of its hash code, 0 of the empty `String`.",
-    rescale="The job restarts from a savepoint or a checkpoint, and whole key groups change their subtask. The number"
+    null_key="`keyBy` rejects it; adapt uses hash code 0.",
+    empty_key="The key group of hash code 0.",
+    rescale="The job restarts from a savepoint or checkpoint, and whole key groups move between subtasks. The number"
     " of key groups (max parallelism) is fixed at the first start.",
     units=WorkUnits(
         name="key groups",
@@ -28,6 +28,6 @@ ENGINE = EngineDefinition(
         count="parallelism",
         default=default_max_parallelism,
         most=MOST_GROUPS,
-        note="A running job keeps its max parallelism: state that was written with another is not restored.",
+        note="The max parallelism of a job cannot change: state of another max parallelism cannot be restored.",
     ),
 )

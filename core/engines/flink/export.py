@@ -1,4 +1,4 @@
-"""A plan for Flink: a key group for each key, and classes that give it a hash code that Flink takes there."""
+"""Export of plans to Flink: key groups and Java classes."""
 
 from dataclasses import replace
 
@@ -34,12 +34,12 @@ public class ByPlan implements KeySelector<Visit, PlacedKey> {
 
 _USE = """\
 Set the max parallelism of the job to {groups} before its first start; it can never be changed. At a parallelism of
-{channels} each subtask has the keys of its channel. At any other, subtasks have contiguous ranges of the same key
-groups, and a rescaled job moves whole groups, as Flink does without a plan.
+{channels}, each subtask has the keys of its channel. At any other parallelism, subtasks have contiguous ranges of the
+same key groups, and a rescale moves whole groups, as in Flink without a plan.
 
-Put the three Java files into the job (under the `package` line of its own, if it has one), and key the stream by a
-`PlacedKey`: its hash code is a route, which Flink's own hash takes to the planned key group, and two are equal where
-their keys are, so that state is kept by key. Flink serialises it as a POJO.
+Copy the three Java files into the job (with the job's `package` line, if it has one), and key the stream by a
+`PlacedKey`. Its hash code is a route that Flink's own hash maps to the planned key group; two of them are equal if
+their keys are, so state is kept per key. Flink serializes it as a POJO.
 
 ```java
 {selector}```
@@ -49,8 +49,8 @@ env.setMaxParallelism({groups});
 visits.keyBy(new ByPlan()).process(...);
 ```
 
-Keys are `String`, `Long` or `byte[]`, as the plan has them. State lies where the route leads, so a job keeps its plan:
-with another one, a savepoint of this one does not fit. Try it: keys in hex in, key group and route out.
+Keys are `String`, `Long` or `byte[]`, as in the plan. State is keyed by the route, so a savepoint can only be restored
+with the same plan. To try it, pass keys in hex; it prints key group and route:
 
     javac -d classes {folder}/*.java
     printf '%s\\n' 616263 | java -cp classes FlinkGroups {folder}
@@ -58,15 +58,17 @@ with another one, a savepoint of this one does not fit. Try it: keys in hex in, 
 
 
 def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
-    """The groups of the explicit keys, a route to each group, and the program that gives each key a route of its own.
+    """Key groups, routes, and the program that routes each key.
 
     Raises:
-        BadInput: the plan is how an engine places keys by itself.
-        UsageError: the max parallelism does not go with the plan.
+        BadInput: the plan is an engine's own placement.
+        UsageError: the max parallelism does not fit the plan.
     """
     grouped = group_plan(plan, max_parallelism)
     if isinstance(plan.scheme, Engine):
-        raise BadInput(f"scheme {plan.scheme} is what that engine does by itself; build a plan of another, e.g. hybrid")
+        raise BadInput(
+            f"scheme {plan.scheme} is an engine's own placement; build a plan of another scheme, e.g. hybrid"
+        )
     routes = flink_routes(grouped.groups).tolist()
     numbers = pa.array(range(grouped.groups), pa.int32())
     subtasks = channels_of_groups(numbers.to_numpy(), plan.channels, grouped.groups)
@@ -74,13 +76,13 @@ def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
     packed = pa.BufferOutputStream()
     pc.write_csv(table, packed)
     files = {
-        GROUPS: File(_text(grouped), "the key groups of explicit keys, as Java reads them"),
-        TABLE: File(packed.getvalue().to_pybytes(), "each key group with its subtask and its least route"),
+        GROUPS: File(_text(grouped), "key groups of the pinned keys, for Java"),
+        TABLE: File(packed.getvalue().to_pybytes(), "each key group with its subtask and smallest route"),
     }
     programs = {
-        READER.file: replace(READER, about="reads plan.txt"),
-        "FlinkGroups.java": Program("says the key group and the route of a key", __package__, "FlinkGroups.java"),
-        "PlacedKey.java": Program("a key that Flink puts into its group", __package__, "PlacedKey.java"),
+        READER.file: replace(READER, about="reader of plan.txt"),
+        "FlinkGroups.java": Program("computes the key group and route of a key", __package__, "FlinkGroups.java"),
+        "PlacedKey.java": Program("a key that Flink assigns to its group", __package__, "PlacedKey.java"),
     }
     use = (
         _USE.replace("{selector}", _SELECTOR)
@@ -91,7 +93,7 @@ def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
 
 
 def _text(grouped: GroupPlan) -> bytes:
-    """Lines of ASCII text: a name, a blank, a value; an explicit key as `key GROUP HEX`, or null for the hex."""
+    """ASCII lines of name, space, value; a pinned key is `key GROUP HEX`, with null for the null key."""
     plan = grouped.plan
     head = [HEADER, f"max_parallelism {grouped.groups}", f"channels {plan.channels}", f"key_type {plan.key_type}"]
     present = plan.explicit.column.is_valid().to_pylist()

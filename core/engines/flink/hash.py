@@ -1,4 +1,4 @@
-"""Flink's key groups over a column of keys: Java's hash code of each key, mixed."""
+"""Flink's hash of key columns: Java's hash code, mixed."""
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,10 @@ _MIX2 = np.uint32(0xC2B2AE35)
 
 
 def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """The number of which Flink takes a key's group, modulo the groups; shape (rows,), each >= 0.
+    """Flink's hash, before modulo the key groups; shape (rows,), each >= 0.
 
-    It is the key's hash code in Java, mixed: that of `String` for strings, of `Long` for integers. Flink has no null
-    keys and no arrays as keys; here null has the hash code 0, as `Objects.hashCode` has it, and a binary key that of
-    `Arrays.hashCode` (decisions of ours, so that every key has a place).
+    The key's hash code in Java (`String` or `Long`), mixed. Flink has no null or array keys; here null has hash code 0,
+    as `Objects.hashCode`, and a binary key that of `Arrays.hashCode` (our decision, so that every key has a channel).
 
     Raises:
         ValueError: the column is none of string, int64 and binary.
@@ -34,9 +33,9 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """Java's `hashCode` of each key as a `String`, a `Long` or a byte array (`Arrays.hashCode`); shape (rows,).
+    """Java's `hashCode` of each `String`, `Long` or byte array; shape (rows,).
 
-    That of a string runs over its UTF-16 units, so that a character beyond U+FFFF counts as two. Null has 0.
+    Strings hash their UTF-16 units, so a character beyond U+FFFF counts as two. Null has 0.
 
     Raises:
         ValueError: the column is none of string, int64 and binary.
@@ -61,7 +60,7 @@ def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 @inlined
 def _and_character(code: np.uint32, character: np.uint32) -> np.uint32:
-    """The hash code of a text that goes on with a character."""
+    """The hash code of a text extended by a character."""
     if character < np.uint32(0x10000):
         return np.uint32(code * np.uint32(31) + character)
     character -= np.uint32(0x10000)
@@ -80,7 +79,7 @@ def _codes_of_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], codes
             if first < np.uint32(0x80):
                 code = np.uint32(code * np.uint32(31) + first)
                 continue
-            # UTF-8: the leading byte says how many of its own bits count, the others bring six each.
+            # UTF-8: the leading byte has a variable number of bits, the others six each.
             character = first & np.uint32(0x1F if first < 0xE0 else 0x0F if first < 0xF0 else 0x07)
             while start < end and data[start] & 0xC0 == 0x80:
                 character = np.uint32((character << np.uint32(6)) | np.uint32(data[start] & 0x3F))
@@ -100,7 +99,7 @@ def _codes_of_bytes(data: NDArray[np.uint8], offsets: NDArray[np.int64], codes: 
 
 @compiled
 def _mixed(codes: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """One round of MurmurHash3 x86 32 from seed 0, as of a key of 4 bytes, made positive."""
+    """One round of MurmurHash3 x86 32 with seed 0 over 4 bytes, made positive."""
     for row in range(len(out)):
         word = np.uint32(np.uint32(codes[row]) * _C1)
         word = np.uint32(((word << np.uint32(15)) | (word >> np.uint32(17))) * _C2)
@@ -109,5 +108,5 @@ def _mixed(codes: NDArray[np.int32], out: NDArray[np.int32]) -> None:
         word = np.uint32((word ^ (word >> np.uint32(16))) * _MIX1)
         word = np.uint32((word ^ (word >> np.uint32(13))) * _MIX2)
         signed = np.int64(np.int32(word ^ (word >> np.uint32(16))))
-        # The absolute value; the least number has none, and becomes 0.
+        # The absolute value; the minimum has none and becomes 0.
         out[row] = np.int32(0 if signed == -(2**31) else abs(signed))

@@ -1,4 +1,4 @@
-"""A plan as key groups of Flink: each key has one within the range of its subtask, so that Flink rescales as ever."""
+"""Plans as Flink key groups in the ranges of their subtasks."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,22 +16,22 @@ from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_
 from adapt.core.stream import Key
 
 Groups: TypeAlias = NDArray[np.int32]
-"""One key group a row, shape (rows,), each in [0, max parallelism)."""
+"""Key groups, shape (rows,), each in [0, max parallelism)."""
 
 _GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """Which key group each key has.
+    """The key group of each key.
 
-    At a parallelism of the plan's N channels a key's subtask is its channel. Groups do not change with the
-    parallelism, and subtasks have contiguous ranges of them, so that a rescaled job moves whole groups, as Flink does
-    without a plan.
+    At a parallelism of the plan's N channels, a key's subtask is its channel. Groups do not change with the
+    parallelism, and subtasks have contiguous ranges of them, so a rescale moves whole groups, as in Flink without a
+    plan.
 
     Attributes:
         groups: The max parallelism of the job.
-        explicit: The group of each explicit key, in the order of the plan's explicit map; shape (keys,).
+        explicit: The group of each pinned key, in the order of the plan; shape (keys,).
     """
 
     plan: ExportablePlan
@@ -41,7 +41,7 @@ class GroupPlan:
     def groups_of(self, keys: pa.Array | pa.ChunkedArray) -> Groups:
         """The group of each key of a column.
 
-        An explicit key has its own; the other keys of a channel are spread over its range by Flink's own hash of them.
+        A pinned key has its own; other keys are spread over the range of their channel by Flink's own hash.
         """
         channels, starts = self.plan.partitioner().channels_of(keys), self.starts()
         groups = (starts[channels] + flink_hash(keys) % np.diff(starts)[channels]).astype(np.int32)
@@ -55,38 +55,38 @@ class GroupPlan:
         return int(self.groups_of(pa.array([key], self.plan.explicit.column.type))[0])
 
     def subtasks_of(self, keys: pa.Array | pa.ChunkedArray, parallelism: int) -> Channels:
-        """The subtask of each key in a job of so many."""
+        """The subtask of each key at a parallelism."""
         return channels_of_groups(self.groups_of(keys), parallelism, self.groups)
 
     def starts(self) -> NDArray[np.int64]:
-        """The first group of each channel, and the number of groups after the last; shape (channels + 1,)."""
+        """First groups of channels, then their number; shape (channels + 1,)."""
         return group_starts(self.plan.channels, self.groups)
 
 
 def group_plan(plan: ExportablePlan, max_parallelism: int | None = None) -> GroupPlan:
     """The key groups of a plan.
 
-    Explicit keys of one channel get groups far from each other within its range, so that they part when the job grows.
+    Pinned keys of one channel get distant groups within its range, so that a larger parallelism separates them.
 
     Args:
-        max_parallelism: The key groups of the job; that of the plan if it has one, else Flink's default.
+        max_parallelism: The key groups of the job (default: those of the plan, else Flink's default).
 
     Raises:
-        BadInput: Flink places keys so without a plan.
-        UsageError: there are fewer groups than channels, or more than Flink can have, or others than the plan's.
+        BadInput: the plan is Flink's own placement.
+        UsageError: there are fewer groups than channels, too many, or others than the plan's.
     """
     if plan.scheme is Engine.FLINK:
-        raise BadInput("scheme flink is what Flink does by itself with keyBy(key): nothing has to be deployed")
+        raise BadInput("scheme flink is Flink's own placement by keyBy(key); it needs no export")
     own = plan.max_parallelism
     if own is not None and max_parallelism not in (None, own):
-        raise UsageError(f"--max-parallelism {max_parallelism}: the plan has {own} key groups, which no job can change")
+        raise UsageError(f"--max-parallelism must be {own}, the key groups of the plan (got {max_parallelism})")
     groups = groups_for(plan.channels, max_parallelism if own is None else own, MOST_GROUPS)
     starts = group_starts(plan.channels, groups)
     return GroupPlan(plan, groups, _spread(plan.explicit.channels, starts))
 
 
 def group_starts(channels: int, groups: int) -> NDArray[np.int64]:
-    """The first group of each subtask, and the number of groups; shape (channels + 1,).
+    """First groups of subtasks, then their number; shape (channels + 1,).
 
     Subtask c has the groups g with floor(g N / groups) = c: from ceil(c groups / N) on.
     """
@@ -94,7 +94,7 @@ def group_starts(channels: int, groups: int) -> NDArray[np.int64]:
 
 
 def _spread(channels: Channels, starts: NDArray[np.int64]) -> Groups:
-    """A group for each explicit key: the i-th of a channel at the fraction i phi of its range."""
+    """A group for each pinned key: the i-th of a channel at the fraction i phi of its range."""
     order = np.argsort(channels, kind="stable")
     ranked = channels[order]
     rank = np.arange(len(order)) - np.searchsorted(ranked, ranked)

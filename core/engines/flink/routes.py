@@ -8,13 +8,13 @@ from adapt.core.engines.routes import Numbers, least_numbers
 
 
 def flink_routes(groups: int) -> Numbers:
-    """For each key group the least integer, from 0, that Flink puts there; shape (groups,).
+    """The smallest integer >= 0 that Flink maps to each key group.
 
-    Flink puts a key whose Java hash code is the number (as that of an `Integer` is) into group mix(number) mod groups.
+    Flink maps a key whose Java hash code is the number (as of an `Integer`) to group mix(number) mod groups.
 
-    Source: users and peers, section 5.1, whose vectors were made with Flink's own classes.
+    Source: users and peers, section 5.1, with vectors from Flink's own classes.
     """
-    # A long below 2^31 has the hash code of the same int: itself.
+    # A long below 2^31 has itself as hash code, as an int does.
     return least_numbers(
         groups, lambda numbers: np.mod(flink_hash(pa.array(numbers.astype(np.int64))), np.int32(groups))
     )

@@ -1,4 +1,4 @@
-"""The flink scheme: the subtask to which Flink's `keyBy` sends a key."""
+"""The flink scheme: the placement of Flink's `keyBy`."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_
 
 @dataclass(frozen=True, slots=True)
 class FlinkPartitioner(ByColumn):
-    """The placement of keyed state over subtasks, bit for bit, for keys of Java's `String` and `Long`.
+    """Flink's exact placement of `String` and `Long` keys on subtasks.
 
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
-    floor(g N / max parallelism). Null and binary keys, which Flink refuses, have the codes that `flink_hash` says.
+    floor(g N / max parallelism). Null and binary keys, which Flink rejects, have the codes of `flink_hash`.
 
     Attributes:
         channels: N, the parallelism, from 1 to the max parallelism.
-        max_parallelism: The key groups; if not given, as many as Flink takes by default for N subtasks.
+        max_parallelism: The number of key groups (default: Flink's default for N subtasks).
 
     Raises:
-        UsageError: there is no channel, or there are fewer groups than channels, or more than 32768 groups.
+        UsageError: there are no channels, fewer groups than channels, or more than 32768 groups.
 
-    Source: users and peers, section 5.1, whose vectors were made with Flink's own classes.
+    Source: users and peers, section 5.1, with vectors from Flink's own classes.
     """
 
     channels: int

@@ -1,1 +1,1 @@
-"""Kafka: the placement of the Java client, and producers that follow a plan."""
+"""Kafka: the Java client's placement, and export of plans."""

@@ -1,4 +1,4 @@
-"""Kafka, as adapt knows it."""
+"""The definition of Kafka."""
 
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.kafka.export import kafka_bundle
@@ -16,10 +16,10 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="num.partitions",
     key_groups=None,
-    null_key="Producers spread such records over the partitions, batch by batch; adapt places them as the empty key.",
+    null_key="Producers spread such records out; adapt places them as the empty key.",
     empty_key="The partition of its hash.",
-    rescale="Consumers rebalance: whole partitions change their consumer, and keys keep their partition. Partitions can"
-    " only be added: new records of most keys then go to another partition, and old ones stay.",
+    rescale="Consumers rebalance: whole partitions move between consumers, and keys keep their partition. Partitions"
+    " can only be added; then new records of most keys go to another partition, and old records stay.",
     units=WorkUnits(
         name="partitions",
         short="partitions",
@@ -27,7 +27,7 @@ ENGINE = EngineDefinition(
         count="consumers",
         default=None,
         most=None,
-        note="Range, round-robin and sticky assignment all deal one topic so; range deals every further topic of as"
-        " many partitions the same way, to the same consumers. More partitions give keys other partitions.",
+        note="Range, round-robin and sticky assignors agree on a single topic; range assigns further topics with as"
+        " many partitions to the same consumers. Adding partitions moves keys to other partitions.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Kafka's murmur2 over a column of keys, as they stand in a record."""
+"""Kafka's murmur2 of key columns, as serialized in records."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +15,17 @@ _M = np.uint32(0x5BD1E995)
 
 
 def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """The positive part of murmur2 of each key, which Kafka takes modulo the partitions; shape (rows,), each >= 0.
+    """Kafka's hash, before modulo the partitions; shape (rows,), each >= 0.
 
-    The hash is over the bytes of the record's key, and so over what the producer's serializer wrote. Strings are UTF-8
-    (`StringSerializer`), binary keys are as they are (`ByteArraySerializer`), integers are 8 bytes big-endian
-    (`LongSerializer`); a producer with another serializer places the same keys otherwise. A null key has no fixed
-    partition in the Java client, which deals such records out. Here it is the empty key, as in librdkafka's partitioner
-    `murmur2` (decision of ours, so that every key has a place).
+    Keys are hashed as serialized: strings as UTF-8 (`StringSerializer`), binary keys unchanged (`ByteArraySerializer`),
+    integers as 8 bytes big-endian (`LongSerializer`); other serializers give other partitions. The Java client spreads
+    records without a key; here null is the empty key, as in librdkafka's partitioner `murmur2` (our decision, so that
+    every key has a channel).
 
     Raises:
         ValueError: the column is none of string, int64 and binary.
 
-    Source: users and peers, section 5.1; held against librdkafka by the tests.
+    Source: users and peers, section 5.1; tested against librdkafka.
     """
     column = one_array(keys)
     found = key_bytes(column)
@@ -38,7 +37,7 @@ def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
 
 def _big_endian(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Each 8 bytes the other way round, read-only."""
+    """Each 8 bytes reversed, read-only."""
     turned = np.ascontiguousarray(data.reshape(-1, 8)[:, ::-1]).reshape(-1)
     turned.flags.writeable = False
     return turned

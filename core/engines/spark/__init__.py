@@ -1,1 +1,1 @@
-"""Spark: the placement of a shuffle, and plans as tables and expressions."""
+"""Spark: the placement of a shuffle, and export of plans."""

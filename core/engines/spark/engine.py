@@ -1,4 +1,4 @@
-"""Spark, as adapt knows it."""
+"""The definition of Spark."""
 
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.spark.export import spark_bundle
@@ -18,10 +18,10 @@ ENGINE = EngineDefinition(
     default_channels=_DEFAULT,
     channels_setting="spark.sql.shuffle.partitions",
     key_groups=None,
-    null_key="One partition: its hash is the seed, 42.",
+    null_key="The partition of hash 42, the seed.",
     empty_key="The partition of its hash.",
-    rescale="A batch takes any number of partitions at each run. A streaming query with state restarts from its"
-    " checkpoint, which keeps the number of partitions.",
+    rescale="A batch may use another number of partitions in each run. A stateful streaming query restarts from its"
+    " checkpoint, which fixes the number of partitions.",
     units=WorkUnits(
         name="shuffle partitions",
         short="partitions",
@@ -29,6 +29,6 @@ ENGINE = EngineDefinition(
         count="slots",
         default=lambda _: _DEFAULT,
         most=None,
-        note="A free slot takes the next partition; even partitions take as many rounds as the busiest slot takes.",
+        note="A free slot takes the next partition; equal partitions take as many rounds as the busiest slot has.",
     ),
 )

@@ -1,4 +1,4 @@
-"""A plan for Spark: as an expression over a hash that Spark has, and small tables that it joins to every row."""
+"""Export of plans to Spark: a hash expression and small joined tables."""
 
 import json
 from dataclasses import dataclass
@@ -22,33 +22,33 @@ from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
 SCHEMA = "adapt.spark/1"
 ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"
 PROGRAM = "adapt_spark.py"
-_PROGRAM = Program("places a DataFrame by these tables", "adapt.traces.deploy", "spark.py")
+_PROGRAM = Program("places DataFrames by these tables", "adapt.traces.deploy", "spark.py")
 
-_REFUSED = {Scheme.JUMP: "its loop of jumps", Scheme.RENDEZVOUS: "its bids of every channel for every key"}
-"""What Spark has no expression for, by scheme; beside the hashes of other engines."""
+_REFUSED = {Scheme.JUMP: "its loop of jumps", Scheme.RENDEZVOUS: "its bid of every channel for every key"}
+"""Schemes that Spark has no expression for, besides those of other engines."""
 
 _USE = """\
-The folder needs no adapt where it is used: `adapt_spark.py` is all, with pyspark 4.1 or later (from `adapt` itself,
-`import adapt.traces.deploy.spark` is the same). Paths may be any that Spark reads.
+`adapt_spark.py` needs only pyspark 4.1 or later, not adapt (with adapt, `import adapt.traces.deploy.spark` is the same
+module). Paths may be any that Spark reads.
 
 ```python
 from adapt_spark import SparkPlan
 
 plan = SparkPlan.load(spark, "{folder}")
 
-# batch: rows on the partitions of the plan; the column `channel` is theirs
+# batch: rows on the partitions of the plan, in a column `channel`
 placed = plan.place(rows, "user")
 placed.groupBy("channel", "user").count()  # no further shuffle
 
-# streaming with state: group by the route alone, and keep the state of each key within that of its route
-spark.conf.set("spark.sql.shuffle.partitions", plan.channels)  # before the first start: a checkpoint keeps it
+# stateful streaming: group by the route alone, and keep each key's state within that of its route
+spark.conf.set("spark.sql.shuffle.partitions", plan.channels)  # before the first start: a checkpoint fixes it
 plan.with_route(rows, "user").groupBy("route").transformWithStateInPandas(...)
 ```
 
-Three traps. A further `groupBy("user")` without `channel` shuffles again, by Spark's own hash, and undoes the plan. In
-a batch that is grouped by `route`, adaptive execution may merge partitions: set `spark.sql.adaptive.enabled` to false
-(streaming with state has it off by itself). The number of shuffle partitions has to be {channels}, as the plan has.
-`plan.check_shuffle(spark)` looks after the last two.
+Three pitfalls. A further `groupBy("user")` without `channel` shuffles again by Spark's own hash and undoes the plan.
+In a batch grouped by `route`, adaptive execution may merge partitions: set `spark.sql.adaptive.enabled` to false (it is
+off in stateful streaming). The number of shuffle partitions must be {channels}, as in the plan.
+`plan.check_shuffle(spark)` checks the last two.
 """
 
 
@@ -58,8 +58,8 @@ class _Lookup:
 
     Attributes:
         hash: Spark's function: `xxhash64` or `hash`.
-        step: What is done with it: `{"modulo": n}`, `{"modulo": n, "groups": true}` or `{"shift": bits, "steps": k}`.
-        buckets: The table that the result is looked up in; None, the result is the channel.
+        step: How it is reduced: `{"modulo": n}`, `{"modulo": n, "groups": true}` or `{"shift": bits, "steps": k}`.
+        buckets: The table to look the result up in; None if the result is the channel.
     """
 
     hash: str
@@ -68,7 +68,7 @@ class _Lookup:
 
 
 def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  # noqa: ARG001 - Spark has no key groups
-    """The routing as JSON, the explicit keys and the buckets as Parquet, and the program that reads them.
+    """Routing, pinned keys and buckets, and the program that reads them.
 
     Raises:
         BadInput: Spark has no expression for the plan's hash or scheme.
@@ -87,12 +87,12 @@ def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  
         "buckets": 0 if lookup.buckets is None else len(lookup.buckets),
         "routes": spark_routes(plan.channels).tolist(),
     }
-    files = {ROUTING: File((json.dumps(routing, indent=1) + "\n").encode(), "what is computed of a key")}
+    files = {ROUTING: File((json.dumps(routing, indent=1) + "\n").encode(), "how a key is hashed")}
     if routing["explicit"]:
         keys, channels = plan.explicit.column.filter(present), pa.array(plan.explicit.channels).filter(present)
-        files[EXPLICIT] = File(pa.table({"key": keys, "channel": channels}), "channels of the explicit keys")
+        files[EXPLICIT] = File(pa.table({"key": keys, "channel": channels}), "channels of the pinned keys")
     if lookup.buckets is not None:
-        files[BUCKETS] = File(lookup.buckets, "channels of the hashes of all other keys")
+        files[BUCKETS] = File(lookup.buckets, "channels of all other keys by hash")
     use = _USE.replace("{channels}", str(plan.channels))
     return Bundle(files, use, {PROGRAM: _PROGRAM})
 
@@ -104,11 +104,11 @@ def _lookup(plan: ExportablePlan) -> _Lookup:
     if refused is not None:
         raise BadInput(
             f"scheme {plan.scheme} cannot run on Spark, which has no expression for {refused}; build the"
-            " plan with --scheme hybrid --hash xxhash64, or export it --to plan for a program of your own"
+            " plan with --scheme hybrid --hash xxhash64, or export it --to plan for your own program"
         )
     if plan.hash is not HashName.XXHASH64:
         raise BadInput(
-            f"the plan hashes by {plan.hash}, for which Spark has no function; build it again with --hash xxhash64"
+            f"Spark has no function for {plan.hash}, the hash of the plan; build it again with --hash xxhash64"
         )
     if plan.scheme in RING_SCHEMES:
         made = ring_table(ConsistentHash(plan.channels, plan.replicas, plan.hash))

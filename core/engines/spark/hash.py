@@ -1,4 +1,4 @@
-"""Spark SQL's `hash` over a column of keys: MurmurHash3 x86 32 with a tail of its own."""
+"""Spark SQL's `hash` of key columns, a variant of MurmurHash3."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +18,16 @@ _MIX2 = np.uint32(0xC2B2AE35)
 
 
 def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """What Spark SQL's `hash(key)` returns for each key of a string, binary or bigint column; shape (rows,).
+    """Spark SQL's `hash(key)` of a string, binary or bigint column; shape (rows,).
 
-    Strings are hashed as UTF-8. Unlike in the standard function each byte after the last whole word of four is
-    sign-extended and mixed as a word of its own. Null is passed over, which leaves the seed. An integer is hashed as
-    a bigint: Spark hashes the same value of an int column to another number.
+    Strings are hashed as UTF-8. Unlike in the standard function, each byte after the last word of four is sign-extended
+    and mixed as a word. Null gives the seed. Integers are hashed as bigint; Spark gives the same value in an int column
+    another hash.
 
     Raises:
         ValueError: the column is none of string, int64 and binary.
 
-    Source: users and peers, section 5.1; held against a live Spark session by the tests.
+    Source: users and peers, section 5.1; tested against Spark.
     """
     column = one_array(keys)
     found = key_bytes(column)

@@ -1,4 +1,4 @@
-"""A ring as a table that any engine can look up: by the leading bits of a hash, then by at most a few comparisons."""
+"""Rings as lookup tables by the leading bits of a hash."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 @dataclass(frozen=True, slots=True)
 class RingTable:
-    """A row for each bucket of 64-bit hashes with the same leading bits.
+    """Channels by bucket of 64-bit hashes with equal leading bits.
 
-    A hash h of the bucket belongs to channel_0 if h <= bound_0, else to channel_1 if h <= bound_1, and so on; after the
-    last bound, to the last channel. Hashes and bounds compare as signed numbers, since within a bucket the sign is one.
+    A hash h of the bucket belongs to channel_0 if h <= bound_0, else to channel_1 if h <= bound_1, and so on, else to
+    the last channel. Hashes and bounds compare as signed numbers, since a bucket has one sign.
 
     Attributes:
         shift: A hash's bucket is the hash, unsigned, shifted right by this.
-        bounds: Shape (buckets, steps), rising; 2^63 - 1 where there is no further bound.
+        bounds: Shape (buckets, steps), ascending; 2^63 - 1 without a further bound.
         channels: Shape (buckets, steps + 1).
     """
 
@@ -39,7 +39,7 @@ class RingTable:
 
 
 def ring_table(ring: ConsistentHash) -> RingTable:
-    """The table of a ring whose positions are one word (that of xxhash64); about as many buckets as arcs."""
+    """The table of an xxhash64 ring, with about one bucket per arc."""
     bounds, owners = _arcs(ring.positions.high, ring.owners)
     bits = max(1, len(bounds).bit_length())
     shift = 64 - bits
@@ -47,7 +47,7 @@ def ring_table(ring: ConsistentHash) -> RingTable:
     counts = np.diff(np.append(firsts, len(bounds)))
     steps = int(counts.max())
     rows = firsts[:, None] + np.arange(steps + 1)
-    # Beyond the last bound of its bucket a row repeats the channel that it ended with.
+    # Beyond its last bound, a row repeats its last channel.
     channels = owners[np.minimum(rows, (firsts + counts)[:, None])].astype(np.int32)
     absent = np.arange(steps) >= counts[:, None]
     padded = np.append(bounds, np.uint64(0))[np.minimum(rows[:, :steps], len(bounds))].view(np.int64)
@@ -55,7 +55,7 @@ def ring_table(ring: ConsistentHash) -> RingTable:
 
 
 def _arcs(high: NDArray[np.uint64], owners: Channels) -> tuple[NDArray[np.uint64], Channels]:
-    """The last position of each arc but the last, and the channel of each arc; neighbours of one channel are joined."""
-    around = np.append(owners, owners[0])  # after the last replica comes the first
+    """The last position of each arc but the last, and the channel of each arc; neighbors of one channel are joined."""
+    around = np.append(owners, owners[0])  # the ring wraps around
     ends = around[1:] != around[:-1]
     return high[ends], np.append(around[:-1][ends], around[-1])

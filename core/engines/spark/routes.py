@@ -8,11 +8,11 @@ from adapt.core.engines.spark.hash import spark_hash
 
 
 def spark_routes(partitions: int) -> Numbers:
-    """For each partition of a shuffle the least integer, from 0, that Spark puts there; shape (partitions,).
+    """The smallest integer >= 0 that Spark maps to each shuffle partition.
 
-    Spark puts a row that is grouped by an INT column alone into partition pmod(hash(number), partitions).
+    Spark maps a row grouped by an INT column alone to partition pmod(hash(number), partitions).
 
-    Source: users and peers, section 5.1; held against a live Spark session by the tests.
+    Source: users and peers, section 5.1; tested against Spark.
     """
 
     def place(numbers: Numbers) -> Numbers:

@@ -1,19 +1,18 @@
-"""The spark scheme: where Spark SQL puts a key when it shuffles by it."""
+"""The spark scheme: the placement of a Spark SQL shuffle by key."""
 
 from adapt.core.engines.modulo import HashModulo
 from adapt.core.engines.spark.hash import spark_hash
 
 
 class SparkPartitioner(HashModulo):
-    """The placement of `repartition(N, key)`, `groupBy(key)` and joins, bit for bit: pmod(hash(key), N).
+    """The exact placement of `repartition(N, key)`, `groupBy(key)` and joins: pmod(hash(key), N).
 
-    It holds for one key column of string, binary or bigint; an int column hashes otherwise. Null is where its hash, 42,
-    is.
+    For one string, binary or bigint column; int columns have other hashes. Null hashes to 42.
 
     Raises:
-        UsageError: there is no channel, or 2^31 or more.
+        UsageError: the number of channels is not from 1 to 2^31 - 1.
 
-    Source: users and peers, section 5.1; held against a live Spark session by the tests.
+    Source: users and peers, section 5.1; tested against Spark.
     """
 
     __slots__ = ()

@@ -69,7 +69,7 @@ def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
         (2, "--time when", "the column or expression that partitions the stream; available: when, user, spent"),
         (2, "--key user --spark-conf spark.driver.memory=1g", "spark.driver.memory"),
         (3, "--key user --time user", "u"),
-        (4, "--key user --force", "is a folder that adapt did not make"),
+        (4, "--key user --force", "is a folder that adapt did not create"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_leaves_nothing(adapt, here, code, line, told):

@@ -134,7 +134,7 @@ def test_the_comparison_records_its_constraints(adapt, here):
         (3, "--pin K22=1", "--pin: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
         (3, "--pins typo.csv", "typo.csv line 3: key 'K22' is not among the 299 counted keys; did you mean 'k22'?"),
         (2, "--pins far.csv", "far.csv line 2: key 'k2' is pinned to channel 5"),
-        (3, "--pins twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but to 1 on line 1"),
+        (3, "--pins twice.csv", "twice.csv line 2: key 'k1' is pinned to channel 0, but line 1 pins it to 1"),
         (3, "--pins none.csv", "none.csv: cannot be read"),
         (3, "--pin-only typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
         (3, "--pin-only none.txt", "none.txt: cannot be read"),
@@ -172,7 +172,7 @@ def test_what_does_not_fit_a_comparison_is_refused(adapt, here, line, told):
 def test_pins_are_of_the_type_of_the_keys(adapt, here):
     line = ["partition", "build", "numbers.csv", "--channels", 2, "--key-type", "int64", "--pin"]
     assert json.loads(adapt.done(*line, "2=1", "--format", "json").out)["explicit"]["2"] == 1
-    assert "--pin: key 'two' is not an int64" in adapt.refused(3, *line, "two=1")
+    assert "--pin: int64 keys must be 64-bit integers in decimal (got 'two')" in adapt.refused(3, *line, "two=1")
 
 
 def test_the_optimum_is_that_of_the_same_constraints(adapt, here):

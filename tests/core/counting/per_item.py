@@ -63,7 +63,7 @@ class PerItemLossyCounter:
             BadInput: the weight is negative, infinite or not a number.
         """
         if not 0 <= weight < math.inf:
-            raise BadInput(f"key {key!r} weighs {weight:g}, but a weight is a finite number from 0 up")
+            raise BadInput(f"the weight of key {key!r} must be finite and at least 0 (got {weight:g})")
         held = self._entries.get(key)
         if held is None:
             self._entries[key] = (weight, self._missed)
@@ -82,7 +82,7 @@ class PerItemLossyCounter:
             BadInput: integer weights are too much for int64 all together.
         """
         if self._weight is not Weight.COST and self._total >= 2**63:
-            raise BadInput(f"the weights add up to {self._total:,}, more than an int64 holds; weigh in larger units")
+            raise BadInput(f"the weights add up to {self._total:,}, overflows an int64; weigh in larger units")
         self._sketch()
         counts = amounts([count for count, _ in self._entries.values()], self._weight)
         errors = amounts([error for _, error in self._entries.values()], self._weight)

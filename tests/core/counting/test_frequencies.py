@@ -54,9 +54,9 @@ def test_of_no_listed_keys_all_that_is_known_is_what_may_be_missed():
 
 
 def test_keys_of_another_type_are_refused():
-    with pytest.raises(ValueError, match="int64 keys are not among string keys"):
+    with pytest.raises(ValueError, match="keys must be string"):
         exact(["a"]).intervals(pa.array([1]))
-    with pytest.raises(ValueError, match="binary keys are not among string keys"):
+    with pytest.raises(ValueError, match="keys must be string"):
         exact(["a"]).intervals(pa.array([b"a"]))
 
 
@@ -92,7 +92,7 @@ def test_what_a_support_drops_may_still_weigh_its_upper_bound():
 
 @pytest.mark.parametrize(("support", "epsilon"), [(0.1, 0.1), (0.05, 0.1), (1.01, 0.1), (0, 0), (float("nan"), 0.1)])
 def test_a_support_that_the_error_hides_or_that_is_no_share_is_refused(support, epsilon):
-    with pytest.raises(UsageError, match=r"support .* is not above epsilon"):
+    with pytest.raises(UsageError, match=r"support must be above epsilon"):
         check_support(support, epsilon)
 
 

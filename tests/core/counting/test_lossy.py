@@ -385,9 +385,9 @@ def test_frequencies_are_refused_where_the_summary_does_not_keep_the_error():
     assert summary.missed == 3
     assert summary.frequencies(0.1).epsilon == 0.1
     assert summary.frequencies(0.2).epsilon == 0.2
-    with pytest.raises(ValueError, match=r"misses 3 of 30 does not keep 0.09"):
+    with pytest.raises(ValueError, match=r"misses 3 of 30, more than epsilon 0.09"):
         summary.frequencies(0.09)
-    with pytest.raises(ValueError, match="does not keep"):
+    with pytest.raises(ValueError, match="more than epsilon"):
         summary.cut(0).frequencies(0.1)
 
 
@@ -438,7 +438,7 @@ def test_keys_that_weigh_nothing_are_not_listed_and_yet_counted_as_distinct():
 @pytest.mark.parametrize("epsilon", [0, 1, -1, 2, float("nan"), float("inf")])
 @pytest.mark.parametrize("form", [lambda epsilon: LossyCounter(epsilon, pa.string()), PerItemLossyCounter])
 def test_an_error_outside_0_and_1_is_refused(form, epsilon):
-    with pytest.raises(UsageError, match=r"epsilon .* is not in \(0, 1\)"):
+    with pytest.raises(UsageError, match=r"epsilon.* must be between 0 and 1"):
         form(epsilon)
 
 
@@ -456,16 +456,16 @@ def test_weights_are_given_where_rows_weigh_and_only_there(weight):
 def test_a_weight_that_is_none_is_refused(amount):
     counter = LossyCounter(0.1, pa.string(), Weight.COST)
     counter.update(pa.array(["b", "a"]), np.array([1.0, amount]))
-    with pytest.raises(BadInput, match=r"key 'a' weighs .* finite number from 0 up"):
+    with pytest.raises(BadInput, match=r"the weight of key 'a' must be finite and at least 0"):
         counter.summary()
-    with pytest.raises(BadInput, match=r"key 'a' weighs .* finite number from 0 up"):
+    with pytest.raises(BadInput, match=r"the weight of key 'a' must be finite and at least 0"):
         PerItemLossyCounter(0.1, weight=Weight.COST).add("a", amount)
 
 
 def test_negative_bytes_are_refused():
     counter = LossyCounter(0.1, pa.string(), Weight.BYTES)
     counter.update(pa.array(["a"]), np.array([-5]))
-    with pytest.raises(BadInput, match="key 'a' weighs -5"):
+    with pytest.raises(BadInput, match=r"weight of key 'a' must be finite and at least 0 \(got -5\)"):
         counter.summary()
 
 
@@ -473,19 +473,19 @@ def test_more_weight_than_an_int64_holds_is_refused_in_one_batch_in_many_and_in_
     half = np.array([2**62])
     at_once = LossyCounter(0.1, pa.string(), Weight.BYTES)
     at_once.update(pa.array(["a", "b"]), np.array([2**62, 2**62]))
-    with pytest.raises(BadInput, match="more than an int64 holds"):
+    with pytest.raises(BadInput, match="overflows an int64"):
         at_once.summary()
     one_by_one = LossyCounter(0.1, pa.string(), Weight.BYTES, flush_rows=1)
     one_by_one.update(pa.array(["a"]), half)
     part = one_by_one.summary()
-    with pytest.raises(BadInput, match="more than an int64 holds"):
+    with pytest.raises(BadInput, match="overflows an int64"):
         one_by_one.update(pa.array(["b"]), half)
-    with pytest.raises(BadInput, match="more than an int64 holds"):
+    with pytest.raises(BadInput, match="overflows an int64"):
         merge_lossy([part, part])
     by_item = PerItemLossyCounter(0.1, weight=Weight.BYTES)
     by_item.add("a", 2**62)
     by_item.add("b", 2**62)
-    with pytest.raises(BadInput, match="more than an int64 holds"):
+    with pytest.raises(BadInput, match="overflows an int64"):
         by_item.summary()
 
 

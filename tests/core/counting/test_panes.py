@@ -60,11 +60,11 @@ def test_ten_rows_in_three_panes_by_hand():
 
 @pytest.mark.parametrize("per_length", [0, -1, MOST_PER_LENGTH + 1])
 def test_a_number_of_panes_out_of_range_is_refused(per_length):
-    with pytest.raises(UsageError, match=f"from 1 to 24 panes, not {per_length}"):
+    with pytest.raises(UsageError, match=rf"must have 1 to 24 panes \(got {per_length}\)"):
         Panes(Length(1000), per_length)
 
 
 def test_a_length_with_an_empty_pane_is_refused():
     assert Panes(Length(3, in_rows=True), 3).start(1) == 1
-    with pytest.raises(UsageError, match="a length of 2rows is too short to be cut into 3 panes"):
+    with pytest.raises(UsageError, match="a length of 2rows is too short for 3 panes"):
         Panes(Length(2, in_rows=True), 3)

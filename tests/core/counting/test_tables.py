@@ -15,7 +15,7 @@ def test_every_key_is_listed_or_the_rest_is_counted():
     whole = heaviest_table(frequencies)
     assert (len(whole.rows), whole.note) == (50, "")
     cut = heaviest_table(frequencies, 20)
-    assert (cut.rows, cut.note) == (whole.rows[:20], "and 30 lighter keys")
+    assert (cut.rows, cut.note) == (whole.rows[:20], "and 30 more keys")
 
 
 def test_ranks_end_where_a_key_that_is_not_listed_might_come_in():
@@ -47,6 +47,6 @@ def test_what_a_lossy_counter_promises_stands_below_the_counts():
     lossy = Frequencies(pa.array(["a"]), np.array([50]), np.array([55]), 100, 100, epsilon=0.1, complete_above=10)
     table = counts_table(lossy)
     assert (table.values("counts"), table.values("listed_share")) == (["lossy"], [0.5])
-    assert "more than 10 is listed" in table.note
-    assert "nothing was dropped" in counts_table(replace(lossy, complete_above=0)).note
+    assert "above 10 is listed" in table.note
+    assert "no key was dropped" in counts_table(replace(lossy, complete_above=0)).note
     assert counts_table(replace(lossy, epsilon=0.0)).note == ""

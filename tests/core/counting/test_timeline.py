@@ -148,7 +148,7 @@ def test_a_table_of_life_lines_by_hand():
     assert table.values("peak") == [ORIGIN_US + 3 * hour, ORIGIN_US]
     assert table.values("entered") == [ORIGIN_US + hour, ORIGIN_US]
     assert table.values("left") == [None, ORIGIN_US + hour]
-    assert table.values("hot_panes") == [2, 1]
+    assert table.values("hot_steps") == [2, 1]
     assert table.values("life_line") == ["▂▆ █", "█▃  "]
     assert life_lines_table(told, 0.75, most=1).values("key") == ["b"]
 
@@ -186,9 +186,9 @@ def test_a_long_line_keeps_its_peak_in_40_bars(shares):
 
 
 def test_a_support_that_the_error_hides_is_refused():
-    with pytest.raises(UsageError, match=r"support 0.01 is not above epsilon"):
+    with pytest.raises(UsageError, match=r"support must be above epsilon"):
         day("aab").life_lines(0.01, 5)
-    with pytest.raises(UsageError, match=r"support 1\.5"):
+    with pytest.raises(UsageError, match=r"got 1\.5"):
         day("aab").life_lines(1.5, 5)
 
 

@@ -206,7 +206,7 @@ def test_one_wide_interval_hides_the_ranks_below_it():
 def test_where_intervals_hide_the_law_exact_counting_may_find_it():
     stream = bounded([1000] * 20, [2000] * 20, 40_000, 1000)
     assert fit_zipf(stream) is None
-    assert zipf_sentence(stream, None).endswith("counted well enough to rank; exact counting may find more.")
+    assert zipf_sentence(stream, None).endswith("certain rank; exact counting may find more.")
 
 
 def test_the_heaviest_hundred_thousand_ranks_decide():
@@ -220,7 +220,7 @@ def test_the_table_holds_the_law():
     (record,) = table.records()
     assert (record["zipf_first_rank"], record["zipf_last_rank"]) == (1, 1000)
     assert record["zipf_exponent"] == pytest.approx(1, abs=0.01)
-    assert table.note.endswith("over ranks 1 to 1,000, which carry 100 %.")
+    assert table.note.endswith("over ranks 1 to 1,000, with 100 % of the total.")
     assert all(cell is None or type(cell) in (str, int, float) for cell in record.values())
 
 

@@ -74,7 +74,7 @@ def test_every_column_reaches_the_kernels_as_the_same_types_of_array(keys):
 
 
 def test_a_column_of_numbers_that_are_no_keys_is_refused():
-    with pytest.raises(ValueError, match="not double"):
+    with pytest.raises(ValueError, match="got double"):
         key_bytes(pa.array([1.5]))
 
 
@@ -90,5 +90,5 @@ def test_the_null_key_takes_the_type_asked_for():
 
 @pytest.mark.parametrize("key", [2**63, -(2**63) - 1, "\ud800"])
 def test_what_no_trace_can_hold_is_refused(key):
-    with pytest.raises(UsageError, match="no key of any trace"):
+    with pytest.raises(UsageError, match="is not a valid key"):
         column_of(key)

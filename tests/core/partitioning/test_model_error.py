@@ -101,5 +101,5 @@ def test_one_channel_and_no_keys_have_no_factors():
 
 
 def test_a_column_that_is_not_there_is_refused():
-    with pytest.raises(UsageError, match="nothing was measured as 'cost'"):
+    with pytest.raises(UsageError, match="column 'cost' was not measured"):
         model_error(STREAM, [recipe(["state=cost"])], 2)

@@ -141,7 +141,9 @@ def test_a_trace_without_amounts_is_counted_by_rows(tmp_path):
     trace = make(tmp_path, rows(KeyType.STRING, amounts=False))
     assert default_weight(trace) is Weight.COUNT
     assert count_exactly(trace).weight is Weight.COUNT
-    with pytest.raises(UsageError, match=r"--weight bytes: .*t\.trace has no bytes; ingest it with --bytes COLUMN"):
+    with pytest.raises(
+        UsageError, match=r"--weight bytes: .*t\.trace has no bytes column; ingest it with --bytes COLUMN"
+    ):
         count_exactly(trace, weight=Weight.BYTES)
 
 
@@ -179,5 +181,5 @@ def test_byte_totals_beyond_int64_are_refused(tmp_path):
         source = tmp_path / f"{name}.csv"
         source.write_text("ts,key,size\n" + "".join(f"1700000000,{key},6000000000000000000\n" for key in keys))
         trace = ingest([str(source)], tmp_path / f"{name}.trace", Mapping("key", "ts", bytes="size")).trace
-        with pytest.raises(BadInput, match="than an int64 holds"):
+        with pytest.raises(BadInput, match="overflows an int64"):
             count_exactly(trace, weight=Weight.BYTES)

@@ -113,15 +113,15 @@ def test_exact_counts_of_that_weight_are_not_added_up_again(trace):
 def test_what_the_trace_lacks_is_refused_with_what_it_has(tmp_path):
     bare = make(tmp_path, rows(KeyType.STRING, {"cost": [1.5]}))
     assert measurable(bare) == (Weight.COUNT, Weight.COST)
-    with pytest.raises(UsageError, match="has no bytes to measure, only count, cost; ingest it with --bytes COLUMN"):
+    with pytest.raises(UsageError, match="has no bytes column; ingest it with --bytes COLUMN"):
         measure_columns(bare, pa.array(["a"]), ["bytes"])
-    with pytest.raises(UsageError, match=r"has no byts to measure.*there are: cost, count"):
+    with pytest.raises(UsageError, match=r"has no byts column; available: cost, count"):
         measure_columns(bare, pa.array(["a"]), ["byts"])
 
 
 def test_bytes_that_cannot_be_added_up_are_refused(tmp_path):
     too_much = make(tmp_path, rows(KeyType.STRING, {"bytes": [2**62]}))
-    with pytest.raises(BadInput, match="more than an int64 holds"):
+    with pytest.raises(BadInput, match="overflows an int64"):
         measure_columns(too_much, pa.array(["a"]), ["bytes"])
 
 
@@ -130,5 +130,5 @@ def test_costs_that_are_no_amount_are_refused(tmp_path, cost):
     part = tmp_path / "part-00000.parquet"
     pq.write_table(pa.table({"key": ["a"], "cost_us": [cost]}), part, write_page_checksum=True)
     (block,) = blocks_of(tmp_path, [part_entry(tmp_path, part)])
-    with pytest.raises(BadInput, match=f"a row has cost {cost:g}, but what is measured is"):
+    with pytest.raises(BadInput, match=rf"cost must be finite and at least 0 in every row \(got {cost:g}\)"):
         measure_block(block, pa.array(["a"]), [Weight.COST])

@@ -76,7 +76,7 @@ def test_many_explicit_keys_stand_in_a_file_of_their_own(tmp_path):
     plan = Plan(scheme=Scheme.HYBRID, channels=4, key_type=KeyType.STRING, hash=HashName.XXHASH64, explicit=explicit)
     exported = export_plan(plan, Target.KAFKA, tmp_path / "one", MADE)
     assert read_plan(tmp_path / "one" / PLAN).explicit == explicit
-    assert sum(about == "explicit keys of the plan" for about in exported.about.values()) == 1
+    assert sum(about == "pinned keys of the plan" for about in exported.about.values()) == 1
     lines = (tmp_path / "one" / TEXT).read_text().splitlines()
     assert sum(line.startswith("key ") for line in lines) == 10_001
 

@@ -137,8 +137,8 @@ STREAM = '[[stream]]\nname = "a"\nkey = "user"\ntime = "ts"\n'
 ODD_FILES = {
     "no TOML": ("key = \n", 3, "m.toml is not valid TOML: Invalid value (at line 1, column 7)"),
     "an unknown field": ('keys = "a"\n', 3, "m.toml has an unknown field 'keys'; did you mean 'key'?"),
-    "a number for a text": ("key = 3\n", 3, "m.toml: key is 3 instead of a text"),
-    "a text for a truth": ('key = "user"\nheader = "yes"\n', 3, "m.toml: header is 'yes' instead of true or false"),
+    "a number for a text": ("key = 3\n", 3, "m.toml: key must be a text"),
+    "a text for a truth": ('key = "user"\nheader = "yes"\n', 3, "m.toml: header must be true or false"),
     "an unknown format": ('key = "user"\nformat = "cvs"\n', 3, "m.toml: there is no format 'cvs'; did you mean 'csv'?"),
     "a list of numbers": ('key = "user"\nkeep = [1]\n', 3, "m.toml: keep must be a list of strings (got [1])"),
     "a stream without a name": ("[[stream]]\n", 3, "m.toml: one [[stream]] has no name; add name = ..."),

@@ -94,7 +94,7 @@ def test_a_wrong_java_home_is_named_with_the_remedy(bare, monkeypatch):
 def test_an_old_java_home_is_named_with_its_version(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(fake(tmp_path / "old", SAYS_VERSION.format(version="11.0.2"))))
     told = refused()
-    assert "with Java 11, but Spark needs 17" in told
+    assert "is version 11" in told
     assert "install Java 17" in told
 
 
@@ -119,7 +119,7 @@ def test_a_stand_in_for_java_on_path_is_asked_where_java_is(tmp_path, monkeypatc
 def test_an_old_java_on_path_is_named_with_its_version(bare):
     fake(bare, SAYS_VERSION.format(version="1.8.0_292"))
     told = refused()
-    assert "java on PATH is version 8, but Spark needs 17" in told
+    assert "Spark needs Java 17, but java on PATH is version 8" in told
     assert "adapt-streams[java]" in told
 
 
@@ -214,7 +214,7 @@ def test_when_no_folder_will_do_all_that_were_tried_are_told(tmp_path, monkeypat
     monkeypatch.setattr(java, "java_version", lambda _: None)
     told = refused()
     assert str(places[0]) in told
-    assert f"{places[1]}: scripts there may not be run" in told
+    assert f"{places[1]}: scripts cannot be run there" in told
     assert "set XDG_CACHE_HOME or TMPDIR" in told
 
 

@@ -93,7 +93,7 @@ def test_what_stands_there_is_not_replaced_unless_forced(tmp_path):
 
 
 def test_what_appears_during_the_run_is_not_replaced(tmp_path):
-    with pytest.raises(EnvironmentFailure, match="appeared while this run was working"), whole_folder(tmp_path / "new"):
+    with pytest.raises(EnvironmentFailure, match="was created during this run"), whole_folder(tmp_path / "new"):
         (tmp_path / "new").mkdir()
     assert os.listdir(tmp_path) == ["new"]
 
@@ -139,20 +139,20 @@ def test_a_link_is_replaced_and_not_what_it_names(tmp_path):
 
 
 def test_a_missing_parent_is_named(tmp_path):
-    with pytest.raises(EnvironmentFailure, match=r"the folder .*/absent does not exist; make it"):
+    with pytest.raises(EnvironmentFailure, match=r"the folder .*/absent does not exist; create it"):
         make(tmp_path / "absent" / "new", "1")
 
 
 def test_an_unwritable_parent_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(EnvironmentFailure, match="may not be written; choose another -o"):
+    with pytest.raises(EnvironmentFailure, match="is not writable; choose another -o"):
         check_free(tmp_path / "new", force=False)
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
 def test_a_folder_that_turns_out_unwritable_is_named(tmp_path, monkeypatch, number):
     fail_at(monkeypatch, 1, OSError(number, os.strerror(number), str(tmp_path / ".new.partial")))
-    with pytest.raises(EnvironmentFailure, match="may not be written; choose another -o"):
+    with pytest.raises(EnvironmentFailure, match="is not writable; choose another -o"):
         make(tmp_path / "new", "1")
 
 
@@ -341,7 +341,7 @@ def test_one_file_appears_whole(tmp_path):
 
 
 def test_a_folder_is_never_replaced_by_a_file(tmp_path):
-    with pytest.raises(EnvironmentFailure, match="is a folder; choose a file name"):
+    with pytest.raises(EnvironmentFailure, match="is a folder, but the output is a file"):
         write_whole(tmp_path, b"1", force=True)
 
 

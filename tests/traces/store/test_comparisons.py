@@ -79,6 +79,6 @@ def test_a_missing_comparison_says_how_to_make_one(tmp_path):
 
 def test_a_folder_is_no_plan_but_its_plans_are_named(tmp_path):
     write_comparison(compared(), STREAM, tmp_path / "a.plans", MADE)
-    with pytest.raises(BadInput, match=r"is an artefact, but a plan is one file.*uniform\.plan"):
+    with pytest.raises(BadInput, match=r"is an artefact, but a plan is a single file.*uniform\.plan"):
         plan_files.read_plan(tmp_path / "a.plans")
     assert json.loads((tmp_path / "a.plans" / "uniform.plan").read_text())["made"]["command"] == MADE.command

@@ -167,14 +167,14 @@ def test_a_disk_that_fails_leaves_neither_file(tmp_path, monkeypatch):
 
 
 def test_a_missing_plan_says_how_to_make_one(tmp_path):
-    with pytest.raises(BadInput, match="does not exist; make one with `adapt partition build TRACE -o PLAN`"):
+    with pytest.raises(BadInput, match="does not exist; create one with `adapt partition build TRACE -o PLAN`"):
         read_plan(tmp_path / "none.plan")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "\xff\xfe", "key,count\na,1\n", "[" * 100_000])
 def test_what_is_no_plan_is_refused_by_name(tmp_path, text):
     (tmp_path / "a.plan").write_text(text, encoding="latin-1")
-    with pytest.raises(BadInput, match=r"a\.plan is no plan"):
+    with pytest.raises(BadInput, match=r"a\.plan is not a plan"):
         read_plan(tmp_path / "a.plan")
 
 

@@ -166,7 +166,7 @@ def test_a_truncated_part_is_named(tmp_path, kept):
     trace = open_trace(write_trace(tmp_path / "t"))
     part = tmp_path / "t" / "part-00002.parquet"
     os.truncate(part, kept if kept >= 0 else part.stat().st_size + kept)
-    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged: it has [\d,]+ bytes, [\d,]+ were written"):
+    with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged: it has [\d,]+ bytes instead of [\d,]+"):
         open_trace(tmp_path / "t")
     with pytest.raises(BadInput, match=r"part-00002\.parquet is damaged"):
         list(trace.batches())
@@ -213,7 +213,7 @@ def test_a_flipped_bit_in_the_manifest_is_told(tmp_path):
 def test_a_manifest_that_is_none_is_damaged(tmp_path, text):
     write_trace(tmp_path / "t")
     (tmp_path / "t" / "_manifest.json").write_bytes(text)
-    with pytest.raises(BadInput, match=r"_manifest\.json is damaged: .*; make the artefact again"):
+    with pytest.raises(BadInput, match=r"_manifest\.json is damaged: .*; recreate the artefact"):
         open_trace(tmp_path / "t")
 
 
@@ -228,21 +228,21 @@ def rewritten(folder: Path, **changes: object) -> None:
 def test_a_newer_format_is_refused_with_both_versions(tmp_path):
     write_trace(tmp_path / "t")
     rewritten(tmp_path / "t", format=FORMAT_VERSION + 1)
-    with pytest.raises(BadInput, match="has format 2, but this program reads 1; update it"):
+    with pytest.raises(BadInput, match="has format 2, newer than 1; update adapt"):
         open_trace(tmp_path / "t")
 
 
 def test_another_kind_is_refused_with_the_way_to_make_one(tmp_path):
     write_trace(tmp_path / "t")
     rewritten(tmp_path / "t", kind="run")
-    with pytest.raises(BadInput, match="is a run, but a trace is needed; make one with `adapt ingest"):
+    with pytest.raises(BadInput, match="is a run, not a trace; create one with `adapt ingest"):
         open_trace(tmp_path / "t")
 
 
 def test_a_place_without_a_trace_is_told_apart_from_a_folder_of_others(tmp_path):
-    with pytest.raises(BadInput, match="does not exist; make one with `adapt ingest"):
+    with pytest.raises(BadInput, match="does not exist; create one with `adapt ingest"):
         open_trace(tmp_path / "t")
-    with pytest.raises(BadInput, match=r"is no artefact of adapt: it has no _manifest\.json"):
+    with pytest.raises(BadInput, match=r"is not an adapt artefact: it has no _manifest\.json"):
         open_trace(tmp_path)
 
 

@@ -53,7 +53,7 @@ def test_lossy_counts_hold_every_key_in_its_interval_and_miss_none_above_the_thr
     assert (told["schema"], told["counts"], told["rows"]) == ("adapt.frequencies/1", "lossy", ROWS)
     assert told["epsilon"] == pytest.approx(1.7647e-4, rel=1e-3)
     assert 0 < told["complete_above"] <= told["epsilon"] * ROWS
-    listed = {row["key"]: (row["count_low"], row["count_high"]) for row in told["heaviest"]}
+    listed = {row["key"]: (row["count_low"], row["count_high"]) for row in told["top_keys"]}
     assert len(listed) == told["listed"] < len(true)
     assert all(low <= true[key] <= high for key, (low, high) in listed.items())
     assert {key for key, rows in true.items() if rows > told["complete_above"]} <= listed.keys()
@@ -70,26 +70,26 @@ def test_counts_serve_a_thousand_tracked_keys_if_nothing_is_said(adapt, here, tr
 def test_exact_counts_are_those_of_another_program(adapt, here, true):
     told = counted(adapt, "zipf.trace", "--method", "exact")
     assert (told["counts"], told["epsilon"], told["complete_above"], told["keys"]) == ("exact", 0, 0, len(true))
-    assert all(row["count_low"] == row["count_high"] == true[row["key"]] for row in told["heaviest"])
+    assert all(row["count_low"] == row["count_high"] == true[row["key"]] for row in told["top_keys"])
 
 
 def test_a_short_trace_loses_nothing(adapt, here):
     told = counted(adapt, "whole.trace")
     assert (told["counts"], told["complete_above"], told["listed"]) == ("lossy", 0, told["keys"])
-    assert sum(row["count_low"] for row in told["heaviest"]) == 1000
-    assert "nothing was dropped" in adapt.done("partition", "count", "whole.trace", "--all").out
+    assert sum(row["count_low"] for row in told["top_keys"]) == 1000
+    assert "no key was dropped" in adapt.done("partition", "count", "whole.trace", "--all").out
 
 
 def test_a_key_that_was_asked_for_is_told_listed_or_not(adapt, here, true):
     told = counted(adapt, "zipf.trace", "--key", "k1", "--key", "no such key")
-    asked = {row["key"]: row for row in told["asked"]}
+    asked = {row["key"]: row for row in told["requested_keys"]}
     assert asked["k1"]["count_low"] <= true["k1"] <= asked["k1"]["count_high"]
     assert (asked["no such key"]["count_low"], asked["no such key"]["count_high"]) == (0, told["complete_above"])
 
 
 def test_support_leaves_out_what_is_lighter_and_keeps_the_promise(adapt, here, true):
     told = counted(adapt, "zipf.trace", "--support", "0.01")
-    listed = {row["key"] for row in told["heaviest"]}
+    listed = {row["key"] for row in told["top_keys"]}
     assert {key for key, rows in true.items() if rows >= 0.01 * ROWS} <= listed
     assert all(true[key] >= (0.01 - told["epsilon"]) * ROWS for key in listed)
     assert told["complete_above"] < 0.01 * ROWS
@@ -114,16 +114,16 @@ def test_the_skew_is_judged_for_the_channels_asked_for(adapt, here):
 
 
 def test_hot_keys_over_time(adapt, here, true):
-    told = counted(adapt, "zipf.trace", "--over", "time", "--pane", "30s")
+    told = counted(adapt, "zipf.trace", "--over", "time", "--step", "30s")
     lines = told["over_time"]
     assert lines[0]["key"] == "k1"
     assert lines[0]["share"] == pytest.approx(true["k1"] / ROWS, abs=1e-3)
     assert (lines[0]["left"], len(lines[0]["life_line"])) == (None, 10)
-    assert lines[0]["hot_panes"] == 10
+    assert lines[0]["hot_steps"] == 10
     assert told["rows"] == ROWS
-    shown = adapt.done("partition", "count", "zipf.trace", "--over", "time", "--pane", "100000rows").out
+    shown = adapt.done("partition", "count", "zipf.trace", "--over", "time", "--step", "100000rows").out
     assert "Hot keys over time" in shown
-    assert "3 panes of 100000rows" in shown
+    assert "3 steps of 100000rows" in shown
 
 
 def test_a_sliding_window_holds_the_last_rows(adapt, here):
@@ -181,25 +181,25 @@ def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
 @pytest.mark.parametrize(
     ("code", "options", "told"),
     [
-        (2, "zipf.trace --epsilon 0", "epsilon 0 is not in (0, 1)"),
-        (2, "zipf.trace --epsilon 1", "epsilon 1 is not in (0, 1)"),
-        (2, "zipf.trace --epsilon 0.01 --support 0.01", "support 0.01 is not above epsilon"),
-        (2, "zipf.trace --support 0.000002", "support 2e-06 is not above epsilon"),
+        (2, "zipf.trace --epsilon 0", "must be between 0 and 1 (got 0)"),
+        (2, "zipf.trace --epsilon 1", "must be between 0 and 1 (got 1)"),
+        (2, "zipf.trace --epsilon 0.01 --support 0.01", "support must be above epsilon"),
+        (2, "zipf.trace --support 0.000002", "support must be above epsilon"),
         (2, "zipf.trace --method exact --epsilon 0.1", "exact counts have no error"),
-        (2, "zipf.trace --method sliding", "--window go together"),
-        (2, "zipf.trace --window 1h", "--window go together"),
-        (2, "zipf.trace --method sliding --window 100rows", "smaller than a bucket of 5,667 rows"),
-        (2, "zipf.trace --method sliding --window 1s", "(about 1,000 rows at this stream's rate) is smaller"),
+        (2, "zipf.trace --method sliding", "--window need each other"),
+        (2, "zipf.trace --window 1h", "--window need each other"),
+        (2, "zipf.trace --method sliding --window 100rows", "must have at least 5,667 rows"),
+        (2, "zipf.trace --method sliding --window 1s", "(about 1,000 rows at this stream's rate) must have"),
         (2, "zipf.trace --method sliding --window 1y", "window '1y' has an unknown unit"),
-        (2, "zipf.trace --method sliding --window 1m --counters 1", "1 counters cannot slide"),
-        (2, "zipf.trace --over stream", "has no streams"),
-        (2, "zipf.trace --over time --pane 1ms", "more than the 10,000 there may be"),
-        (2, "zipf.trace --pane 1h", "--pane goes with --over time"),
-        (2, "zipf.trace --over time --method exact", "--over goes with lossy counting"),
+        (2, "zipf.trace --method sliding --window 1m --counters 1", "--counters must be from 2 to 25 (got 1)"),
+        (2, "zipf.trace --over stream", "has no stream column"),
+        (2, "zipf.trace --over time --step 1ms", "the limit is 10,000"),
+        (2, "zipf.trace --step 1h", "--step needs --over time"),
+        (2, "zipf.trace --over time --method exact", "--over needs lossy counting"),
         (2, "zipf.trace --weight cost", "has no cost"),
-        (2, "zipf.trace --channels 0", "give 1 or more"),
-        (3, "whole.trace --key abc", "key 'abc' is not an int64"),
-        (3, "none.trace", "make one with `adapt ingest"),
+        (2, "zipf.trace --channels 0", "--channels must be from 1 to 1,000,000 (got 0)"),
+        (3, "whole.trace --key abc", "int64 keys must be 64-bit integers in decimal (got 'abc')"),
+        (3, "none.trace", "create one with `adapt ingest"),
     ],
 )
 def test_what_cannot_be_counted_is_refused_with_the_remedy(adapt, here, code, options, told):

@@ -58,7 +58,7 @@ def test_what_cannot_be_evaluated_is_refused_with_the_remedy(adapt, here):
     assert "two.plan is a plan for string keys, but numbers.csv has int64 keys; build a plan from it" in adapt.refused(
         3, "partition", "evaluate", "numbers.csv", "two.plan", "--key-type", "int64"
     )
-    assert "--weight goes with a trace" in adapt.refused(
+    assert "--weight needs a trace" in adapt.refused(
         2, "partition", "evaluate", "counts.csv", "two.plan", "--weight", "count"
     )
 

@@ -21,7 +21,7 @@ def test_a_plan_is_exported(adapt, tmp_path, plan, target):
     told = json.loads(said.out)
     assert told["target"] == target
     assert {entry["file"] for entry in told["files"]} >= {"plan.json", "plan.txt", "README.md"}
-    assert f"how to use it is in {tmp_path / 'out' / 'README.md'}" in said.err
+    assert f"see {tmp_path / 'out' / 'README.md'}" in said.err
     assert "exists; add --force" in adapt.refused(
         4, "partition", "export", plan, "--to", target, "-o", tmp_path / "out"
     )

@@ -162,7 +162,7 @@ def test_the_manifest_holds_the_command_as_it_was_typed(adapt, here):
     ("rows", "told"),
     [
         ("a,1\nb,-2\n", "line 2: the count '-2'"),
-        ("a,1\nb,2\na,3\n", "line 3: key 'a' came on line 1"),
+        ("a,1\nb,2\na,3\n", "line 3: key 'a' is on line 1 too"),
         ("key,count\na,many\n", "line 2: the count 'many'"),
         ("a,1\nb\n", "line 2: 1 fields"),
         ("a,nan\n", "line 1"),
@@ -188,18 +188,18 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
         (3, "build none.csv --channels 2", "does not exist; give a trace, counted keys, or a CSV of key,count"),
         (3, "build a.plan --channels 2", "a.plan"),
         (3, "count counts.csv", "counts.csv"),
-        (3, "count none.trace", "make one with `adapt ingest"),
-        (3, "build counts.csv --channels 2 --from counts.csv", "is no plan"),
-        (3, "build counts.csv --channels 2 --from none.plan", "make one with `adapt partition build"),
+        (3, "count none.trace", "create one with `adapt ingest"),
+        (3, "build counts.csv --channels 2 --from counts.csv", "is not a plan"),
+        (3, "build counts.csv --channels 2 --from none.plan", "create one with `adapt partition build"),
         (3, "build counts.csv --channels 2 --from a.plan --hash xxhash64", "murmur3"),
-        (3, "route counts.csv", "is no plan"),
+        (3, "route counts.csv", "is not a plan"),
         (3, "route a.plans", "hybrid-scan.plan"),
         (3, "route a.plan none.txt", "none.txt"),
-        (3, "diff counts.csv a.plan counts.csv", "is no plan"),
+        (3, "diff counts.csv a.plan counts.csv", "is not a plan"),
         (3, "diff a.plans a.plan a.plan", "is a comparison; give a trace"),
-        (2, "build counts.csv --channels 2 --weight cost", "--weight goes with a trace"),
+        (2, "build counts.csv --channels 2 --weight cost", "--weight needs a trace"),
         (2, "build a.plans --channels 2 --key-type int64", "--key-type goes with a CSV"),
-        (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; make it"),
+        (4, "build counts.csv --channels 2 -o none/x.plan", "does not exist; create it"),
         (4, "build counts.csv --channels 2 -o counts.csv/x.plan", "counts.csv"),
         (4, "compare counts.csv --channels 2 -o counts.csv --force", "is a file"),
     ],
@@ -214,7 +214,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, here, code, line
 
 def test_a_folder_that_may_not_be_written_is_refused(adapt, here, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: not os.path.isdir(path))
-    assert "may not be written" in adapt.refused(4, "partition", "build", "counts.csv", "--channels", 2, "-o", "x.plan")
+    assert "is not writable" in adapt.refused(4, "partition", "build", "counts.csv", "--channels", 2, "-o", "x.plan")
 
 
 class TestDiff:
@@ -365,7 +365,7 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
     assert len(explicit) > MOST_ROWS
     csv = adapt.done(*build, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == len(explicit)
-    assert f"and {len(explicit) - MOST_ROWS} more rows, which --format csv has" in adapt.done(*build, "--all").out
+    assert f"and {len(explicit) - MOST_ROWS} more rows (use --format csv for all)" in adapt.done(*build, "--all").out
     adapt.done("partition", "build", "counts.csv", "--channels", 39, "--scheme", "uniform", "-o", "b.plan")
     diff = "partition diff counts.csv a.plan b.plan".split()
     told = document(adapt.done(*diff, "--format", "json"))
@@ -373,7 +373,7 @@ def test_programs_get_every_row_and_people_the_first(adapt, here):
     assert told["hot_keys_cut"] is False
     csv = adapt.done(*diff, "--format", "csv").out
     assert csv.count("\nk") - csv.count("\nkey") == told["migrated_keys"]
-    assert "more rows, which --format csv has" in adapt.done(*diff).out
+    assert "more rows (use --format csv for all)" in adapt.done(*diff).out
 
 
 def test_a_scheme_named_twice_is_compared_once(adapt, here):
@@ -386,6 +386,4 @@ def test_a_scheme_named_twice_is_compared_once(adapt, here):
 
 @pytest.mark.parametrize("command", ["build", "compare"])
 def test_channels_beyond_reason_are_refused_at_once(adapt, here, command):
-    assert "more than the 1,000,000" in adapt.refused(
-        2, "partition", command, "counts.csv", "--channels", 99_999_999_999
-    )
+    assert "from 1 to 1,000,000" in adapt.refused(2, "partition", command, "counts.csv", "--channels", 99_999_999_999)

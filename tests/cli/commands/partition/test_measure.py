@@ -101,7 +101,7 @@ def test_compare_and_diff_measure_too(adapt, here):
 @pytest.mark.parametrize(
     ("code", "measure", "told"),
     [
-        (2, "state=bytes", "counts.csv has no column 'bytes' to measure by"),
+        (2, "state=bytes", "counts.csv has no column 'bytes'"),
         (2, "stat=cpu", "unknown resource 'stat'; did you mean 'state'?"),
         (2, "cpu", "--measure takes RESOURCE=COLUMN"),
         (2, "state=cpu,state=count", "state is measured by 'cpu' already"),
@@ -115,7 +115,9 @@ def test_what_cannot_be_meant_is_refused(adapt, here, command, code, measure, to
 def test_a_bad_number_is_refused_with_its_line(adapt, here):
     (here / "bad.csv").write_text("key,count,cpu\na,1,2\nb,1,-2\n")
     line = ("partition", "build", "bad.csv", "--channels", 2)
-    assert "bad.csv line 3: the cpu '-2' is not a number" in adapt.refused(3, *line, "--measure", "state=cpu")
+    assert "bad.csv line 3: the cpu must be a number, at least 0 (got '-2')" in adapt.refused(
+        3, *line, "--measure", "state=cpu"
+    )
     adapt.done(*line)
 
 

@@ -194,8 +194,8 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
         (2, "x.trace --shed 50", "5000@100ms"),
         (2, "x.trace --load 99@1s", "99"),
         (2, "bare.trace --state bytes", "bare.trace has no "),
-        (3, "none.trace", "make one with `adapt ingest"),
-        (4, "x.trace -o none/x.run", "does not exist; make it"),
+        (3, "none.trace", "create one with `adapt ingest"),
+        (4, "x.trace -o none/x.run", "does not exist; create it"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):

@@ -315,7 +315,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (3, "bare.trace -n n.toml", "input 'clicks' reads column 'stream', which the trace does not have"),
         (3, "x.trace -n ints.toml", "input 'orders' selects 1, but the column holds string"),
         (3, "back.trace -n n.toml", "is earlier than the row before it; sort the trace by 'ts'"),
-        (3, "none.trace -n n.toml", "make one with `adapt ingest"),
+        (3, "none.trace -n n.toml", "create one with `adapt ingest"),
         (2, "x.trace -n n.toml --planner exakt", "--planner 'exakt' does not exist; did you mean 'exact'?"),
         (
             2,

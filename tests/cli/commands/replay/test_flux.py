@@ -207,8 +207,8 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "bare.trace --workers 4 --state bytes", "bare.trace has no column 'bytes'; ingest it with --bytes COLUMN"),
         (2, "bare.trace --workers 4 --producers stream", "bare.trace has no column 'stream'"),
         (3, "back.trace --workers 4", "is before its predecessor; sort the trace by 'ts'"),
-        (3, "none.trace --workers 4", "make one with `adapt ingest"),
-        (4, "x.trace --workers 4 -o none/x.flux", "does not exist; make it"),
+        (3, "none.trace --workers 4", "create one with `adapt ingest"),
+        (4, "x.trace --workers 4 -o none/x.flux", "does not exist; create it"),
         (4, "x.trace --workers 4 -o x.trace", "exists; add --force"),
     ],
 )

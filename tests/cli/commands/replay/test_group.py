@@ -76,8 +76,8 @@ def test_counting_weighs_by_cost_where_there_is_one(adapt, trace):
     [
         (2, "repartition day.trace --channels 2 --weight bytes", "ingest it with --bytes COLUMN"),
         (3, "repartition day.csv --channels 2", "day.csv"),
-        (3, "repartition none.trace --channels 2", "make one with `adapt ingest"),
-        (4, "repartition day.trace --channels 2 -o none/day.run", "does not exist; make it"),
+        (3, "repartition none.trace --channels 2", "create one with `adapt ingest"),
+        (4, "repartition day.trace --channels 2 -o none/day.run", "does not exist; create it"),
         (4, "repartition day.trace --channels 2 -o day.csv --force", "is a file"),
     ],
 )

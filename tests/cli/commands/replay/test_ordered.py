@@ -149,7 +149,7 @@ def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, he
         (2, "--plan none.plan", "none.plan"),
         (2, "--chain plan.toml", "plan.toml: operator 'by key' is partitioned by a plan; give one with --plan"),
         (3, "--chain none.toml", "none.toml"),
-        (4, "-o none/x.run", "does not exist; make it"),
+        (4, "-o none/x.run", "does not exist; create it"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, sentence):

@@ -131,5 +131,5 @@ def test_java_agrees_on_every_vector_and_on_ten_thousand_random_keys(java, key_t
 
 
 def test_java_refuses_a_plan_that_was_cut_off(java):
-    with pytest.raises(AssertionError, match="no plan"):
+    with pytest.raises(AssertionError, match="bad plan"):
         java([plan_text(READ[0])[:-4]], ["61"])

@@ -112,7 +112,7 @@ def test_the_table_names_the_subtask_and_route_of_every_group(tmp_path):
 
 @pytest.mark.parametrize("scheme", [Engine.FLINK, Engine.SPARK, Engine.KAFKA])
 def test_what_an_engine_does_by_itself_is_refused(tmp_path, scheme):
-    with pytest.raises(BadInput, match="by itself"):
+    with pytest.raises(BadInput, match="own placement"):
         export_plan(Plan(scheme, 4, KeyType.STRING), Target.FLINK, tmp_path / "one", Provenance("a test"))
     assert not Path(tmp_path / "one").exists()
 

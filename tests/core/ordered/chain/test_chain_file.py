@@ -106,7 +106,7 @@ def operator(lines: str) -> str:
             operator('kind = "partitioned"\nkey = "k"\npartitions = 0'),
             "'parse': partitions must be from 1 to 1048576 (got 0)",
         ),
-        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions is 1.5 instead of a whole number"),
+        (operator('kind = "partitioned"\nkey = "k"\npartitions = 1.5'), "partitions must be an integer"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "plan"'), "whose channels are its partitions"),
         (operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nby = "has"'), "no by 'has'; did you mean 'hash'?"),
         (operator('kind = "stateless"\nfunction = "count"'), "function count needs a partitioned operator"),

@@ -169,7 +169,7 @@ def test_exact_counts_are_a_column_too():
 
 
 def test_what_was_not_measured_is_refused_with_what_was():
-    with pytest.raises(UsageError, match=r"nothing was measured as 'byte'; did you mean 'bytes'\? .*bytes, count"):
+    with pytest.raises(UsageError, match=r"column 'byte' was not measured; did you mean 'bytes'\? .*bytes, count"):
         STREAM.column("byte")
 
 

@@ -74,10 +74,15 @@ def test_it_takes_memory_by_channels_and_not_by_keys():
 
 @pytest.mark.parametrize(
     ("count", "said"),
-    [(-1.0, "weighs -1"), (np.nan, "weighs nan"), (np.inf, "weighs inf"), (1e200, "has a quadratic load of inf")],
+    [
+        (-1.0, "must be .* -1"),
+        (np.nan, "must be .* nan"),
+        (np.inf, "must be .* inf"),
+        (1e200, "has a quadratic load of inf"),
+    ],
 )
 def test_a_count_that_is_none_is_refused(count, said):
-    with pytest.raises(BadInput, match=f"key 'b' {said}|key 'b' weighs {said}"):
+    with pytest.raises(BadInput, match=f"key 'b' {said}"):
         tallies([RING], pa.array(["a", "b"]), np.array([1.0, count]), Resources.parse("QQQ"))
 
 

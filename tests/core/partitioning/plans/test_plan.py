@@ -215,7 +215,7 @@ def test_hex_keys_that_are_the_same_bytes_are_refused():
     [
         ({"key": ["a"]}, r"its table needs columns 'key' and 'channel'"),
         ({"key": [1], "channel": [1]}, "its table has int64 keys, but the plan has string keys"),
-        ({"key": [1.5], "channel": [1]}, "not double"),
+        ({"key": [1.5], "channel": [1]}, "got double"),
         ({"key": ["a"], "channel": ["x"]}, "string with 0 nulls"),
         ({"key": ["a", "b"], "channel": [1, None]}, "int64 with 1 nulls"),
         ({"key": ["a"], "channel": [8]}, "key 'a' is pinned to channel 8, but channels run from 0 to 7"),
