@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from adapt.cli.options.groups import EXPERT, option, setting
-from adapt.cli.options.spark import Spark
+from adapt.cli.options.spark import CountingSpark
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class KeyCounting:
         False, "Count every key exactly, instead of in bounded memory with an error bound.", None, "--exact"
     )
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV (default: string).", panel=EXPERT)
-    spark: Spark = field(default_factory=Spark)
+    spark: CountingSpark = field(default_factory=CountingSpark)
 
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
@@ -41,7 +42,7 @@ class KeyCounting:
         from adapt.traces.counting.count_cache import counted
 
         method = CountMethod.EXACT if self.exact else CountMethod.LOSSY
-        return counted(
+        found = counted(
             source,
             Counting(method, channels=channels, resources=resources, track=track, weight=self.weight),
             key_type=self.key_type,
@@ -49,6 +50,9 @@ class KeyCounting:
             spark_options=self.spark.options(),
             progress=progress,
         )
+        if found.runner is not None:
+            narrate(f"counted {'on Spark' if found.runner is RunnerName.SPARK else 'in this process'}")
+        return found
 
     def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
         """The panes of the counted trace."""

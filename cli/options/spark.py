@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
+from adapt.traces.spark.names import RunnerName
 
 if TYPE_CHECKING:
     from adapt.traces.spark.session import SparkOptions
@@ -17,16 +18,33 @@ class Spark:
     """Spark master and settings."""
 
     PANEL = SPARK_PANEL
-    master: str = setting("local[*]", "Spark master.", "URL", "--master", envvar="ADAPT_MASTER")
+    master: str | None = setting(
+        None, "Spark master (default: local[*], all cores).", "URL", "--master", envvar="ADAPT_MASTER", shown=False
+    )
     spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
-    def options(self) -> "SparkOptions":
-        """Options of a Spark session.
+    def options(self, runner: RunnerName = RunnerName.AUTO) -> "SparkOptions":
+        """Options of a Spark session, for a process that ends with its command.
 
         Raises:
-            UsageError: a setting is not NAME=VALUE.
+            UsageError: a setting is not NAME=VALUE, or a master is given for work in this process.
         """
-        return _options(self.master, self.spark_conf or [])
+        if runner is RunnerName.IN_PROCESS and self.master is not None:
+            raise UsageError(f"--runner in-process does not use Spark; drop --master {self.master}")
+        return _options(self.master, self.spark_conf or [], runner)
+
+
+@dataclass(frozen=True, slots=True)
+class CountingSpark(Spark):
+    """Where keys are counted: Spark, or this process for short traces."""
+
+    runner: RunnerName = setting(
+        RunnerName.AUTO, "Where work runs: auto uses Spark with --master or for a trace of more than 4 million rows."
+    )
+
+    def options(self, runner: RunnerName | None = None) -> "SparkOptions":
+        """As `Spark.options`."""
+        return Spark.options(self, runner or self.runner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +68,11 @@ class TaskSpark:
         return None if self.master is None else _options(self.master, self.spark_conf or [])
 
 
-def _options(master: str, settings: list[str]) -> "SparkOptions":
+def _options(master: str | None, settings: list[str], runner: RunnerName = RunnerName.AUTO) -> "SparkOptions":
     from adapt.traces.spark.session import SparkOptions
 
     for each in settings:
         if "=" not in each or each.startswith("="):
             raise UsageError(f"--spark-conf must be NAME=VALUE, such as spark.driver.memory=4g (got {each!r})")
-    return SparkOptions(master, dict(each.partition("=")[::2] for each in settings))
+    conf = dict(each.partition("=")[::2] for each in settings)
+    return SparkOptions(master, conf, brief=True, runner=runner)

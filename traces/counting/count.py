@@ -66,7 +66,11 @@ class Counting:
             return 0.0
         served = SERVED if self.window is None else None
         track = served if self.track is None else self.track
-        return self.epsilon or epsilon_for(self.resources, self.channels, int(trace.profile["distinct_keys"]), track)
+        distinct = int(trace.profile["distinct_keys"])
+        needed = self.epsilon or epsilon_for(self.resources, self.channels, distinct, track)
+        if self.epsilon or self.window is not None:
+            return needed
+        return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, distinct, SERVED))  # counted at ingest
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""

@@ -9,14 +9,16 @@ from typing import Any
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.core.stream import KeyType
+from adapt.core.stream import KeyType, Weight
 from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
-from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.counting.weights import chosen_weight, default_weight
 from adapt.traces.read_errors import readable
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.frequencies import read_counts, read_frequencies, write_frequencies
 from adapt.traces.store.manifest import Provenance, file_sha256, hash_of, program_versions, read_manifest
@@ -31,11 +33,13 @@ class Counted:
         frequencies: The counted keys.
         fingerprint: Content hash of the trace, or of the artefact or file of counts.
         source: The input as a manifest records it.
+        runner: Where a trace was counted; None if its counts were cached, or it is not a trace.
     """
 
     frequencies: Frequencies
     fingerprint: str
     source: dict[str, Any]
+    runner: RunnerName | None = None
 
 
 def counted(
@@ -76,8 +80,8 @@ def counted(
     if key_type is not None:
         raise UsageError(f"--key-type needs a CSV of counts; {path} records the type of its keys")
     if manifest.kind == "trace":
-        frequencies = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
-        return Counted(frequencies, manifest.content_hash, source)
+        found, ran = _kept_or_counted(open_trace(path), how, tuple(measure), spark_options, progress)
+        return Counted(found, manifest.content_hash, source, ran)
     if manifest.kind == "frequencies":
         frequencies, _ = read_frequencies(path)
         if how.weight not in (None, frequencies.weight):
@@ -135,8 +139,8 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
 
 def _kept_or_counted(
     trace: Trace, how: Counting, measure: Sequence[str], spark_options: Spark, progress: Progress
-) -> Frequencies:
-    """Cached counts, or new ones, which are cached if possible.
+) -> tuple[Frequencies, RunnerName | None]:
+    """Cached counts, or new ones, which are cached if possible; and where they were counted now.
 
     Counts with measured columns build on cached ones without.
     """
@@ -146,14 +150,25 @@ def _kept_or_counted(
     with suppress(BadInput):  # not cached, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
-            return frequencies
+            return frequencies, None
+    ran = runner_for(trace.rows, spark_options, progress).name
     if measure:
-        counted = _kept_or_counted(trace, how, (), spark_options, progress)
+        counted, _ = _kept_or_counted(trace, how, (), spark_options, progress)
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
-    made = Provenance("adapt.traces.counting.count_cache.counted", how.parameters(frequencies), [trace.as_input])
+    command = "adapt.traces.counting.count_cache.counted"
+    made = Provenance(command, how.parameters(frequencies), [trace.as_input], runner=ran.value)
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
         kept.parent.mkdir(exist_ok=True)
         write_frequencies(frequencies, kept, made, force=True)
-    return frequencies
+    return frequencies, ran
+
+
+def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
+    """Cache the counts that commands use by default: by rows, by cost where there is one, and over time."""
+    folder = trace.path.absolute().parent / CACHE
+    for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
+        with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so
+            _kept_or_counted(trace, Counting(weight=weight), (), spark_options, progress)
+            counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)

@@ -1,6 +1,6 @@
 """Evaluating plans on every key, routed on Spark, merged per channel."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -24,13 +24,14 @@ from adapt.core.partitioning.problem.constraints import recorded_capacities, une
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted
-from adapt.traces.counting.exact import no_keys, summed_keys, too_heavy
+from adapt.traces.counting.exact import key_sums, no_keys, too_heavy
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.progress import Progress, silent, watched
+from adapt.traces.spark.runner import Batches, runner_for
 from adapt.traces.spark.session import Spark, carry_failures, literal_path, spark_failures, spark_session
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
@@ -149,7 +150,15 @@ def evaluate_frame(
         partitions = max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
         sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
         summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
-        return _routed(asked, summed, Weight.COUNT, name)
+        tally = _tallying(asked, Weight.COUNT, name)
+
+        def run(batches: Batches) -> Batches:
+            try:
+                yield from tally(batches)
+            except Exception as error:
+                raise carry_failures(error) from error
+
+        return _evaluation(asked, summed.mapInArrow(run, _SCHEMA).toArrow(), Weight.COUNT, name)
 
 
 def _of_trace(
@@ -163,12 +172,18 @@ def _of_trace(
     chosen = chosen_weight(trace, weight)
     sources = dict(zip(resources.sources, check_measurable(trace, resources.sources), strict=True))
     asked = _Asked.from_plans(plans, trace.key_type, resources, trace.path)
-    spark = spark_session(spark_options)
-    partitions = max(-(-trace.rows // _KEYS_A_TASK), spark.sparkContext.defaultParallelism)
-    with spark_failures(_DOING), watched(spark, _DOING, progress):
-        summed = summed_keys(spark, trace, list(dict.fromkeys([chosen, *sources.values()])), partitions)
-        columns = [F.col(chosen).alias(_COUNT), *(F.col(of).alias(_measured(name)) for name, of in sources.items())]
-        return _routed(asked, summed.select(_KEY, *columns), chosen, trace.path)
+    weights = list(dict.fromkeys([chosen, *sources.values()]))
+    sums = key_sums(trace, weights, _DOING, lambda parallelism: max(-(-trace.rows // _KEYS_A_TASK), parallelism))
+    tally = _tallying(asked, chosen, trace.path)
+
+    def named(batches: Batches) -> Batches:
+        for batch in batches:
+            columns = {_KEY: batch.column(_KEY), _COUNT: batch.column(chosen)}
+            columns |= {_measured(name): batch.column(of) for name, of in sources.items()}
+            yield pa.RecordBatch.from_pydict(columns)
+
+    told = runner_for(trace.rows, spark_options, progress).from_sums(sums, lambda rows: tally(named(rows)), _SCHEMA)
+    return _evaluation(asked, told, chosen, trace.path)
 
 
 def _of_parquet(
@@ -244,27 +259,30 @@ def _capacities(plan: Plan) -> Floats | None:
     return unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
 
 
-def _routed(asked: _Asked, summed: DataFrame, weight: Weight, name: object) -> Evaluation:
-    """Tally the keys of a frame on Spark; a row has a key, its sums, and optionally whether one is invalid."""
+def _tallying(asked: _Asked, weight: Weight, name: object) -> Callable[[Batches], Batches]:
+    """What tallies keys, wherever they are; a row has a key, its sums, and optionally whether one is invalid."""
     partitioners, resources, where = asked.partitioners, asked.resources, str(name)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            so_far: list[Tally] = []
-            for batch in batches:
-                if batch.num_rows:
-                    _refuse_wrong(batch, where, weight)
-                    columns = {source: batch.column(_measured(source)).to_numpy() for source in resources.sources}
-                    counts = batch.column(_COUNT).to_numpy()
-                    found = tallies(partitioners, batch.column(_KEY), counts, resources, columns)
-                    so_far = [old.plus(new) for old, new in zip(so_far, found, strict=True)] if so_far else found
-            yield from (_told(number, tally) for number, tally in enumerate(so_far))
-        except Exception as error:
-            raise carry_failures(error) from error
+    def run(batches: Batches) -> Batches:
+        so_far: list[Tally] = []
+        for batch in batches:
+            if batch.num_rows:
+                _refuse_wrong(batch, where, weight)
+                columns = {source: batch.column(_measured(source)).to_numpy() for source in resources.sources}
+                counts = batch.column(_COUNT).to_numpy()
+                found = tallies(partitioners, batch.column(_KEY), counts, resources, columns)
+                so_far = [old.plus(new) for old, new in zip(so_far, found, strict=True)] if so_far else found
+        yield from (_told(number, tally) for number, tally in enumerate(so_far))
 
+    return run
+
+
+def _evaluation(asked: _Asked, told: pa.Table, weight: Weight, name: object) -> Evaluation:
+    """The evaluation from the tallies of all keys."""
     parts: dict[int, list[Tally]] = {}
-    for row in summed.mapInArrow(run, _SCHEMA).toArrow().to_pylist():
-        parts.setdefault(row["plan"], []).append(_read(row, partitioners[row["plan"]].channels, resources))
+    for row in told.to_pylist():
+        channels = asked.partitioners[row["plan"]].channels
+        parts.setdefault(row["plan"], []).append(_read(row, channels, asked.resources))
     if not parts:
         raise no_keys(name)
     return asked.evaluation([reduce(Tally.plus, parts[number]) for number in sorted(parts)], weight)

@@ -1,6 +1,6 @@
 """Exact counting of the keys of a trace on Spark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,10 @@ from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of, mer
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.stream import Weight
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
-from adapt.traces.spark.lazy import DataFrame, SparkSession
-from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import Spark, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import BlockSums, runner_for
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 
@@ -31,9 +30,7 @@ def count_exactly(
         BadInput: the trace is damaged, or its weights overflow an int64.
     """
     chosen = chosen_weight(trace, weight)
-    spark = spark_session(spark_options)
-    with spark_failures("counting keys"), watched(spark, "counting keys", progress):
-        summed = summed_keys(spark, trace, [chosen]).toArrow()
+    summed = runner_for(trace.rows, spark_options, progress).sums(key_sums(trace, [chosen], "counting keys"))
     keys = summed["key"].combine_chunks()
     if summed[chosen.value].null_count:
         raise too_heavy(trace.path, chosen)
@@ -41,17 +38,17 @@ def count_exactly(
     return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
 
 
-def summed_keys(
-    spark: SparkSession, trace: Trace, weights: Sequence[Weight], partitions: int | None = None
-) -> DataFrame:
-    """Every key of a trace with exact weights, null on overflow.
+def key_sums(
+    trace: Trace, weights: Sequence[Weight], doing: str, partitions: Callable[[int], int] | None = None
+) -> BlockSums:
+    """The exact weights of every key of a trace, as work for a runner.
 
     Args:
-        weights: The weights to sum.
-        partitions: Spark partitions of the keys (default: Spark's).
+        weights: What a row weighs, in one way or in several.
+        doing, partitions: As in `BlockSums`.
 
     Returns:
-        Column `key`, and one column per weight.
+        Sums with the columns `key` and one per weight, of its name.
 
     Raises:
         BadInput: the trace has no rows.
@@ -71,9 +68,8 @@ def summed_keys(
 
     kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
     schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
-    counted = in_tasks(spark, shared_out(spark, len(blocks)), work, schema)
-    together = counted if partitions is None else counted.repartition(partitions, "key")
-    return together.groupBy("key").agg(*(added(weight, "block", weight).alias(weight) for weight in weights))
+    amounts = {weight.value: weight for weight in weights}
+    return BlockSums(doing, len(blocks), work, schema, ["key"], amounts, "block", partitions=partitions)
 
 
 _NUMPY = {Weight.COUNT: np.int64, Weight.BYTES: np.int64, Weight.COST: np.float64}

@@ -8,6 +8,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -27,11 +28,11 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
-from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, added, chosen_weight, weights_of
+from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
 from adapt.traces.spark.lazy import DataFrame, F, Window
-from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import Spark, carry_failures, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import BlockSums, runner_for, spark_sums
+from adapt.traces.spark.session import Spark, carry_failures, spark_failures
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -42,6 +43,7 @@ MOST_GROUPS = 10_000
 
 _LARGEST_LIMIT = 1 << 30
 _GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
+_BY = (_GROUP, _TOLD, _KEY)
 
 
 def count_lossy(
@@ -76,7 +78,7 @@ def count_lossy(
         span_us = trace.last_us - trace.first_us
         window.check_bucket(epsilon, trace.rows / span_us if span_us else None)
         blocks = blocks_from(blocks, _window_start(trace, window))
-    summaries = _on_spark(trace, blocks, epsilon, chosen, _Ungrouped(), tasks, spark_options, progress)
+    summaries = _counted(trace, blocks, epsilon, chosen, _Ungrouped(), tasks, spark_options, progress)
     return summaries[""].summary.frequencies(epsilon, chosen)
 
 
@@ -109,7 +111,7 @@ def count_panes(
             f"steps of {panes.length} are {number:,} steps, but the limit is {MOST_GROUPS:,}; use longer ones"
         )
     grouping = _ByPane(panes, trace.first_us)
-    found = _on_spark(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
+    found = _counted(trace, trace.blocks(), epsilon, chosen, grouping, tasks, spark_options, progress)
     ordered = sorted((int(number), group) for number, group in found.items())
     told = tuple(Pane(number, group.first_us, group.last_us, group.summary) for number, group in ordered)
     return Timeline(panes, trace.first_us, told, epsilon, chosen)
@@ -141,7 +143,7 @@ def count_streams(
     chosen = chosen_weight(trace, weight)
     if "stream" not in trace.columns:
         raise UsageError(f"{trace.path} has no stream column; ingest it with --stream EXPR")
-    found = _on_spark(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
+    found = _counted(trace, trace.blocks(), epsilon, chosen, _ByStream(), tasks, spark_options, progress)
     if len(found) > MOST_GROUPS:
         raise _too_many_streams()
     by_total = sorted(found.items(), key=lambda item: (-item[1].summary.total, item[0]))
@@ -188,8 +190,11 @@ def count_frame(
             except Exception as error:
                 raise carry_failures(error) from error
 
-        partial = columns.mapInArrow(run, _schema(key_type, weight))
-        found = _reduced(partial, key_type, weight, int(2 / epsilon), frame.rdd.getNumPartitions())
+        rows = columns.mapInArrow(run, _schema(key_type, weight))
+        sums = spark_sums(rows, _BY, _amounts(weight), _BLOCK)
+        most = int(2 / epsilon)
+        table = _narrowed(sums, most=frame.rdd.getNumPartitions() + most + 1, grouped=False).toArrow()
+        found = _summaries(table, key_type, weight, most, grouped=False)
     if not found:
         raise no_keys("the frame")
     return found[""].summary.frequencies(epsilon, weight)
@@ -292,7 +297,7 @@ class _ByStream:
 _Grouping: TypeAlias = _Ungrouped | _ByPane | _ByStream
 
 
-def _on_spark(
+def _counted(
     trace: Trace,
     blocks: Sequence[TraceBlock],
     epsilon: float,
@@ -305,14 +310,25 @@ def _on_spark(
     """The summary of each group over some blocks, each counted with half the error."""
     if not blocks:
         raise no_keys(trace.path)
-    spark = spark_session(spark_options)
     # Memory fits as many keys as rows between two purges, so a short trace is counted exactly.
     short = sum(block.rows for block in blocks) <= FLUSH_ROWS
     most = FLUSH_ROWS if short else int(2 / epsilon)
     work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, most)
-    with spark_failures("counting keys"), watched(spark, "counting keys", progress):
-        partial = in_tasks(spark, tasks or shared_out(spark, len(blocks)), work, _schema(trace.key_type, weight))
-        return _reduced(partial, trace.key_type, weight, most, len(blocks), grouped=bool(grouping.columns))
+    grouped = bool(grouping.columns)
+    asked = BlockSums(
+        "counting keys",
+        len(blocks),
+        work,
+        _schema(trace.key_type, weight),
+        _BY,
+        _amounts(weight),
+        _BLOCK,
+        tasks=tasks,
+        partitions=lambda parallelism: parallelism,
+        narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
+    )
+    sums = runner_for(trace.rows, spark_options, progress).sums(asked)
+    return _summaries(sums, trace.key_type, weight, most, grouped=grouped)
 
 
 def _block_counter(
@@ -359,25 +375,24 @@ def _schema(key_type: KeyType, weight: Weight) -> str:
     )
 
 
-def _reduced(
-    partial: DataFrame, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool = False
-) -> dict[str, _Found]:
-    """One summary per group, merged from its blocks inside Spark; the top `most` keys are collected.
+def _amounts(weight: Weight) -> dict[str, Weight]:
+    return {_COUNT: weight, _SPARED: weight}
 
-    Keys rank by count plus error, the most they may weigh; one more key bounds the weight of all omitted ones. Facts
-    about a block are rows of their own.
+
+def _narrowed(sums: DataFrame, *, most: int, grouped: bool) -> DataFrame:
+    """The rows of `most` keys of each group, inside Spark; facts about blocks are rows of their own and stay.
+
+    Keys rank by count plus error, the most they may weigh; one key more than wanted bounds the weight of those omitted.
     """
-    together = partial.repartition(partial.sparkSession.sparkContext.defaultParallelism, _KEY)
-    summed = together.groupBy(_GROUP, _TOLD, _KEY).agg(
-        added(_COUNT, _BLOCK, weight).alias(_COUNT), added(_SPARED, _BLOCK, weight).alias(_SPARED)
-    )
-    heaviest = [F.col(_TOLD).isNull(), (F.col(_COUNT) - F.col(_SPARED)).desc(), F.asc_nulls_first(_KEY)]
+    hottest = [F.col(_TOLD).isNull(), (F.col(_COUNT) - F.col(_SPARED)).desc(), F.asc_nulls_first(_KEY)]
     if grouped:
-        ranked = summed.withColumn("rank", F.row_number().over(Window.partitionBy(_GROUP).orderBy(*heaviest)))
-        summed = ranked.where(F.col(_TOLD).isNotNull() | (F.col("rank") <= blocks + most + 1)).drop("rank")
-    elif blocks + most < _LARGEST_LIMIT:
-        summed = summed.orderBy(*heaviest).limit(blocks + most + 1)
-    table = summed.toArrow()
+        ranked = sums.withColumn("rank", F.row_number().over(Window.partitionBy(_GROUP).orderBy(*hottest)))
+        return ranked.where(F.col(_TOLD).isNotNull() | (F.col("rank") <= most)).drop("rank")
+    return sums.orderBy(*hottest).limit(most) if most <= _LARGEST_LIMIT else sums
+
+
+def _summaries(table: pa.Table, key_type: KeyType, weight: Weight, most: int, *, grouped: bool) -> dict[str, _Found]:
+    """One summary per group from the sums over its blocks, with at most `most` keys."""
     facts = table.filter(pc.is_valid(table[_TOLD]))
     keys = table.filter(pc.is_null(table[_TOLD]))
     if keys[_COUNT].null_count:

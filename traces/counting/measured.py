@@ -11,10 +11,10 @@ from adapt.core.counting.exact import refuse_overflow
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stream import Weight
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, added, weights_of
-from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.session import Spark, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, weights_of
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import BlockSums, runner_for
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
 
 _ROW, _BLOCK = "row", "block"
@@ -80,19 +80,15 @@ def measure_columns(
     blocks = trace.blocks()
     if not blocks or not columns:
         return tuple(MeasuredColumn(source, np.zeros(len(keys)), 0.0) for source in sources)
-    spark = spark_session(spark_options)
 
     def work(index: int) -> Iterator[pa.RecordBatch]:
         yield measure_block(blocks[index], keys, columns)
 
     kinds = ", ".join(f"{column} {'double' if column is Weight.COST else 'bigint'}" for column in columns)
-    with spark_failures("measuring keys"), watched(spark, "measuring keys", progress):
-        summed = (
-            in_tasks(spark, shared_out(spark, len(blocks)), work, f"{_ROW} bigint, {_BLOCK} bigint, {kinds}")
-            .groupBy(_ROW)
-            .agg(*(added(column.value, _BLOCK, column).alias(column.value) for column in columns))
-            .toArrow()
-        )
+    schema = f"{_ROW} bigint, {_BLOCK} bigint, {kinds}"
+    amounts = {column.value: column for column in columns}
+    asked = BlockSums("measuring keys", len(blocks), work, schema, [_ROW], amounts, _BLOCK)
+    summed = runner_for(trace.rows, spark_options, progress).sums(asked)
     rows = summed[_ROW].to_numpy()
     return tuple(_column(trace, column, rows, summed[column.value], len(keys)) for column in columns)
 

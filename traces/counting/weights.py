@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.spark.lazy import Column, F
 from adapt.traces.store.trace import Trace
 
 WEIGHT_COLUMNS = {Weight.COST: "cost_us", Weight.BYTES: "bytes"}
@@ -42,11 +41,3 @@ def weights_of(batch: pa.RecordBatch, weight: Weight) -> NDArray[np.int64] | NDA
         zero_copy_only=False
     )
     return values
-
-
-def added(column: str, block: str, weight: Weight) -> Column:
-    """A repeatable sum of a column in a group, null on overflow."""
-    if weight is not Weight.COST:
-        return F.try_sum(column)
-    in_order = F.array_sort(F.collect_list(F.struct(F.col(block), F.col(column))))
-    return F.aggregate(in_order, F.lit(0.0), lambda so_far, part: so_far + part[column])

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import KeySample, settle
 from adapt.traces.ingest.mapping import Mapping
@@ -134,7 +135,9 @@ def ingest(
         made = Provenance(command, used, source.inputs)
         sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
         settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
-    return Ingested(open_trace(out), rejects, source.guesses)
+    trace = open_trace(out)
+    count_ahead(trace, spark_options=running, progress=progress)
+    return Ingested(trace, rejects, source.guesses)
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark.class_archive import FIRST_COMPILER, archive_options
 from adapt.traces.spark.java import find_java_home
+from adapt.traces.spark.names import RunnerName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,20 +48,38 @@ LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
+IN_PROCESS_ROWS = 4_000_000
+"""The most rows that are worked on without Spark, unless it is asked for: about what a core counts in a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
     """Spark master and settings.
 
     Attributes:
-        master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`.
+        master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`; all cores of this
+            machine if None.
         conf: Spark settings that go before ours.
+        runner: Where work runs that both Spark and this process can do.
+        in_process_rows: The most rows that this process works on by itself, unless a master is given.
         brief: Whether this process ends after little work, so that Spark's Java compiles quickly rather than well.
     """
 
-    master: str = "local[*]"
+    master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     brief: bool = False
+    runner: RunnerName = RunnerName.AUTO
+    in_process_rows: int = IN_PROCESS_ROWS
+
+    @property
+    def url(self) -> str:
+        """The master, all cores of this machine by default."""
+        return self.master or "local[*]"
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether the user chose a master, and so Spark."""
+        return self.master is not None
 
 
 Spark: TypeAlias = SparkOptions | None
@@ -128,14 +147,14 @@ def _started(options: SparkOptions) -> "SparkSession":
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
-    if options.master.startswith("local"):
+    if options.url.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOOPBACK
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the Python of a cluster may have another path
     _silence_query_log()
-    builder = SparkSession.builder.master(options.master)
+    builder = SparkSession.builder.master(options.url)
     java_options = [
         archive_options(java_home),
         FIRST_COMPILER if options.brief else "",

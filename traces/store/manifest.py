@@ -29,6 +29,7 @@ class Provenance:
         parameters: Everything that decides the result.
         inputs: Files (name, bytes, sha256) and artefacts (name, content_hash) that were read.
         seed: The random seed, if any.
+        runner: Where keys were counted, if any: spark or in-process. It does not change the content.
         versions: Of adapt, Python and the libraries that compute.
     """
 
@@ -36,6 +37,7 @@ class Provenance:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Sequence[Mapping[str, Any]] = ()
     seed: int | None = None
+    runner: str | None = None
     versions: Mapping[str, str] = field(default_factory=lambda: program_versions())
 
 
@@ -72,6 +74,8 @@ def program_versions() -> dict[str, str]:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, the last file of an artefact."""
     data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
+    if manifest.made.runner is None:
+        del data["made"]["runner"]
     disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
 
 

@@ -12,7 +12,7 @@ from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.loads import Loads
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
-from adapt.cli.options.spark import Spark
+from adapt.cli.options.spark import CountingSpark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
@@ -112,7 +112,7 @@ def count(
     engine: EngineOption = Engine.SPARK,
     loads: Loads,
     output: Output,
-    spark: Spark,
+    spark: CountingSpark,
 ) -> None:
     """Count the keys of a trace and judge its skew.
 

@@ -9,7 +9,7 @@ import typer
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
-from adapt.cli.options.spark import Spark
+from adapt.cli.options.spark import CountingSpark
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
@@ -43,7 +43,7 @@ def evaluate(
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV. Default: as in the plans.", panel=EXPERT),
     format: FormatOption = Format.TABLE,
     *,
-    spark: Spark,
+    spark: CountingSpark,
 ) -> None:
     """Measure plans on every key of a stream.
 

@@ -1,0 +1,173 @@
+"""Where the blocks of a trace are worked on: Spark tasks, or threads of this process for short traces.
+
+Both give the same result. Sums of whole numbers are exact, and floats are added in the order of blocks.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.stream import Weight
+from adapt.traces.spark.lazy import Column, DataFrame, F
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.session import Spark, SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.spark.spark_tasks import in_tasks, shared_out
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+Narrowing: TypeAlias = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums:
+    """Work on the blocks of a trace whose rows are added up by some columns.
+
+    Attributes:
+        doing: A few words for progress and errors, such as "counting keys".
+        blocks: How many blocks there are.
+        work: The rows of a block, given its number; called in any process.
+        schema: The Spark schema of these rows.
+        by: The columns whose equal values belong together.
+        amounts: The columns to add up, each with what it weighs.
+        order: The column with the number of the block.
+        tasks: The blocks of each Spark task; None shares them out.
+        partitions: Spark partitions of the sums, given its default parallelism; None leaves them to Spark.
+        narrow: Drops rows of the sums inside Spark; without effect on the result.
+    """
+
+    doing: str
+    blocks: int
+    work: Callable[[int], Batches]
+    schema: str
+    by: Sequence[str]
+    amounts: Mapping[str, Weight]
+    order: str
+    tasks: Sequence[Sequence[int]] | None = None
+    partitions: Callable[[int], int] | None = None
+    narrow: Narrowing = field(default=lambda sums: sums)
+
+
+class Runner(Protocol):
+    """A place to work on the blocks of a trace."""
+
+    @property
+    def name(self) -> RunnerName:
+        """Which place it is."""
+
+    def sums(self, asked: BlockSums) -> pa.Table:
+        """The sums by group, in any order; a sum of whole numbers that does not fit an int64 is null."""
+
+    def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
+        """What `then` makes of the sums, wherever they are; groups may come in several parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRunner:
+    """Works in Spark tasks; no machine holds all groups unless they are asked for."""
+
+    options: Spark
+    progress: Progress
+    name: RunnerName = RunnerName.SPARK
+
+    def sums(self, asked: BlockSums) -> pa.Table:
+        """As `Runner.sums`."""
+        return self._collected(asked, lambda sums: sums)
+
+    def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
+        """As `Runner.from_sums`."""
+
+        def run(batches: Batches) -> Batches:
+            try:
+                yield from then(batches)
+            except Exception as error:
+                raise carry_failures(error) from error
+
+        return self._collected(asked, lambda sums: sums.mapInArrow(run, schema))
+
+    def _collected(self, asked: BlockSums, then: Narrowing) -> pa.Table:
+        spark = spark_session(self.options)
+        with spark_failures(asked.doing), watched(spark, asked.doing, self.progress):
+            tasks = asked.tasks or shared_out(spark, asked.blocks)
+            rows = in_tasks(spark, tasks, asked.work, asked.schema)
+            if asked.partitions is not None:
+                rows = rows.repartition(asked.partitions(spark.sparkContext.defaultParallelism), asked.by[-1])
+            return then(asked.narrow(spark_sums(rows, asked.by, asked.amounts, asked.order))).toArrow()
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessRunner:
+    """Works in threads of this process, which holds all groups; for short traces."""
+
+    progress: Progress
+    name: RunnerName = RunnerName.IN_PROCESS
+
+    def sums(self, asked: BlockSums) -> pa.Table:
+        """As `Runner.sums`."""
+        self.progress(asked.doing, 0, asked.blocks)
+        batches: list[pa.RecordBatch] = []
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for done, found in enumerate(pool.map(partial(_all, asked.work), range(asked.blocks)), 1):
+                batches += found
+                self.progress(asked.doing, done, asked.blocks)
+        return _added(pa.Table.from_batches(batches), asked.by, asked.amounts)
+
+    def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:  # noqa: ARG002
+        """As `Runner.from_sums`."""
+        return pa.Table.from_batches(list(then(iter(self.sums(asked).to_batches()))))
+
+
+def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
+    """The runner for a trace of so many rows: Spark if it was asked for or rows are many, else this process."""
+    options = options or SparkOptions()
+    if options.runner is RunnerName.AUTO:
+        on_spark = options.asked_for or rows > options.in_process_rows
+    else:
+        on_spark = options.runner is RunnerName.SPARK
+    return SparkRunner(options, progress) if on_spark else InProcessRunner(progress)
+
+
+def spark_sums(rows: DataFrame, by: Sequence[str], amounts: Mapping[str, Weight], order: str) -> DataFrame:
+    """Rows added up inside Spark; columns as in `BlockSums`."""
+    sums = (_spark_sum(amount, order, weight).alias(amount) for amount, weight in amounts.items())
+    return rows.groupBy(*by).agg(*sums)
+
+
+def _spark_sum(column: str, order: str, weight: Weight) -> Column:
+    """The sum of a column in a group; whole sums that overflow are null, floats are added in the order of blocks."""
+    if weight is not Weight.COST:
+        return F.try_sum(column)
+    in_order = F.array_sort(F.collect_list(F.struct(F.col(order), F.col(column))))
+    return F.aggregate(in_order, F.lit(0.0), lambda so_far, part: so_far + part[column])
+
+
+def _all(work: Callable[[int], Iterable[pa.RecordBatch]], block: int) -> list[pa.RecordBatch]:
+    return list(work(block))
+
+
+def _added(rows: pa.Table, by: Sequence[str], amounts: Mapping[str, Weight]) -> pa.Table:
+    """Rows added up in their order; columns as in `BlockSums`."""
+    grouped = rows.group_by(list(by), use_threads=False).aggregate([(amount, "sum") for amount in amounts])
+    sums = {name: grouped[name] for name in by}
+    for amount, weight in amounts.items():
+        sums[amount] = grouped[f"{amount}_sum"]
+        if weight is not Weight.COST and _may_overflow(rows[amount]):
+            sums[amount] = _exact_sums(rows, by, amount)
+    return pa.table(sums)
+
+
+def _may_overflow(values: pa.ChunkedArray) -> bool:
+    total = pc.sum(values.cast(pa.float64())).as_py()
+    return total is not None and total >= 2.0**62
+
+
+def _exact_sums(rows: pa.Table, by: Sequence[str], amount: str) -> pa.ChunkedArray:
+    """Whole sums by group, in the order of `_added`; null where one does not fit an int64."""
+    lists = rows.group_by(list(by), use_threads=False).aggregate([(amount, "list")])[f"{amount}_list"]
+    totals = (sum(values) for values in lists.to_pylist())
+    return pa.chunked_array([pa.array([total if total < 2**63 else None for total in totals], pa.int64())])
