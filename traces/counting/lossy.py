@@ -31,7 +31,7 @@ from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, runner_for, spark_sums
+from adapt.traces.spark.runner import BlockSums, SparkRunner, runner_for, spark_sums
 from adapt.traces.spark.session import Spark, carry_failures, spark_failures
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
@@ -327,7 +327,8 @@ def _counted(
         partitions=lambda parallelism: parallelism,
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
     )
-    sums = runner_for(trace.rows, spark_options, progress).sums(asked)
+    runner = (SparkRunner if tasks else runner_for)(trace.rows, spark_options, progress)
+    sums = runner.sums(asked)
     return _summaries(sums, trace.key_type, weight, most, grouped=grouped)
 
 

@@ -6,7 +6,7 @@ Both give the same result. Sums of whole numbers are exact, and floats are added
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -71,6 +71,7 @@ class Runner(Protocol):
 class SparkRunner:
     """Works in Spark tasks; no machine holds all groups unless they are asked for."""
 
+    rows: int
     options: Spark
     progress: Progress
     name: RunnerName = RunnerName.SPARK
@@ -91,7 +92,8 @@ class SparkRunner:
         return self._collected(asked, lambda sums: sums.mapInArrow(run, schema))
 
     def _collected(self, asked: BlockSums, then: Narrowing) -> pa.Table:
-        spark = spark_session(self.options)
+        options = self.options or SparkOptions()
+        spark = spark_session(replace(options, brief=options.brief and self.rows <= options.in_process_rows))
         with spark_failures(asked.doing), watched(spark, asked.doing, self.progress):
             tasks = asked.tasks or shared_out(spark, asked.blocks)
             rows = in_tasks(spark, tasks, asked.work, asked.schema)
@@ -129,7 +131,7 @@ def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
         on_spark = options.asked_for or rows > options.in_process_rows
     else:
         on_spark = options.runner is RunnerName.SPARK
-    return SparkRunner(options, progress) if on_spark else InProcessRunner(progress)
+    return SparkRunner(rows, options, progress) if on_spark else InProcessRunner(progress)
 
 
 def spark_sums(rows: DataFrame, by: Sequence[str], amounts: Mapping[str, Weight], order: str) -> DataFrame:

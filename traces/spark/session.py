@@ -78,8 +78,8 @@ class SparkOptions:
 
     @property
     def asked_for(self) -> bool:
-        """Whether the user chose a master, and so Spark."""
-        return self.master is not None
+        """Whether the user chose a master or settings, and so Spark."""
+        return self.master is not None or bool(self.conf)
 
 
 Spark: TypeAlias = SparkOptions | None
