@@ -24,7 +24,7 @@ def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, r
             )
     entries = [part_entry(folder, part) for part in sorted(folder.iterdir())]
     times = rows["ts"].cast(pa.int64()).to_pylist() or [0]
-    kind = {pa.string(): "string", pa.int64(): "int64"}[rows["key"].type]
+    kind = {pa.string(): "string", pa.int64(): "int64", pa.binary(): "binary"}[rows["key"].type]
     summary = {
         "rows": rows.num_rows,
         "first_us": times[0],

@@ -193,8 +193,9 @@ def count_frame(
         rows = columns.mapInArrow(run, _schema(key_type, weight))
         sums = spark_sums(rows, _BY, _amounts(weight), _BLOCK)
         most = int(2 / epsilon)
-        table = _narrowed(sums, most=frame.rdd.getNumPartitions() + most + 1, grouped=False).toArrow()
-        found = _summaries(table, key_type, weight, most, grouped=False)
+        parts = frame.rdd.getNumPartitions()
+        table = _narrowed(sums, most=parts + most + 1, grouped=False).toArrow()
+        found = _summaries(table, key_type, weight, most, parts, grouped=False)
     if not found:
         raise no_keys("the frame")
     return found[""].summary.frequencies(epsilon, weight)
@@ -329,7 +330,7 @@ def _counted(
     )
     runner = (SparkRunner if tasks else runner_for)(trace.rows, spark_options, progress)
     sums = runner.sums(asked)
-    return _summaries(sums, trace.key_type, weight, most, grouped=grouped)
+    return _summaries(sums, trace.key_type, weight, most, len(blocks), grouped=grouped)
 
 
 def _block_counter(
@@ -392,7 +393,9 @@ def _narrowed(sums: DataFrame, *, most: int, grouped: bool) -> DataFrame:
     return sums.orderBy(*hottest).limit(most) if most <= _LARGEST_LIMIT else sums
 
 
-def _summaries(table: pa.Table, key_type: KeyType, weight: Weight, most: int, *, grouped: bool) -> dict[str, _Found]:
+def _summaries(
+    table: pa.Table, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool
+) -> dict[str, _Found]:
     """One summary per group from the sums over its blocks, with at most `most` keys."""
     facts = table.filter(pc.is_valid(table[_TOLD]))
     keys = table.filter(pc.is_null(table[_TOLD]))
@@ -403,7 +406,19 @@ def _summaries(table: pa.Table, key_type: KeyType, weight: Weight, most: int, *,
         told.setdefault(name, []).append(json.loads(text))
     of_group = _by_group(keys) if grouped else {"": keys}
     kind = ARROW_TYPES[key_type]
-    return {name: _found(of_group.get(name, keys[:0]), parts, kind, weight, most) for name, parts in told.items()}
+    room = {name: most + 1 + (blocks - len(parts)) for name, parts in told.items()}
+    hottest = {name: _hottest(of_group.get(name, keys[:0]), room[name]) for name in told}
+    return {name: _found(hottest[name], parts, kind, weight, most) for name, parts in told.items()}
+
+
+def _hottest(keys: pa.Table, most: int) -> pa.Table:
+    """The keys that `_narrowed` keeps of one group."""
+    if len(keys) <= most:
+        return keys
+    negative = pc.negate(pc.subtract(keys[_COUNT], keys[_SPARED]))
+    ranked = pa.table({"weight": negative, "known": pc.is_valid(keys[_KEY]), "key": keys[_KEY]})
+    order = pc.sort_indices(ranked, [(name, "ascending") for name in ranked.column_names])
+    return keys.take(order[:most])
 
 
 def _by_group(keys: pa.Table) -> dict[str, pa.Table]:
