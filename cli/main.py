@@ -26,17 +26,17 @@ PANELS = {
     "Before and after": ("lint", "advise", "check"),
     "To try it": ("demo", "generate"),
 }
-"""The commands in the order of the work, by their heading in the help."""
+"""The commands by panel of the help."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
-"""May stand anywhere in the command line, since they mean the same to every command."""
+"""Settings of every command, accepted anywhere in the command line."""
 
 
 class InOrder(Group):
-    """Lists commands in the order of the work, the four main ones first."""
+    """Lists commands by panel, the four main ones first."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names for help."""
+        """The command names."""
         return [name for names in PANELS.values() for name in names if name in self.commands]
 
 
@@ -77,12 +77,12 @@ def settings(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run a command line and exit with its code."""
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line in this process; the exit code, one of `EXIT_CODES`."""
+    """Run a command line in this process and return its exit code."""
     try:
         with typed(arguments):
             code = int(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False) or 0)
@@ -101,7 +101,10 @@ def run(arguments: list[str]) -> int:
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with those that set every command's behaviour before its name, where the parser wants them."""
+    """The arguments, with `SETTINGS` moved before the command name.
+
+    The parser accepts them only there.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     leading = [each for each in arguments[:end] if each in SETTINGS]
     return [*leading, *(each for each in arguments[:end] if each not in SETTINGS), *arguments[end:]]

@@ -8,6 +8,8 @@ from adapt.core.values import human, visible
 
 _LONGEST = 32
 _UNITS_IN_VALUES = (Kind.SHARE, Kind.BYTES, Kind.SECONDS, Kind.TIME)
+_HEADINGS = {"explicit_keys": "pinned_keys"}
+"""Headings for columns whose name in artefacts is not the word in text."""
 
 
 def label(cell: Cell) -> str:
@@ -47,7 +49,8 @@ def breakable(name: str) -> list[str]:
 def headed(column: Column) -> str:
     """The column's name with its unit, unless redundant."""
     has_unit = column.unit and column.unit != column.name and column.kind not in _UNITS_IN_VALUES
-    return visible(f"{column.name} ({column.unit})" if has_unit else column.name)
+    name = _HEADINGS.get(column.name, column.name)
+    return visible(f"{name} ({column.unit})" if has_unit else name)
 
 
 def count(things: int) -> str:

@@ -1,1 +1,1 @@
-"""The stream outside the process and the way in: sources, Spark, the trace store, artefacts."""
+"""Input and output: sources, Spark, the trace store, artefacts."""

@@ -1,6 +1,6 @@
-"""What a shell completes of options whose values the parser does not know: lists, schemes of both kinds, metrics.
+"""Shell completion of option values that the parser does not know.
 
-Only names are loaded here, since a shell asks at every press of a key.
+Only names are imported, as a shell asks at every press of a key.
 """
 
 from collections.abc import Iterable

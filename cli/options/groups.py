@@ -19,7 +19,7 @@ EXPERT = "For experts"
 
 
 def grouped(command: Command) -> Command:
-    """Let a command take option groups: each parameter that is a dataclass becomes the options of its fields.
+    """A command whose dataclass parameters become options, one per field.
 
     A field is a `setting`, or annotated as an option of typer (`Annotated[int, option("Workers.", "N")]`). A group may
     hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
@@ -49,9 +49,9 @@ def grouped(command: Command) -> Command:
 
 
 def short_help(*options: str) -> Callable[[Command], Command]:
-    """Name the options that `--help` shows, in order, by parameter; `--help-all` shows every option.
+    """Select the options that `--help` shows, in order, by parameter name.
 
-    Goes above the command, which `grouped` reads.
+    `--help-all` shows every option.
     """
 
     def mark(command: Command) -> Command:
@@ -96,7 +96,7 @@ def option(
 
 
 def setting(default: Value, help: str, metavar: str | None = None, *names: str, **others: Any) -> Value:
-    """A field of a group, or a parameter of a command, that is an option: its default, then as in `option`."""
+    """An option with a default, as a dataclass field or parameter."""
     return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
 
 

@@ -24,7 +24,7 @@ class Spark:
     spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
     def options(self, runner: RunnerName = RunnerName.AUTO) -> "SparkOptions":
-        """Options of a Spark session, for a process that ends with its command.
+        """Spark options of a process that runs one command.
 
         Raises:
             UsageError: a setting is not NAME=VALUE, or a master is given for work in this process.

@@ -22,6 +22,6 @@ def typed(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def command_line() -> str:
-    """The command as it was typed, without the values of settings that hold secrets."""
+    """The command line as typed, secrets redacted."""
     words = [re.sub(rf"(?i)^((?:--spark-conf=)?[^=]*({_SECRET})[^=]*=).*", r"\1...", word) for word in _typed.get()]
     return shlex.join(["adapt", *words])

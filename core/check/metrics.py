@@ -154,20 +154,20 @@ lag_s | seconds lower | flux,elastic,compare=lag_max fit=wait_max |
 operator_p50_ms | seconds lower | flux=operator_p50 | median latency from when a worker takes a row
 operator_p99_ms | seconds lower | flux=operator_p99 | 99th percentile of the latency from when a worker takes a row
 finished_s | seconds lower | flux,compare=finished | time when the last row was processed or the run was cut off
-drain_s | seconds lower | flux,elastic,compare=late | time from the last arrival until all rows were processed
-degraded_s | seconds lower | flux=behind | time below 85 % of the capacity while rows waited
-recovery_s | seconds lower | flux=recovered | time from the start of degradation to its end
+drain_s | seconds lower | flux,elastic,compare=drain | time from the last arrival until all rows were processed
+degraded_s | seconds lower | flux=degraded | time below 85 % of the capacity while rows waited
+recovery_s | seconds lower | flux=recovery | time from the start of degradation to its end
 takeover_s | seconds lower | flux=takeover | longest time from a crash until its partitions had owners
 full_rate_s | seconds lower | flux=full_rate | longest time from a crash to the full rate
 prepared_s | seconds lower | fit | time to build the planner and its table
 planned_s | seconds lower | fit | time to make all drop plans
 # stages
 throughput | number higher rows/s | flux,elastic,ordered,compare | rows per second until the last was processed
-capacity_share | share higher | flux=of_capacity | throughput over what all workers could process
+capacity_share | share higher | flux | throughput over what all workers could process
 moves | count lower | flux,elastic,compare | partitions moved
 moved_bytes | bytes lower bytes | flux,elastic,compare=moved | state moved to another worker
 processed | count higher | flux,elastic,compare | rows processed
-unprocessed | count lower | flux,elastic,compare=left | rows that arrived and were not processed
+unprocessed | count lower | flux,elastic,compare | rows that arrived and were not processed
 lost | count lower | flux | rows lost in crashes
 shed | count lower | flux,elastic | rows dropped by full workers
 on_disk_max | count lower | flux | most partitions on disk at once
@@ -192,8 +192,8 @@ shed_unevenly | count lower | elastic | rows shed while the present workers toge
 answers | count higher | elastic | matches that a join found
 recall | share higher | elastic | matches of a join over those of a serial run
 # shedding
-optimum_share | share higher | fit=of_optimum | score over the best possible of each tick
-optimum_share_full | share higher | fit=of_optimum_full | the same over overloaded ticks
+optimum_share | share higher | fit | score over the best possible of each tick
+optimum_share_full | share higher | fit | the same over overloaded ticks
 score | number higher tuples/s | fit | mean weighted output rate
 error_p50 | share lower | fit | median over ticks of the loss against the best score
 error_p95 | share lower | fit | 95th percentile of that loss

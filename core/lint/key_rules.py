@@ -169,8 +169,8 @@ def drift(seen: Evidence) -> Finding | None:
         "drift",
         severity,
         f"Of the top {top} keys of the first half of the rows, {kept} are in the second half's top {top};"
-        f" {share(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({share(chance)} would"
-        " be by chance).",
+        f" {share(moved)} of the load of the {len(counts)} hottest keys is on other keys there ({share(chance)} is"
+        " expected from random order).",
         "A plan built from past rows meets other hot keys, so the in-sample imbalance of `partition build` and"
         " `partition compare` is optimistic.",
         "See `adapt partition count --over time`, and measure out-of-sample with `adapt replay repartition`.",

@@ -133,7 +133,7 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
 
 
 def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
-    times = record["late"], record["p99"]
+    times = record["drain"], record["p99"]
     in_time = all(time is not None and real(time) <= LATE * frame.last_s for time in times)
     return in_time and real(record["drop_rate"]) <= SHED
 

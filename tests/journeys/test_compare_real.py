@@ -55,7 +55,7 @@ def test_every_mechanism_acts_on_a_stream_that_saturates_uniform(adapt, spark, r
     assert len(rows) >= 8
     assert rows[0]["scenario"] == "static-uniform"
     assert rows[0]["load"] == pytest.approx(1.2, rel=1e-6)
-    assert rows[0]["late"] > 0.1 * document["summary"]["seconds"]
+    assert rows[0]["drain"] > 0.1 * document["summary"]["seconds"]
     assert [row["scenario"] for row in rows if not acted(row)] == []
     assert document["summary"]["verdict"]
 

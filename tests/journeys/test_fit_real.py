@@ -60,7 +60,7 @@ def check_page(adapt, trace, folder):
     run = read_run(folder / "fx.fit")
     assert 5 < run.summary.records()[0]["full"] < 50
     rows = {str(row["planner"]): row for row in run.tables["planners"].records()}
-    best = {name: row["of_optimum_full"] for name, row in rows.items()}
+    best = {name: row["optimum_share_full"] for name, row in rows.items()}
     assert best["exact"] == pytest.approx(best["lp"], abs=2e-3)
     assert best["exact"] == pytest.approx(best["d-fit-cuts"], abs=2e-3)
     assert best["exact"] > best["greedy-local"] > best["proportional"] > best["none"]

@@ -42,7 +42,9 @@ def test_weblog_by_host_on_eight_workers_of_which_one_is_loaded(adapt, weblog):
     assert document["summary"]["busiest_worker"] == pytest.approx(max(at_worker.values()) / 9_999, abs=1e-3)
     assert cases["static"]["moves"] == 0
     assert all(
-        cases[policy]["of_capacity"] > 1.4 * cases["static"]["of_capacity"] for policy in cases if policy != "static"
+        cases[policy]["capacity_share"] > 1.4 * cases["static"]["capacity_share"]
+        for policy in cases
+        if policy != "static"
     )
     assert document["summary"]["verdict"].startswith("Use load")
 
@@ -58,12 +60,12 @@ def test_reviews_by_vendor_until_the_workers_are_full(adapt, real_traces, tmp_pa
     for speedup in (5_000_000, 20_000_000, 60_000_000):
         document, cases = replayed(adapt, trace, "--speedup", speedup, "--policy", "load-several")
         assert [case["processed"] for case in cases.values()] == [578_805] * 2
-        static_shares.append(cases["static"]["of_capacity"])
-        assert cases["load-several"]["of_capacity"] > static_shares[-1] - 0.01
+        static_shares.append(cases["static"]["capacity_share"])
+        assert cases["load-several"]["capacity_share"] > static_shares[-1] - 0.01
     assert static_shares[0] > 0.95 > static_shares[2]
     assert document["summary"]["static_full_at"] < 60_000_000
     document, cases = replayed(adapt, trace, "--arrivals", "saturate", "--load", "3@1s", "--policy", "load")
-    assert cases["load"]["of_capacity"] > 1.5 * cases["static"]["of_capacity"]
+    assert cases["load"]["capacity_share"] > 1.5 * cases["static"]["capacity_share"]
 
 
 @SOAK
@@ -77,12 +79,12 @@ def test_fx_ticks_by_instrument_and_bid_from_speed_up_200_until_the_workers_are_
     source = ["ingest", real_traces("fx-ticks"), "--format", "csv", "--delimiter", ",", "--no-header"]
     adapt.done(*source, "--key", f"concat({instrument}, ' ', _c1)", "--time", time, "-o", trace)
     slow, slow_cases = replayed(adapt, trace, "--speedup", 200, "--duration", "200s", "--policy", "load-guarded")
-    assert slow_cases["static"]["of_capacity"] > 0.99
+    assert slow_cases["static"]["capacity_share"] > 0.99
     assert "keeps up" in slow["summary"]["verdict"]
     full, full_cases = replayed(adapt, trace, "--speedup", 60_000, "--policy", "load-guarded")
-    assert full_cases["static"]["of_capacity"] < 0.98
+    assert full_cases["static"]["capacity_share"] < 0.98
     assert 25_000 < full["summary"]["static_full_at"] < full["summary"]["best_full_at"] < 40_000
     _, cases = replayed(adapt, trace, "--speedup", 20_000, "--load", "3@5s", "--policy", "load-several")
-    assert cases["static"]["of_capacity"] < 0.8
-    assert cases["load-several"]["of_capacity"] > 0.95
+    assert cases["static"]["capacity_share"] < 0.8
+    assert cases["load-several"]["capacity_share"] > 0.95
     assert cases["load-several"]["latency_p99"] < cases["static"]["latency_p99"] / 4

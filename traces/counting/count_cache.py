@@ -166,7 +166,7 @@ def _kept_or_counted(
 
 
 def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
-    """Cache the counts that commands use by default: by rows, by cost where there is one, and over time."""
+    """Cache the default counts of a new trace, so that commands start no Spark."""
     folder = trace.path.absolute().parent / CACHE
     for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
         with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so

@@ -41,7 +41,7 @@ def count_exactly(
 def key_sums(
     trace: Trace, weights: Sequence[Weight], doing: str, partitions: Callable[[int], int] | None = None
 ) -> BlockSums:
-    """The exact weights of every key of a trace, as work for a runner.
+    """Work that sums the weights of every key exactly.
 
     Args:
         weights: What a row weighs, in one way or in several.

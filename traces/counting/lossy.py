@@ -336,7 +336,7 @@ def _counted(
 def _block_counter(
     blocks: Sequence[TraceBlock], kind: pa.DataType, epsilon: float, weight: Weight, grouping: _Grouping, room: int
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
-    """The function that counts a block, by its index in `blocks`, with room for so many keys per group."""
+    """The function that counts a block, by its index in `blocks`, with `room` keys per group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
     # Dictionary-encoded keys stay encoded, so rows are never decoded; slices would each carry the whole dictionary.
     encoded = ("key",) if columns == ["key"] and kind != pa.int64() else ()

@@ -1,4 +1,4 @@
-"""Java class-data archive: Spark starts faster from the classes that an earlier run loaded.
+"""Java class-data archive, from which Spark starts faster.
 
 An archive is `adapt/java-classes/KEY/CHECKSUM.jsa` in the user's cache folder; the key covers Java, Spark and this
 package. The first run records: its Java process writes the classes it loaded when it ends, in the background. The next
@@ -34,7 +34,7 @@ _PIECE_BYTES = 1 << 20
 
 
 def archive_options(java_home: Path) -> str:
-    """Java options that read the class-data archive, or else record one; empty if neither is possible."""
+    """Java options that read or record the archive; may be empty."""
     java = java_home / "bin" / "java"
     try:
         folder = _folder(java)

@@ -1,4 +1,4 @@
-"""Where the blocks of a trace are worked on: Spark tasks, or threads of this process for short traces.
+"""Runners for the blocks of a trace: Spark, or threads of this process.
 
 Both give the same result. Sums of whole numbers are exact, and floats are added in the order of blocks.
 """
@@ -26,7 +26,7 @@ Narrowing: TypeAlias = Callable[[DataFrame], DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class BlockSums:
-    """Work on the blocks of a trace whose rows are added up by some columns.
+    """Work on blocks whose rows are summed by group.
 
     Attributes:
         doing: A few words for progress and errors, such as "counting keys".
@@ -58,18 +58,18 @@ class Runner(Protocol):
 
     @property
     def name(self) -> RunnerName:
-        """Which place it is."""
+        """The name for manifests and messages."""
 
     def sums(self, asked: BlockSums) -> pa.Table:
-        """The sums by group, in any order; a sum of whole numbers that does not fit an int64 is null."""
+        """The sums by group, in any order; null where an int64 overflows."""
 
     def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
-        """What `then` makes of the sums, wherever they are; groups may come in several parts."""
+        """The rows that `then` makes of the sums, part by part."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkRunner:
-    """Works in Spark tasks; no machine holds all groups unless they are asked for."""
+    """Spark tasks; bounded memory for any trace."""
 
     rows: int
     options: Spark
@@ -104,7 +104,7 @@ class SparkRunner:
 
 @dataclass(frozen=True, slots=True)
 class InProcessRunner:
-    """Works in threads of this process, which holds all groups; for short traces."""
+    """Threads of this process, which holds all groups; for short traces."""
 
     progress: Progress
     name: RunnerName = RunnerName.IN_PROCESS
@@ -125,7 +125,7 @@ class InProcessRunner:
 
 
 def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
-    """The runner for a trace of so many rows: Spark if it was asked for or rows are many, else this process."""
+    """Spark if requested or for many rows, else this process."""
     options = options or SparkOptions()
     if options.runner is RunnerName.AUTO:
         on_spark = options.asked_for or rows > options.in_process_rows

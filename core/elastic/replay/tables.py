@@ -36,9 +36,9 @@ CASE_COLUMNS = (
     Column("imbalance_max", Kind.RATIO, "", "imbalance of the worst interval"),
     Column("throughput", Kind.NUMBER, "rows/s", "until the last row was processed, or the run was cut off"),
     Column("lag_max", Kind.SECONDS, "s", "longest wait of a row before a worker takes it"),
-    Column("late", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
+    Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows are processed"),
     Column("processed", Kind.COUNT, "rows"),
-    Column("left", Kind.COUNT, "rows", "arrived and not processed at the end"),
+    Column("unprocessed", Kind.COUNT, "rows", "arrived and not processed at the end"),
 )
 
 JOIN_COLUMNS = (

@@ -37,8 +37,8 @@ def shedding_charts(planners: Table, ticks: Table, nodes: Table) -> tuple[Chart,
 
 def _beside_each_other(planners: Table) -> Chart:
     """Score of each planner as a share of the best, over overloaded ticks if there are any."""
-    full = any(is_real(share) for share in planners.values("of_optimum_full"))
-    column = column_of(planners, "of_optimum_full" if full else "of_optimum")
+    full = any(is_real(share) for share in planners.values("optimum_share_full"))
+    column = column_of(planners, "optimum_share_full" if full else "optimum_share")
     pairs = [
         (label(name), share)
         for name, share in zip(planners.values("planner"), planners.values(column.name), strict=True)

@@ -20,8 +20,8 @@ PLANNER = Column("planner")
 
 PLANNER_COLUMNS = (
     PLANNER,
-    Column("of_optimum", Kind.SHARE, about="of the best possible in each tick; late results do not count"),
-    Column("of_optimum_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
+    Column("optimum_share", Kind.SHARE, about="of the best possible in each tick; late results do not count"),
+    Column("optimum_share_full", Kind.SHARE, about="the same, over overloaded ticks: more arrived than fits"),
     Column("score", Kind.NUMBER, "tuples/s", "mean weighted output rate"),
     Column("error_p50", Kind.SHARE, about="lost of the best score, over ticks"),
     Column("error_p95", Kind.SHARE, about="lost of the best score, over ticks"),

@@ -1,4 +1,4 @@
-"""Made-up keys that stand in for keys that were not listed."""
+"""Made-up keys that represent the keys that were not listed."""
 
 from functools import lru_cache
 

@@ -104,7 +104,7 @@ def test_every_mechanism_acts_and_no_row_is_forgotten(trace):
     assert [row["scenario"] for row in rows] == [one.name for one in SCENARIOS]
     assert [row["scenario"] for row in rows if not acted(row)] == []
     for row in rows:
-        assert (row["processed"] + row["left"]) / (1 - row["drop_rate"]) == pytest.approx(ROWS)
+        assert (row["processed"] + row["unprocessed"]) / (1 - row["drop_rate"]) == pytest.approx(ROWS)
 
 
 def test_what_is_there_is_not_run_again(trace, tmp_path, made, monkeypatch):

@@ -151,7 +151,7 @@ def test_a_run_is_printed_and_kept_the_same(adapt, here):
     assert document["mechanism"] == "fit"
     none, exact, solver = document["planners"]
     assert [none["planner"], exact["planner"], solver["planner"]] == ["none", "exact", "solver"]
-    assert 0.9 < solver["of_optimum"] <= exact["of_optimum"] + 0.02
+    assert 0.9 < solver["optimum_share"] <= exact["optimum_share"] + 0.02
     assert exact["wait_max"] < none["wait_max"] / 3
     assert len(document["ticks"]) == 30
     assert document["summary"]["rows"] == ROWS

@@ -69,7 +69,7 @@ def bursty():
 def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
     cases = {row["case"]: row for row in bursty.tables()["cases"].records()}
     assert list(cases) == ["fixed", "thresholds", "ds2", "lag"]
-    assert all(row["processed"] == 4400 and row["left"] == 0 for row in cases.values())
+    assert all(row["processed"] == 4400 and row["unprocessed"] == 0 for row in cases.values())
     assert (cases["fixed"]["workers_mean"], cases["fixed"]["restarts"]) == (2, 0)
     for name in ("thresholds", "ds2", "lag"):
         row = cases[name]
@@ -79,7 +79,7 @@ def test_every_policy_takes_workers_on_and_lets_them_go(bursty):
         assert 0 < row["paused"] <= row["pauses"]
         assert row["catch_up"] > 0
         assert row["latency_p99"] < cases["fixed"]["latency_p99"]
-        assert row["late"] < cases["fixed"]["late"] + 0.1
+        assert row["drain"] < cases["fixed"]["drain"] + 0.1
     verdict = bursty.summary().records()[0]["verdict"]
     assert verdict.startswith("With 2 workers throughout, p99 latency is")
     assert "With ds2 (" in verdict

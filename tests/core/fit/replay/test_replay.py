@@ -59,7 +59,7 @@ def replay(planners, settings=NOW, batches=None, **options):
 
 def test_all_planners_run_over_one_trace_and_none_beats_the_optimum_as_fluid() -> None:
     run = replay(tuple(PLANNERS), flow=Flow.FLUID)
-    shares = {row["planner"]: row["of_optimum"] for row in run.tables()["planners"].records()}
+    shares = {row["planner"]: row["optimum_share"] for row in run.tables()["planners"].records()}
     assert set(shares) == {name.value for name in PLANNERS}
     assert shares["exact"] == pytest.approx(1, rel=1e-9)
     assert shares["lp"] == pytest.approx(1, rel=1e-9)
@@ -73,7 +73,7 @@ def test_all_planners_run_over_one_trace_and_none_beats_the_optimum_as_fluid() -
 def test_with_coins_the_exact_plan_comes_near_the_optimum_and_the_unshed_queues_grow() -> None:
     run = replay((DropPlanner.NONE, DropPlanner.EXACT))
     none, exact = run.tables()["planners"].records()
-    assert exact["of_optimum"] > 0.95
+    assert exact["optimum_share"] > 0.95
     assert exact["wait_max"] < 0.3 < 1 < none["wait_max"]
     assert exact["latency_p99"] < none["latency_p99"]
     assert none["dropped"] == 0 < exact["dropped"]
