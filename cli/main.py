@@ -42,7 +42,7 @@ class InOrder(Group):
 
 app = typer.Typer(
     cls=InOrder,
-    help="Decide from your own trace how to partition, rebalance, scale and shed load in a keyed, stateful stream.",
+    help="Decide from your own trace how to partition, rebalance, scale and shed load.",
     epilog="Start with `adapt demo`, then read your own stream with `adapt ingest`.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -21,7 +21,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.units.row_or_time_span import Length
 
 app = typer.Typer(
-    cls=Group, help="Replay a trace through a mechanism and measure what happens over time.", no_args_is_help=True
+    cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True
 )
 
 
