@@ -55,7 +55,7 @@ class LimitOptions:
 
     limits: list[str] | None = setting(
         None,
-        'Limit to check, such as "imbalance<=1.2", "p99_ms[case=load]<500", "imbalance worse-by 5%"; repeatable.',
+        'Limit such as "imbalance<=1.2", "p99_ms[case=load]<500" or "imbalance worse-by 5%"; repeatable.',
         "EXPR",
         "--limit",
         "-l",

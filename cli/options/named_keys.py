@@ -30,7 +30,7 @@ class LimitOptions:
     pins: Path | None = setting(None, "Pin the keys of this CSV of key,channel.", "FILE.csv")
     max_migration: str | None = setting(
         None,
-        "Most state that may migrate in one step. 0.5 is half of an average channel's state; 10% is of all state.",
+        "Most state that may migrate in one step: 0.5 is half an average channel's state, 10% a part of all.",
         "X|P%",
     )
 

@@ -51,9 +51,9 @@ MOST_LETTERS, MOST_LINES = 100, 30
 
 UNITS = re.compile(
     r"\d(?:ns|us|ms|s|m|h|d|B|kB|MB|GB|kbps|Mbps)(?!\w)|%|\brows/s\b|\butilization\b"
-    r"|\b(?:bit|byte|channel|core|count|exponent|factor|file|group|key|line|multiple|number|page|partition|percentage"
+    r"|\b(?:bit|byte|channel|core|count|counter|exponent|factor|file|group|key|line|multiple|number|page|partition|percentage"
     r"|period|plan|probability|process|rank|ratio|replica|row|scenario|second|seed|session|share|stream|tick|time|tuple"
-    r"|worker)(?:s|es)?\b",
+    r"|window|worker)(?:s|es)?\b",
     re.IGNORECASE,
 )
 """A unit, or the things that are counted."""

@@ -166,7 +166,7 @@ def _kept_or_counted(
 
 
 def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
-    """Cache the default counts of a new trace, so that commands start no Spark."""
+    """Cache the default counts of a new trace for later commands."""
     folder = trace.path.absolute().parent / CACHE
     for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
         with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so

@@ -1,4 +1,4 @@
-"""Runners for the blocks of a trace: Spark, or threads of this process.
+"""Runners for the blocks of a trace: Spark, or this process.
 
 Both give the same result. Sums of whole numbers are exact, and floats are added in the order of blocks.
 """

@@ -61,7 +61,10 @@ class SurveyOptions:
     )
     window: str | None = setting(None, "Length of the sliding window.", "1h|1000rows", panel=COUNT_PANEL)
     counters: int = setting(
-        3, "Staggered counters of the sliding window; X of them overshoot it by up to 1/(X-1).", "X", panel=COUNT_PANEL
+        3,
+        "Staggered counters of the sliding window; N of them overshoot it by up to 1/(N-1).",
+        "COUNTERS",
+        panel=COUNT_PANEL,
     )
     step: str | None = setting(
         None, "Step of --over time (default: 1/48 of the trace).", "1h|1000rows", panel=COUNT_PANEL

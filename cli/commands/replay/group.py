@@ -20,9 +20,7 @@ from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
 from adapt.core.units.row_or_time_span import Length
 
-app = typer.Typer(
-    cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True
-)
+app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True)
 
 
 @short_help(
