@@ -1,5 +1,6 @@
 """Messages and progress of commands on stderr."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,18 @@ class Verbosity(IntEnum):
 
 
 _verbosity = Verbosity.NORMAL
+
+
+class _Narrated(logging.Handler):
+    """Prints the log of the library, if verbose."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        narrate(record.getMessage(), Verbosity.VERBOSE)
+
+
+_LOG = logging.getLogger("adapt")
+_LOG.setLevel(logging.INFO)
+_LOG.addHandler(_Narrated())
 
 
 def set_verbosity(verbosity: Verbosity) -> None:

@@ -166,7 +166,9 @@ def _kept_or_counted(
 
 
 def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
-    """Cache the default counts of a new trace for later commands."""
+    """Cache the default counts of a new trace on Spark, unless it is short enough for this process."""
+    if runner_for(trace.rows, spark_options, progress).name is RunnerName.IN_PROCESS:
+        return
     folder = trace.path.absolute().parent / CACHE
     for weight in dict.fromkeys([Weight.COUNT, default_weight(trace)]):
         with suppress(BadInput):  # weights that cannot be added up; the command that needs them says so

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
+from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
@@ -96,7 +97,9 @@ def write_generated(
             for left in folder.glob("_part-*"):  # of attempts that were ended
                 disk.remove_tree(left)
         settle(folder, made, Rejects(), lambda _: profile)
-    return open_trace(out)
+    trace = open_trace(out)
+    count_ahead(trace, spark_options=spark_options, progress=progress)
+    return trace
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
