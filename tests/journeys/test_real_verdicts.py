@@ -70,4 +70,4 @@ def test_the_action_is_named(real_traces, file, read, column, at_8, at_10):
         found = judge(frequencies, make_partitioner(Engine.SPARK, channels), "spark")
         assert found.verdict_class in classes, found.sentences
         if found.verdict_class is VerdictClass.PINNING:
-            assert found.imbalance_after <= found.tolerance
+            assert found.imbalance_after <= found.max_imbalance

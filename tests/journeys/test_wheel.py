@@ -31,7 +31,7 @@ def installed(tmp_path_factory):
     programs = folder / "venv" / "bin"
     install = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", str(wheel)]
     subprocess.run([programs / "python", "-m", "pip", *install], check=True)
-    (worker,) = (folder / "venv").glob("lib/python*/worker-packages")
+    (worker,) = (folder / "venv").glob("lib/python*/site-packages")
     # a plain path: the finder of an editable install, which is a line of code, is not run from here
     (worker / "libraries.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     return programs
@@ -74,4 +74,4 @@ def test_the_program_runs_from_anywhere(installed, tmp_path):
 
 def test_the_wheel_says_that_it_is_typed(installed):
     for part in ("", "cli", "core", "traces"):
-        assert list((installed.parent / "lib").glob(f"python*/worker-packages/adapt/{part}/py.typed"))
+        assert list((installed.parent / "lib").glob(f"python*/site-packages/adapt/{part}/py.typed"))

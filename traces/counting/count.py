@@ -68,7 +68,7 @@ class Counting:
         track = served if self.track is None else self.track
         distinct = int(trace.profile["distinct_keys"])
         needed = self.epsilon or epsilon_for(self.resources, self.channels, distinct, track)
-        if self.epsilon or self.window is not None:
+        if self.epsilon or self.window is not None or self.track is not None:
             return needed
         return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, distinct, SERVED))  # counted at ingest
 

@@ -166,7 +166,7 @@ def _kept_or_counted(
 
 
 def count_ahead(trace: Trace, *, spark_options: Spark = None, progress: Progress = silent) -> None:
-    """Cache the default counts of a new trace on Spark, unless it is short enough for this process."""
+    """Cache the default counts of a new trace, unless it is short."""
     if runner_for(trace.rows, spark_options, progress).name is RunnerName.IN_PROCESS:
         return
     folder = trace.path.absolute().parent / CACHE

@@ -164,7 +164,7 @@ def _added(rows: pa.Table, by: Sequence[str], amounts: Mapping[str, Weight]) -> 
 
 
 def _may_overflow(values: pa.ChunkedArray) -> bool:
-    total = pc.sum(values.cast(pa.float64())).as_py()
+    total = pc.sum(values.cast(pa.float64(), safe=False)).as_py()
     return total is not None and total >= 2.0**62
 
 

@@ -10,6 +10,7 @@ from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.key_loads import largest_shares
 from adapt.core.partitioning.measures.resources import Load, ResourceFunction, Resources
+from adapt.core.phrases import percent
 from adapt.core.stream import Weight
 
 COARSEST = 1e-3
@@ -145,7 +146,9 @@ def counted_sentence(frequencies: Frequencies, resources: Resources, channels: i
     if frequencies.complete_above == 0:
         return f"{keys}, counted lossily without error"
     share = frequencies.complete_above / frequencies.total
-    lossy = f"about {keys}, counted lossily: every key above {share:.2%} is listed ({len(frequencies.keys):,} keys)"
+    lossy = (
+        f"about {keys}, counted lossily: every key above {percent(share)} is listed ({len(frequencies.keys):,} keys)"
+    )
     if channels > 1 and share > threshold(frequencies, resources, channels):
         return f"{lossy}, but keys below that should be pinned too; count exactly, or with a smaller --epsilon"
     return f"{lossy}, the rest is approximated by keys of equal weight"

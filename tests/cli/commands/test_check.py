@@ -62,7 +62,7 @@ def test_1_where_a_metric_was_not_measured(adapt, made):
         (["--limit", "imbalance<=2", "--baseline", "even.plan"], "no limit uses --baseline"),
         (
             ["--limit", "imbalance", "--baseline", "even.plan", "--worse-by", "5"],
-            "--worse-by: must be a percentage",
+            "--worse-by must be a percentage",
         ),
         (["--limit", "imbalance<=2", "--channels", "4"], "--channels needs a trace"),
         (["--limit", "imbalance<=2", "--format", "xml"], "'xml'"),

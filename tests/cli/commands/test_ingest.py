@@ -49,7 +49,7 @@ def test_the_result_is_a_table_or_one_document_and_the_guesses_are_said(adapt, h
 def test_bad_rows_are_counted_shown_and_warned_of(adapt, here):
     (here / "some.csv").write_text(ROWS + "yesterday,u1,3\n" * 20)
     said = adapt.done("ingest", "some.csv", "--key", "user", "--time", "when", "-o", "some.trace")
-    assert "Refused rows" in said.out
+    assert "Rejected rows" in said.out
     assert "warning: 3.2% of all rows were rejected" in said.err
     assert "some.csv line 602" in " ".join(said.err.split())
 

@@ -35,7 +35,7 @@ USUAL = {
     "moved": 0,
     "paused": 0.0,
     "restarts": 0,
-    "late": 0.0,
+    "drain": 0.0,
     "merge_tuples": 0,
 }
 
@@ -110,7 +110,7 @@ def test_a_stream_on_which_uniform_keeps_up_is_left_alone():
 
 
 def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken():
-    behind = {"p99": 20.0, "late": 25.0, "worker_time": 500.0}
+    behind = {"p99": 20.0, "drain": 25.0, "worker_time": 500.0}
     rebuilt = {"p99": 0.5, "moved": 2048, "restarts": 3}
     split = {"p99": 0.1, "worker_time": 900.0}
     found = advised(static_uniform=behind, rebuild=rebuilt, static_hybrid={"p99": 0.55}, split_pkg=split)
@@ -130,7 +130,7 @@ def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken
     ],
 )
 def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
-    behind = {"p99": 20.0, "late": 25.0}
+    behind = {"p99": 20.0, "drain": 25.0}
     found = advised(replace(FRAME, **frame), static_uniform=behind, static_hybrid={**behind, "p99": 18.0})
     assert found.scenario is None
     assert why in found.sentence

@@ -143,7 +143,7 @@ def test_a_file_says_all_that_a_scenario_has():
             "line 2: scenario 'a': tau1 .* above tau0",
         ),
         ("[[scenario]]\nname = 'a'\ntau = [0.1]", "tau takes four thresholds such as .* \\(got \\[0.1\\]\\)"),
-        ("[[scenario]]\nname = 'a'\ntau = ['x', 0.2, 0.3, 0.4]", "tau is 'x' instead of a number"),
+        ("[[scenario]]\nname = 'a'\ntau = ['x', 0.2, 0.3, 0.4]", r"tau must be a number \(got 'x'\)"),
         (
             "[[scenario]]\nname = 'a'\nelastic = 'ds2'\nworkers = 5\npool = 3",
             "line 1: scenario 'a': the pool of 3 workers is smaller than the 5",
@@ -161,7 +161,7 @@ def test_a_file_says_all_that_a_scenario_has():
         ("[[scenario]]\nshed = true", "line 1: one \\[\\[scenario\\]\\] has no name"),
         ("[[scenario]]\nname = 'a b'", "cannot be named 'a b'"),
         ("", "the file has no scenario; start each"),
-        ("scenario = 3", "scenario is not a list of tables"),
+        ("scenario = 3", "scenario must be a list of tables"),
         ("[[scenario]\n", "the file is not TOML"),
     ],
 )

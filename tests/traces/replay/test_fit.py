@@ -180,7 +180,7 @@ def test_plans_made_otherwise_or_of_other_planners_are_refused(here):
         replayed(here, plans=here / "n.plans", settings=replace(SETTINGS, epsilon=0.2))
     with pytest.raises(UsageError, match=r"needs one of .* \(got exact, none\)"):
         replayed(here, plans=here / "other.plans", planners=(DropPlanner.EXACT, DropPlanner.NONE))
-    with pytest.raises(BadInput, match="a trace, but a drop-plan table is needed"):
+    with pytest.raises(BadInput, match="a trace, not a drop-plan table"):
         replayed(here, plans=here / "x.trace")
 
 

@@ -161,7 +161,7 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     assert max(by_path.values()) / sum(by_path.values()) > 0.47
 
     refused = adapt.refused(2, "partition", "build", "web.trace", "--channels", 2, "--measure", "state=cost")
-    assert "web.trace has no cost to measure, only count, bytes; ingest it with --cost COLUMN" in refused
+    assert "web.trace has no cost column; ingest it with --cost COLUMN" in refused
     refused = adapt.refused(2, "partition", "count", "web.trace", "--measure", "bytes", "--window", "1h")
     assert "--window" in refused
 

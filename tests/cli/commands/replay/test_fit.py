@@ -322,7 +322,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
             "x.trace -n n.toml --planner exact --plans p",
             "--plans p needs one of solver, solver-w, c-fit, d-fit (got exact)",
         ),
-        (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, but a drop-plan table is needed"),
+        (3, "x.trace -n n.toml --planner c-fit --plans x.trace", "x.trace is a trace, not a drop-plan table"),
         (4, "x.trace -n n.toml --planner c-fit --plans no/such", "no does not exist"),
         (2, "x.trace -n n.toml --tick 0s", "--tick must be above 0 (got 0)"),
         (2, "x.trace -n n.toml --epsilon 1", "--epsilon must be above 0 and below 1 (got 1)"),

@@ -195,7 +195,7 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd '3MB' has an unknown unit"),
         (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
         (2, "x.trace --workers 4 --state some", "--state takes a number of tuples, rows or bytes (got 'some')"),
-        (2, "x.trace --workers 4 --producers key", "--producers 'key' is not known; available: row, stream"),
+        (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),
         (

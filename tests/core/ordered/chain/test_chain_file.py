@@ -67,7 +67,7 @@ def operator(lines: str) -> str:
     [
         ("[[operator", "the chain is not valid TOML"),
         ("", "a chain must have from 1 to 32 operators (got 0)"),
-        ("[operator]\nname = 1", "operator is not a list of tables"),
+        ("[operator]\nname = 1", "operator must be a list of tables"),
         ("[[operators]]\n", "the chain has an unknown field 'operators'; did you mean 'operator'?"),
         ('[[operator]]\nkind = "stateless"', "one [[operator]] has no name"),
         ('[[operator]]\nname = ""\nkind = "stateless"', "an operator has an empty name"),

@@ -173,7 +173,7 @@ def test_the_order_of_parameters_and_entries_does_not_count():
         ({"channels": 8.0}, r"'channels': must be a whole number \(got 8.0"),
         ({"channels": None}, r"'channels': missing"),
         ({"key_type": "int46"}, r"'key_type': unknown 'int46'; did you mean 'int64'"),
-        ({"key_type": "int64"}, r"'explicit': key 'a' is not an int64 in decimal"),
+        ({"key_type": "int64"}, r"'explicit': int64 keys must be 64-bit integers in decimal"),
         ({"hash": {"name": "murmur", "seed": 0}}, r"'hash.name': unknown 'murmur'; did you mean 'murmur3'"),
         ({"hash": {"name": "murmur3", "seed": 7}}, r"'hash.seed': must be 0, the seed of murmur3 \(got 7"),
         ({"hash": "murmur3"}, r"'hash': must be an object"),
