@@ -14,7 +14,7 @@ from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import part_name, settle
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import Spark, spark_failures, spark_session
+from adapt.traces.spark.session import Spark, SparkOptions, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
@@ -68,7 +68,8 @@ def write_generated(
         EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
     """
     check_folder_free(out, force=force)
-    spark = spark_session(spark_options)
+    options = spark_options or SparkOptions()
+    spark = spark_session(options.for_work(small=stream.rows <= options.in_process_rows))
     each = block_tasks(stream.rows)
     with whole_folder(out, force=force) as folder:
 

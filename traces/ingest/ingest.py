@@ -38,6 +38,9 @@ ROWS_A_PART = 1 << 20
 MOST_PARTS = 256
 """Longer traces have larger parts, since the expression for a row's part grows with their number."""
 
+SMALL_BYTES = 64 << 20
+"""The largest source for which Spark's Java need not compile well."""
+
 PARTS_SETTING = "spark.sql.shuffle.partitions"
 
 
@@ -111,7 +114,8 @@ def ingest(
         kept, staging = folder / "_stdin", folder / "_staging"
         files = source_files(sources, kept)
         groups = grouped(files, options.streams or only_stream(mapping, options.reading, options.time_zone))
-        spark = session_in_zone(spark_session(running), options.time_zone)
+        small = sum(file.size for file in files) <= SMALL_BYTES
+        spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
         source = Several(spark, groups, staging, progress)
         rows = cleaned(source.mapped(), cleaning, salt, progress)

@@ -6,7 +6,7 @@ Both give the same result. Sums of whole numbers are exact, and floats are added
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -93,7 +93,7 @@ class SparkRunner:
 
     def _collected(self, asked: BlockSums, then: Narrowing) -> pa.Table:
         options = self.options or SparkOptions()
-        spark = spark_session(replace(options, brief=options.brief and self.rows <= options.in_process_rows))
+        spark = spark_session(options.for_work(small=self.rows <= options.in_process_rows))
         with spark_failures(asked.doing), watched(spark, asked.doing, self.progress):
             tasks = asked.tasks or shared_out(spark, asked.blocks)
             rows = in_tasks(spark, tasks, asked.work, asked.schema)

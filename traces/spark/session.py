@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
@@ -70,6 +70,10 @@ class SparkOptions:
     brief: bool = False
     runner: RunnerName = RunnerName.AUTO
     in_process_rows: int = IN_PROCESS_ROWS
+
+    def for_work(self, *, small: bool) -> "SparkOptions":
+        """The options for one piece of work, which is brief only if small."""
+        return replace(self, brief=self.brief and small)
 
     @property
     def url(self) -> str:
