@@ -26,16 +26,31 @@ REPOSITORY = Path(__file__).parent.parent
 LONG = ("claims", "journeys", "contracts", "paper")
 """Folders of long tests."""
 
+SOAK = ("claims", "paper")
+"""Folders whose tests run in `make soak` and `make paper`, or when they are named: what papers claim."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where tests are spread over processes, those on Spark share one, and each other file stays whole.
 
     The one begins with those on Spark, and others with the long ones, so that all end at about the same time.
     """
+    if not os.environ.get("ADAPT_SOAK"):
+        _deselect_soak(config, items)
     for item in items:
         item.add_marker(pytest.mark.xdist_group("spark" if on_spark(item) else str(item.path)))
     items.sort(key=lambda item: (not on_spark(item), item.path.relative_to(REPOSITORY / "tests").parts[0] not in LONG))
+
+
+def _deselect_soak(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the folders of the long tier to `make soak`, unless they are named on the command line."""
+    named = [Path(argument.split("::")[0]).resolve() for argument in config.args]
+    folders = [REPOSITORY / "tests" / name for name in SOAK]
+    left = [folder for folder in folders if not any(path.is_relative_to(folder) for path in named)]
+    long = [item for item in items if any(item.path.is_relative_to(folder) for folder in left)]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in set(long)]
 
 
 def on_spark(item: pytest.Item) -> bool:

@@ -19,7 +19,7 @@ from adapt.traces.store.trace import open_trace
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="processes are watched as Linux lets them be")
 
 SEED = 8
-KILLS = 80 if os.environ.get("ADAPT_SOAK") else 8
+KILLS = 80 if os.environ.get("ADAPT_SOAK") else 3
 ROWS = 20_000
 STEPS = ("surveying the files", "reading", "writing rejects", "sorting by time", "profiling")
 LONGEST_S = 0.8
