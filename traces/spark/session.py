@@ -72,7 +72,7 @@ class SparkOptions:
     in_process_rows: int = IN_PROCESS_ROWS
 
     def for_work(self, *, small: bool) -> "SparkOptions":
-        """The options for one piece of work, which is brief only if small."""
+        """The options for one piece of work, brief only if small."""
         return replace(self, brief=self.brief and small)
 
     @property
