@@ -36,8 +36,7 @@ def grouped(command: Command) -> Command:
             options.append(_option_of(name, kind, default))
         else:
             options.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
-    if hasattr(command, "short_help"):
-        options.append(_HELP_ALL)
+    options.append(_help_all(hidden=not hasattr(command, "short_help")))
 
     @wraps(command)
     def call(**values: Any) -> Any:
@@ -100,14 +99,13 @@ def setting(default: Value, help: str, metavar: str | None = None, *names: str, 
     return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
 
 
-_HELP_ALL = inspect.Parameter(
-    "help_all",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[
-        bool, typer.Option("--help-all", help="Show every option and exit.", is_eager=True, callback=show_all)
-    ],
-)
+def _help_all(*, hidden: bool) -> inspect.Parameter:
+    """The option `--help-all`; hidden where `--help` shows every option."""
+    about = typer.Option(
+        "--help-all", help="Show every option and exit.", is_eager=True, callback=show_all, hidden=hidden
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter("help_all", kind, default=False, annotation=Annotated[bool, about])
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
