@@ -32,12 +32,15 @@ SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Settings of every command, accepted anywhere in the command line."""
 
 
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+
+
 class InOrder(Group):
     """Lists commands by panel, the four main ones first."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: Any) -> list[str]:
         """The command names."""
-        return [name for names in PANELS.values() for name in names if name in self.commands]
+        return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
 
 app = typer.Typer(
@@ -48,7 +51,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 for command in (ingest, lint, report, check, demo, generate):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
 for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():

@@ -1,6 +1,6 @@
 """Spark options of commands."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.groups import setting
@@ -23,15 +23,13 @@ class Spark:
     )
     spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
-    def options(self, runner: RunnerName = RunnerName.AUTO) -> "SparkOptions":
+    def options(self) -> "SparkOptions":
         """Spark options of a process that runs one command.
 
         Raises:
-            UsageError: a setting is not NAME=VALUE, or a master is given for work in this process.
+            UsageError: a setting is not NAME=VALUE.
         """
-        if runner is RunnerName.IN_PROCESS and self.master is not None:
-            raise UsageError(f"--runner in-process does not use Spark; drop --master {self.master}")
-        return _options(self.master, self.spark_conf or [], runner)
+        return _options(self.master, self.spark_conf or [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,15 @@ class CountingSpark(Spark):
         RunnerName.AUTO, "Where work runs: auto uses Spark with --master or for a trace of more than 4 million rows."
     )
 
-    def options(self, runner: RunnerName | None = None) -> "SparkOptions":
-        """As `Spark.options`."""
-        return Spark.options(self, runner or self.runner)
+    def options(self) -> "SparkOptions":
+        """As `Spark.options`.
+
+        Raises:
+            UsageError: as there, or a master is given for work in this process.
+        """
+        if self.runner is RunnerName.IN_PROCESS and self.master is not None:
+            raise UsageError(f"--runner in-process does not use Spark; drop --master {self.master}")
+        return replace(Spark.options(self), runner=self.runner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,11 @@ class TaskSpark:
         return None if self.master is None else _options(self.master, self.spark_conf or [])
 
 
-def _options(master: str | None, settings: list[str], runner: RunnerName = RunnerName.AUTO) -> "SparkOptions":
+def _options(master: str | None, settings: list[str]) -> "SparkOptions":
     from adapt.traces.spark.session import SparkOptions
 
     for each in settings:
         if "=" not in each or each.startswith("="):
             raise UsageError(f"--spark-conf must be NAME=VALUE, such as spark.driver.memory=4g (got {each!r})")
     conf = dict(each.partition("=")[::2] for each in settings)
-    return SparkOptions(master, conf, brief=True, runner=runner)
+    return SparkOptions(master, conf, brief=True)

@@ -31,8 +31,8 @@ from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.runner import Batches, runner_for
-from adapt.traces.spark.session import Spark, carry_failures, literal_path, spark_failures, spark_session
+from adapt.traces.spark.runner import runner_for
+from adapt.traces.spark.session import Batches, Spark, carrying, literal_path, spark_failures, spark_session
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
@@ -151,14 +151,7 @@ def evaluate_frame(
         sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
         summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
         tally = _tallying(asked, Weight.COUNT, name)
-
-        def run(batches: Batches) -> Batches:
-            try:
-                yield from tally(batches)
-            except Exception as error:
-                raise carry_failures(error) from error
-
-        return _evaluation(asked, summed.mapInArrow(run, _SCHEMA).toArrow(), Weight.COUNT, name)
+        return _evaluation(asked, summed.mapInArrow(carrying(tally), _SCHEMA).toArrow(), Weight.COUNT, name)
 
 
 def _of_trace(

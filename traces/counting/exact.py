@@ -1,4 +1,4 @@
-"""Exact counting of the keys of a trace on Spark."""
+"""Exact counting of the keys of a trace."""
 
 from collections.abc import Callable, Iterator, Sequence
 

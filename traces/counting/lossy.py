@@ -32,7 +32,7 @@ from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_wei
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, SparkRunner, runner_for, spark_sums
-from adapt.traces.spark.session import Spark, carry_failures, spark_failures
+from adapt.traces.spark.session import Spark, carrying, spark_failures
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -180,17 +180,14 @@ def count_frame(
 
             task = TaskContext.get()
             group = _Group(LossyCounter(epsilon / 2, kind, weight), weight)
-            try:
-                for batch in batches:
-                    if batch.num_rows:
-                        weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
-                        group.add(batch.column(0).cast(kind), weights)
-                if group.rows:
-                    yield group.as_rows("", task.partitionId() if task else 0)
-            except Exception as error:
-                raise carry_failures(error) from error
+            for batch in batches:
+                if batch.num_rows:
+                    weights = None if weight is Weight.COUNT else batch.column(1).fill_null(0).to_numpy(False)
+                    group.add(batch.column(0).cast(kind), weights)
+            if group.rows:
+                yield group.as_rows("", task.partitionId() if task else 0)
 
-        rows = columns.mapInArrow(run, _schema(key_type, weight))
+        rows = columns.mapInArrow(carrying(run), _schema(key_type, weight))
         sums = spark_sums(rows, _BY, _amounts(weight), _BLOCK)
         most = int(2 / epsilon)
         parts = frame.rdd.getNumPartitions()

@@ -11,6 +11,7 @@ from adapt.core.counting.exact import refuse_overflow
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stream import Weight
+from adapt.traces.counting.exact import too_heavy
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
@@ -121,7 +122,7 @@ def measure_block(block: TraceBlock, keys: pa.Array, columns: Sequence[Weight]) 
 
 def _column(trace: Trace, column: Weight, rows: Counts, sums: pa.ChunkedArray, keys: int) -> MeasuredColumn:
     if sums.null_count:
-        raise BadInput(f"{trace.path}: the total {column} of one key overflows an int64; use a larger unit")
+        raise too_heavy(trace.path, column)
     found = sums.to_numpy()
     values = np.zeros(keys)
     values[rows[rows != _OTHERS]] = found[rows != _OTHERS]

@@ -38,13 +38,14 @@ def archive_options(java_home: Path) -> str:
     java = java_home / "bin" / "java"
     try:
         folder = _folder(java)
-        base = _base(java, folder)
         archive = _archive(folder)
         if archive is not None:
             archive.touch()
-            return _option("SharedArchiveFile", base, archive)
+            made = folder / _BASE
+            return _option("SharedArchiveFile", made if made.exists() else None, archive)
         if any(folder.glob("*.recording")):  # another run's, perhaps unfinished
             return ""
+        base = _base(java, folder)
         recording = folder / f"{os.getpid()}.recording"
         recording.touch()
         return f"{_option('SharedArchiveFile', base)} {_option('ArchiveClassesAtExit', recording)}".strip()

@@ -4,7 +4,7 @@ Both give the same result. Sums of whole numbers are exact, and floats are added
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,10 +17,9 @@ from adapt.core.stream import Weight
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import Spark, SparkOptions, carry_failures, spark_failures, spark_session
+from adapt.traces.spark.session import Batches, Spark, SparkOptions, carrying, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
 
-Batches: TypeAlias = Iterator[pa.RecordBatch]
 Narrowing: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
@@ -82,14 +81,7 @@ class SparkRunner:
 
     def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
         """As `Runner.from_sums`."""
-
-        def run(batches: Batches) -> Batches:
-            try:
-                yield from then(batches)
-            except Exception as error:
-                raise carry_failures(error) from error
-
-        return self._collected(asked, lambda sums: sums.mapInArrow(run, schema))
+        return self._collected(asked, lambda sums: sums.mapInArrow(carrying(then), schema))
 
     def _collected(self, asked: BlockSums, then: Narrowing) -> pa.Table:
         options = self.options or SparkOptions()

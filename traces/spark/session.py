@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, TypeAlias
@@ -21,7 +21,11 @@ from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+Batches: TypeAlias = "Iterator[pa.RecordBatch]"
+"""Rows on their way into a Spark task, or out of it."""
 
 SETTINGS = {
     "spark.app.name": "adapt",
@@ -275,6 +279,18 @@ def carry_failures(error: Exception) -> Exception:
         kind = next(name for name, kind in _CARRIED_KINDS.items() if isinstance(error, kind))
         return RuntimeError(f"adapt<{kind}:{str(error).encode('utf-8', 'replace').hex()}>")
     return error
+
+
+def carrying(work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """Task work whose errors reach the driver as themselves."""
+
+    def run(batches: Batches) -> Batches:
+        try:
+            yield from work(batches)
+        except Exception as error:
+            raise carry_failures(error) from error
+
+    return run
 
 
 _CARRIED_KINDS: dict[str, type[AdaptError]] = {

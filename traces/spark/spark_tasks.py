@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapt.traces.spark.lazy import DataFrame, SparkSession
-from adapt.traces.spark.session import carry_failures
+from adapt.traces.spark.session import carrying
 
 TASK_BYTES = 32 << 20
 """Small files share a task up to about this many bytes."""
@@ -52,13 +52,10 @@ def in_tasks(
     """Run `work` on each item, one Spark task per group."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in batches:
-                for group in batch.column(0).to_pylist():
-                    for number in tasks[group]:
-                        yield from work(number)
-        except Exception as error:
-            raise carry_failures(error) from error
+        for batch in batches:
+            for group in batch.column(0).to_pylist():
+                for number in tasks[group]:
+                    yield from work(number)
 
     groups = len(tasks)
-    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(run, schema)  # one number per partition
+    return spark.range(0, groups, 1, max(1, groups)).mapInArrow(carrying(run), schema)  # one number per partition
