@@ -6,12 +6,12 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.counting.count_cache import count_ahead
-from adapt.traces.ingest.finalize import part_name, settle
+from adapt.traces.ingest.finalize import settle
+from adapt.traces.ingest.parts import part_name, part_writer
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import Spark, SparkOptions, spark_failures, spark_session
@@ -24,9 +24,6 @@ from adapt.traces.store.trace import BLOCK_ROWS, ROW_GROUP_ROWS, Trace, open_tra
 
 MOST_ROWS = 100_000 * BLOCK_ROWS
 """Limit of part names with five digits, since a part holds one block."""
-
-LARGEST_DICTIONARY = 64 << 20
-"""Largest dictionary of keys in bytes; further keys of a row group are written plainly."""
 
 
 class GeneratedStream(Protocol):
@@ -104,22 +101,8 @@ def write_generated(
 
 
 def write_part(rows: pa.RecordBatch, path: Path) -> None:
-    """Write a part of a trace as Spark would.
-
-    Dictionary-encoded keys are written as their values.
-    """
-    with pq.ParquetWriter(
-        path,
-        rows.schema,
-        # packed differences of random times do not compress further
-        compression={name: "none" if name == "ts" else "zstd" for name in rows.schema.names},
-        write_page_checksum=True,
-        use_dictionary=["key"],
-        dictionary_pagesize_limit=LARGEST_DICTIONARY,
-        column_encoding={"ts": "DELTA_BINARY_PACKED"},  # rising times cost little so
-        write_statistics=[name for name in rows.schema.names if name != "key"],  # each group has small and large keys
-        store_schema=False,  # would read dictionaries back as such
-    ) as writer:
+    """Write a part of a trace as Spark would."""
+    with part_writer(rows.schema, path) as writer:
         for start in range(0, len(rows), ROW_GROUP_ROWS):
             writer.write_table(pa.Table.from_batches([_own_dictionary(rows.slice(start, ROW_GROUP_ROWS))]))
 

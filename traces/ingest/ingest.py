@@ -18,6 +18,10 @@ from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import KeySample, settle
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
+from adapt.traces.ingest.runs.merging import merge_runs
+from adapt.traces.ingest.runs.run_files import runs_of
+from adapt.traces.ingest.runs.run_order import order_of_runs
+from adapt.traces.ingest.runs.sifting import sifted_stock
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
@@ -117,11 +121,16 @@ def ingest(
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
-        source = Several(spark, groups, staging, progress)
+        runs = None if small or stated or cleaning.as_data() else staging
+        source = Several(spark, groups, staging, progress, runs)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
-        parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
-        stock = take_stock(rows, parts, progress)
-        order = order_of_source(rows, len(files), progress)
+        if source.sieve is None:
+            parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
+            stock = take_stock(rows, parts, progress)
+            order = order_of_source(rows, len(files), progress)
+        else:
+            stock = sifted_stock(rows, source.sieve, source.left, staging, progress)
+            order = order_of_runs(runs_of(staging), len(files))
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
         if left_out and cleaning.sample == 1 and source.announced:
@@ -130,7 +139,11 @@ def ingest(
                 " read; the source is damaged, or changed while it was read"
             )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
-        write_in_order(rows, stock, folder, progress)
+        if source.sieve is None:
+            write_in_order(rows, stock, folder, progress)
+            profile = None
+        else:
+            profile = merge_runs(spark, runs_of(staging), source.sieve.schema, folder, progress)
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
@@ -138,7 +151,7 @@ def ingest(
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         made = Provenance(command, used, source.inputs)
         sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
-        settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
+        settle(folder, made, rejects, lambda written: profile or written.profiled(spark, progress), order, sample)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
     return Ingested(trace, rejects, source.guesses)

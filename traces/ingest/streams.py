@@ -1,6 +1,7 @@
 """Several streams in one trace, each read and mapped separately."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,12 +19,14 @@ from adapt.traces.ingest.mapping import (
     selected,
     settled_format,
 )
+from adapt.traces.ingest.runs.sieve import Sieve, sieve_of
+from adapt.traces.ingest.runs.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat
 from adapt.traces.sources.reading.blocks import PATH, PLACE
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
-from adapt.traces.sources.source import Source
+from adapt.traces.sources.source import Sift, Source
 from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.session import set_zone, spark_failures
@@ -113,10 +116,23 @@ class Several:
         settled: The streams as they were read.
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
+        left: Number of those in the table that `mapped` returned.
+        sieve: What took the others out of it; None if all rows are in it.
     """
 
-    def __init__(self, spark: SparkSession, groups: Sequence[Group], staging: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        groups: Sequence[Group],
+        staging: Path,
+        progress: Progress,
+        runs: Path | None = None,
+    ) -> None:
         """Survey the files.
+
+        Args:
+            staging: An empty folder.
+            runs: Where plain rows are put as sorted runs, rather than into the table; None for the table.
 
         Raises:
             BadInput: a file is truncated, damaged or unreadable.
@@ -124,7 +140,9 @@ class Several:
         placed = {place: file for group in groups for place, file in zip(group.places, group.files, strict=True)}
         self.files = tuple(placed[place] for place in sorted(placed))
         self.settled: tuple[Settled, ...] = ()
-        self.rows = 0
+        self.rows = self.left = 0
+        self.sieve: Sieve | None = None
+        self._runs = runs
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
@@ -153,6 +171,7 @@ class Several:
         """
         parts = [part for source, places, own in self._parts for part in self._of(source, places, own)]
         self.rows = sum(source.rows for source, _, _ in self._parts)
+        self.left = sum(source.left for source, _, _ in self._parts)
         _check_kinds(parts)
         rows = parts[0][1]
         with spark_failures("the expressions"):
@@ -183,16 +202,25 @@ class Several:
         wheres = [stream.where for stream in own if stream.where]
         wanted = {name for stream in timed for name in stream.mapping.wanted(source.columns)}
         wanted |= {name for text in wheres for name in Mapping("", time=text).wanted(source.columns)}
-        frame = _renumbered(source.frame([name for name in (*source.columns, PATH) if name in wanted]), places)
-        numbered = frame
-        if wheres:
-            numbered = frame.withColumn(_OF, _whose(frame, own, source.columns))
+        read = [name for name in (*source.columns, PATH) if name in wanted]
+        many = len(self._parts) > 1 or len(own) > 1
+        if not wheres:  # a single stream, then
+            stream = timed[0]
+            with _errors_of(stream, many=many):
+                form = self._form(stream, source.sample(SAMPLE_ROWS, stream.mapping.wanted(source.columns)), source)
+            sift = None if many or stream.name else self._sift(stream, form, source)
+            rows = _renumbered(source.frame(read, sift), places)
+            with _errors_of(stream, many=many):
+                return [(stream.name, self._one(rows, stream, form, source))]
+        frame = _renumbered(source.frame(read), places)
+        numbered = frame.withColumn(_OF, _whose(frame, own, source.columns))
         found = []
         for at, stream in enumerate(timed):
-            rows = numbered.where(F.col(_OF) == at).drop(_OF) if wheres else frame
-            with _errors_of(stream, many=len(self._parts) > 1 or len(own) > 1):
-                found.append((stream.name, self._one(rows, stream, source, whole=not wheres)))
-        if wheres and all(stream.where for stream in own):
+            rows = numbered.where(F.col(_OF) == at).drop(_OF)
+            with _errors_of(stream, many=many):
+                form = self._form(stream, rows.where("_reason is null").limit(SAMPLE_ROWS), source)
+                found.append((stream.name, self._one(rows, stream, form, source)))
+        if all(stream.where for stream in own):
             nobodys = numbered.where(f"{_OF} is null").select(*PLACE).withColumn("_reason", F.lit(NO_STREAM))
             found.append(("", nobodys))
         return found
@@ -217,26 +245,40 @@ class Several:
             mapping = replace(mapping, time_format=source.times[mapping.time])
         return replace(stream, mapping=mapping)
 
-    def _one(self, rows: DataFrame, stream: Stream, source: Source, *, whole: bool) -> DataFrame:
+    def _form(self, stream: Stream, sample: DataFrame, source: Source) -> TimeFormat:
+        """Time format of a stream."""
+        with self._in_zone(stream.time_zone):
+            form = settled_format(stream.mapping, sample, source.columns)
+        if form.guessed:
+            self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
+        self.settled = (*self.settled, Settled(stream, form))
+        return form
+
+    def _sift(self, stream: Stream, form: TimeFormat, source: Source) -> Sift | None:
+        """What takes the plain rows of a stream out of its table, if most of the first are plain."""
+        texts = source.texts_by_name
+        sieve = sieve_of(stream.mapping, form, stream.time_zone, texts) if texts and self._runs else None
+        if sieve is None or self._runs is None or not sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
+            return None
+        self.sieve = sieve
+        return sifting(sieve, self._runs)
+
+    def _one(self, rows: DataFrame, stream: Stream, form: TimeFormat, source: Source) -> DataFrame:
         mapping = stream.mapping
+        if stream.name:
+            kept = tuple(name for name in mapping.keep if name in source.columns)
+            dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
+            mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
+        with self._in_zone(stream.time_zone):
+            return mapped(rows, mapping, form, source.columns)
+
+    @contextmanager
+    def _in_zone(self, zone: str) -> Iterator[None]:
+        """Set the zone of times without one; Spark uses that at the time of analysis, not of execution."""
         before = self._spark.conf.get(ZONE)
         try:
-            # Spark uses the zone at the time of analysis, not of execution
-            set_zone(self._spark, stream.time_zone)
-            sample = (
-                source.sample(SAMPLE_ROWS, mapping.wanted(source.columns))
-                if whole
-                else rows.where("_reason is null").limit(SAMPLE_ROWS)
-            )
-            form = settled_format(mapping, sample, source.columns)
-            if form.guessed:
-                self.guesses = (*self.guesses, f"time format{_named(stream)} {form.name}")
-            self.settled = (*self.settled, Settled(stream, form))
-            if stream.name:
-                kept = tuple(name for name in mapping.keep if name in source.columns)
-                dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
-                mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
-            return mapped(rows, mapping, form, source.columns)
+            set_zone(self._spark, zone)
+            yield
         finally:
             self._spark.conf.set(ZONE, str(before))
 

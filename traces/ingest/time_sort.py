@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.ingest.finalize import part_name
+from adapt.traces.ingest.parts import part_name
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F

@@ -47,8 +47,8 @@ MOST_LOOKED_AT = 40
 _RECENT_S = (631_152_000, 4_102_444_800)
 """1990 and 2100 in seconds since 1970, between which numbers are guessed to be times."""
 
-_EARLIEST_US = -62_135_596_800_000_000  # year 1
-_LATEST_US = 253_402_300_799_999_999  # year 9999
+EARLIEST_US = -62_135_596_800_000_000  # year 1
+LATEST_US = 253_402_300_799_999_999  # year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def as_timestamp(value: Column, kind: str, form: TimeFormat) -> Column:
 
 def is_in_range(time: Column) -> Column:
     """Whether a time is in the years 1 to 9999."""
-    return F.coalesce(F.unix_micros(time).between(_EARLIEST_US, _LATEST_US), F.lit(False))
+    return F.coalesce(F.unix_micros(time).between(EARLIEST_US, LATEST_US), F.lit(False))
 
 
 def _micros(value: Column, kind: str, factor: float) -> Column:
@@ -106,7 +106,7 @@ def _micros(value: Column, kind: str, factor: float) -> Column:
 def _decimal_micros(value: Column, factor: float) -> Column:
     scaled = value.cast("decimal(38,9)") * F.lit(str(factor)).cast("decimal(20,3)")
     # beyond int64 the cast would wrap around
-    return F.when(scaled.between(_EARLIEST_US, _LATEST_US), F.round(scaled).cast("bigint"))
+    return F.when(scaled.between(EARLIEST_US, LATEST_US), F.round(scaled).cast("bigint"))
 
 
 def stated_format(spark: SparkSession, name: str) -> TimeFormat:

@@ -2,10 +2,10 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,9 @@ from adapt.traces.store.manifest import file_sha256
 OWN = (*PLACE, PATH)
 """Columns of the reader, which hide source columns of the same name."""
 
+Sift: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Takes rows out of a task's batches, and yields the others; called in a Spark task, with its number."""
+
 
 class Source:
     """The source files, surveyed once: hashed, cut into blocks, their columns known.
@@ -42,6 +45,7 @@ class Source:
         columns: Columns for expressions, without `_path` and the other names in `OWN`.
         times: Time formats of columns, where known.
         rows: Number of rows, rejected ones included; known after `frame`.
+        left: Number of those in the table that `frame` returned last.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Source:
             BadInput: a file is truncated, damaged or unreadable.
         """
         self.files = tuple(files)
-        self.rows = 0
+        self.rows = self.left = 0
         self._spark = spark
         self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
         self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
@@ -111,16 +115,39 @@ class Source:
             return None
         return next(lacks, None)
 
-    def frame(self, wanted: Sequence[str]) -> DataFrame:
+    @property
+    def texts_by_name(self) -> tuple[str, ...]:
+        """Columns of text, if rows are read as text."""
+        if not isinstance(self._form, RecordFormat) or self._ddl:
+            return ()
+        return tuple(name for name in self.columns if name not in self._form.types)
+
+    def frame(self, wanted: Sequence[str], sift: Sift | None = None) -> DataFrame:
         """All rows with their place and the wanted columns.
 
         `_text` is null unless the row is rejected.
+
+        Args:
+            sift: Takes rows out before they become part of the table; only for columns of `texts_by_name`.
         """
         if self._table is not None:
             self.rows = sum(map(self._table.rows_of, self.files))
+            self.left = self.rows
             with spark_failures("reading the source"):
                 return read_table(self._table, self._spark, self.files, wanted)
-        return self._objects(wanted) if self._ddl else self._staged(wanted)
+        return self._objects(wanted) if self._ddl else self._staged(wanted, sift)
+
+    def first_rows(self, rows: int, wanted: Sequence[str]) -> pa.Table:
+        """The first good rows of a text source, in memory."""
+        form = self._text_form()
+        batches: list[pa.RecordBatch] = []
+        for block in self._blocks:
+            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
+                good = batch.filter(batch.column("_reason").is_null())
+                batches.append(good.slice(0, rows - sum(map(len, batches))))
+                if sum(map(len, batches)) >= rows:
+                    return pa.Table.from_batches(batches)
+        return pa.Table.from_batches(batches, reader_schema(wanted, form.types))
 
     def sample(self, rows: int, wanted: Sequence[str]) -> DataFrame:
         """The first good rows of the source, with the wanted columns."""
@@ -129,7 +156,7 @@ class Source:
                 return read_table(self._table, self._spark, self.files, wanted).limit(rows)
             if self._ddl:
                 return self._objects(wanted).where("_reason is null").limit(rows)
-            return self._spark.createDataFrame(self._first_rows(wanted, rows))
+            return self._spark.createDataFrame(self.first_rows(rows, wanted))
 
     def texts(self, lines: Mapping[int, Sequence[int]] | None) -> DataFrame:
         """Text of rows: `_file`, `_line`, `_text`.
@@ -197,7 +224,7 @@ class Source:
         fields = [name for name in wanted if name != PATH]
         return with_json_fields(self._lines, self._ddl, fields)
 
-    def _staged(self, wanted: Sequence[str]) -> DataFrame:
+    def _staged(self, wanted: Sequence[str], sift: Sift | None = None) -> DataFrame:
         """Parse the text in Spark tasks that stage it as Parquet, and read that as a table.
 
         Staged columns have numbers, since a source may have names that Parquet does not allow.
@@ -208,23 +235,33 @@ class Source:
         schema = reader_schema(wanted, form.types)
         numbers = [f"c{at}" for at in range(len(wanted))]
         numbered = pa.schema([*list(schema)[: len(PLACE)], *map(pa.field, numbers, schema.types[len(PLACE) :])])
+        tasks = self._tasks(range(len(blocks)))
 
-        def stage(at: int) -> Iterator[pa.RecordBatch]:
-            rows = 0
+        def stage(task: int) -> Iterator[pa.RecordBatch]:
+            rows = left = 0
+
+            def read() -> Iterator[pa.RecordBatch]:
+                nonlocal rows
+                for at in tasks[task]:
+                    for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
+                        rows += batch.num_rows
+                        yield batch
+
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with (
-                disk.complete_file(folder / f"block-{at:06d}.parquet", attempt_id()) as path,
+                disk.complete_file(folder / f"task-{task:06d}.parquet", attempt_id()) as path,
                 pq.ParquetWriter(path, numbered, **settings) as writer,
             ):
-                for batch in _read_block(blocks[at], by_file.get(blocks[at].file, form), wanted):
+                for batch in read() if sift is None else sift(task, read()):
                     writer.write_batch(batch.rename_columns(numbered.names))
-                    rows += batch.num_rows
-            yield pa.RecordBatch.from_pydict({"rows": [rows]})
+                    left += batch.num_rows
+            yield pa.RecordBatch.from_pydict({"rows": [rows], "left": [left]})
 
         with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
             disk.make_folder(folder)
-            counts = in_tasks(self._spark, self._tasks(range(len(blocks))), stage, "rows bigint").collect()
-            self.rows = sum(int(row[0]) for row in counts)
+            each = [[task] for task in range(len(tasks))]
+            counts = in_tasks(self._spark, each, stage, "rows bigint, left bigint").collect()
+            self.rows, self.left = (sum(int(row[at]) for row in counts) for at in range(2))
             from pyspark.sql.pandas.types import from_arrow_schema
 
             staged = self._spark.read.schema(from_arrow_schema(numbered)).parquet(literal_path(folder))
@@ -239,18 +276,6 @@ class Source:
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
-
-    def _first_rows(self, wanted: Sequence[str], rows: int) -> pa.Table:
-        """Good rows from the beginning of the source, read on the driver."""
-        form = self._text_form()
-        batches: list[pa.RecordBatch] = []
-        for block in self._blocks:
-            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
-                good = batch.filter(batch.column("_reason").is_null())
-                batches.append(good.slice(0, rows - sum(map(len, batches))))
-                if sum(map(len, batches)) >= rows:
-                    return pa.Table.from_batches(batches)
-        return pa.Table.from_batches(batches, reader_schema(wanted, form.types))
 
 
 def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:

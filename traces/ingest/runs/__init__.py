@@ -1,0 +1,1 @@
+"""Ingest of plain columns: sorted runs, merged into parts."""
