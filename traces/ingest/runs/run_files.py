@@ -1,8 +1,10 @@
 """Runs: sorted rows of a trace with their places."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +18,14 @@ RUN_BYTES = 64 << 20
 
 SUFFIX = ".arrow"
 
-FIRST_LINE = b"first_line"
+FIRST_LINE, INDEX = b"first_line", b"index"
 """Metadata of a run."""
+
+INDEX_ROWS = 4096
+"""The index of a run has the order of one row in this many, so that few pages of a long one are read."""
+
+Order: TypeAlias = tuple[NDArray[np.int64], NDArray[np.integer[Any]], NDArray[np.int64]]
+"""Time in microseconds, file and line of some rows."""
 
 MIXED = "mixed"
 """Beginning of the names of runs whose places are not in the order of the names."""
@@ -43,11 +51,15 @@ class Run:
         return pa.ipc.open_file(pa.memory_map(str(self.path))).get_batch(0)
 
     @cached_property
-    def order(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    def order(self) -> Order:
         """Time in microseconds, file and line of each row; rows rise."""
-        rows = self.rows
-        times = rows.column("ts").view(pa.int64())
-        return times.to_numpy(), rows.column("_file").to_numpy(), rows.column("_line").to_numpy()
+        return order_of(self.rows)
+
+    @cached_property
+    def index(self) -> Order:
+        """The order of each row whose number is a multiple of `INDEX_ROWS`."""
+        times, files, lines = np.frombuffer(self._read.schema.metadata[INDEX], np.int64).reshape(3, -1)
+        return times, files, lines
 
     @property
     def first_line(self) -> int:
@@ -59,16 +71,28 @@ class Run:
         """Whether the source may have rows of others between its own."""
         return self.path.name.startswith(MIXED)
 
-    def before(self, time: int, file: int, line: int, low: int, high: int) -> int:
-        """Number of rows before a place, known to be in [low, high]."""
-        times, files, lines = self.order
-        for values, value in ((times, time), (files, file)):
-            first = low + int(np.searchsorted(values[low:high], value, "left"))
-            high = low + int(np.searchsorted(values[low:high], value, "right"))
-            low = first
-            if low == high:
-                return low
-        return low + int(np.searchsorted(lines[low:high], line, "left"))
+    def before(self, place: Sequence[int], low: int, high: int) -> int:
+        """Number of rows before a place in the order, known to be in [low, high]."""
+        known = _before(self.index, place, 0, len(self.index[0]))
+        low = max(low, (known - 1) * INDEX_ROWS)
+        return _before(self.order, place, low, max(low, min(high, known * INDEX_ROWS)))
+
+
+def order_of(rows: pa.RecordBatch) -> Order:
+    """Time, file and line of rows."""
+    times = rows.column("ts").view(pa.int64())
+    return times.to_numpy(), rows.column("_file").to_numpy(), rows.column("_line").to_numpy()
+
+
+def _before(order: Order, place: Sequence[int], low: int, high: int) -> int:
+    """Number of rows before a place, known to be in [low, high]."""
+    for values, value in zip(order, place, strict=True):
+        found = values[low:high]
+        high = low + int(np.searchsorted(found, value, "right"))
+        low += int(np.searchsorted(found, value, "left"))
+        if low == high:
+            break
+    return low
 
 
 def runs_of(folder: Path) -> list[Run]:
@@ -113,8 +137,10 @@ class RunWriter:
         if sum(map(len, self._held)):
             rows = pa.concat_batches(self._held)
             order = rising(rows.column("ts").view(pa.int64()).to_numpy())
+            rows = rows.take(pa.array(order))
+            index = np.stack([np.int64(column[::INDEX_ROWS]) for column in order_of(rows)])
             first = str(pc.min(rows.column("_line")).as_py())
-            rows = rows.take(pa.array(order)).replace_schema_metadata({FIRST_LINE: first})
+            rows = rows.replace_schema_metadata({FIRST_LINE: first, INDEX: index.tobytes()})
             path = self._folder / f"{self._name}-{self._number:06d}{SUFFIX}"
             with disk.complete_file(path, self._attempt) as own, pa.ipc.new_file(str(own), rows.schema) as writer:
                 writer.write_batch(rows)

@@ -1,0 +1,106 @@
+"""Plain times and quantities against Python's own reading of the same texts."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.traces.ingest.runs.layouts import layout_of
+from adapt.traces.ingest.runs.values import (
+    MISSING,
+    ODD,
+    VALUE,
+    plain_decimals,
+    plain_epochs,
+    plain_times,
+    plain_wholes,
+)
+from adapt.traces.ingest.times import EPOCH_UNITS, PATTERNS, TimeFormat
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+
+@given(st.lists(st.datetimes(timezones=st.just(UTC)), min_size=1), st.sampled_from(["T", " "]))
+def test_iso_times_are_read_to_the_microsecond(moments, between):
+    layout = layout_of(TimeFormat("iso"), "UTC")
+    texts = [moment.isoformat(between) for moment in moments]
+    times, plain = plain_times(pa.array(texts), layout, zoned=True)
+    assert plain.all()
+    assert times.tolist() == [(moment - START) // MICROSECOND for moment in moments]
+    bare = [moment.replace(tzinfo=None).isoformat(between) for moment in moments]
+    assert plain_times(pa.array(bare), layout, zoned=False)[0].tolist() == times.tolist()
+    assert not plain_times(pa.array(bare), layout, zoned=True)[1].any()
+
+
+OTHERWISE = (
+    *("", "2015", "2015-5-7", "2015-02-29", "0000-01-01", " 2015-05-17", None),
+    *("2015-05-17T24:00:00", "2016-12-31T23:59:60", "2015-05-17T10:00:00.", "2015-05-17T10:00:00.1234567"),
+    *("2015-05-17T10:00:00+0200", "2015-05-17T10:00:00+18:00"),
+)
+
+
+@pytest.mark.parametrize("text", OTHERWISE)
+def test_a_time_written_otherwise_is_left(text):
+    layout = layout_of(TimeFormat("iso"), "UTC")
+    assert not plain_times(pa.array([text], pa.string()), layout, zoned=False)[1][0]
+
+
+def test_few_patterns_have_no_layout():
+    without = [pattern for pattern in PATTERNS if layout_of(TimeFormat(pattern), "UTC") is None]
+    assert without == ["MM/dd/yyyy hh:mm:ss a", "MMM d, yyyy[ HH:mm:ss]"]
+    assert layout_of(TimeFormat("yyyyMMdd"), "Europe/Berlin") is None
+    assert layout_of(TimeFormat("dd/MMM/yyyy:HH:mm:ss Z"), "Europe/Berlin") is not None
+    for pattern in ("dd.MM", "yyyy-MM-dd'T'HH", "yyyy-MM-dd yyyy", "MMM-MM-dd-yyyy", "yyyy{MM}dd"):
+        assert layout_of(TimeFormat(pattern), "UTC") is None
+
+
+@given(st.lists(st.floats(0, allow_infinity=False), min_size=1))
+def test_decimals_are_correctly_rounded(numbers):
+    texts = [repr(number) for number in numbers] + [f"{number:.3f}" for number in numbers]
+    values, kinds = plain_decimals(pa.array(texts))
+    assert (kinds == VALUE).all()
+    assert values.tolist() == [float(text) for text in texts]
+
+
+def test_other_numbers_are_left():
+    texts = [
+        "",
+        None,
+        "-1",
+        "+1",
+        " 1",
+        "1 ",
+        "1.",
+        ".5",
+        "1e",
+        "1e5.0",
+        "1.2.3",
+        "nan",
+        "inf",
+        "0x1",
+        "1d",
+        "1e999",
+        "x",
+    ]
+    kinds = plain_decimals(pa.array(texts))[1].tolist()
+    assert kinds == [MISSING, MISSING, *[ODD] * (len(texts) - 2)]
+    texts = ["", None, "7", "7.9", "9" * 18, "9" * 19, "-1", "7.", ".7", "1e3", "x"]
+    values, kinds = plain_wholes(pa.array(texts))
+    assert kinds.tolist() == [MISSING, MISSING, VALUE, VALUE, VALUE, *[ODD] * 6]
+    assert values[2:5].tolist() == [7, 7, 10**18 - 1]
+
+
+def test_epochs_are_read_to_the_microsecond():
+    texts = ["12", "-12", "1.5", "1.1234567", "-1.5", "1.", "x", "", None, "9" * 19]
+    read = {unit: plain_epochs(pa.array(texts), scale) for unit, scale in EPOCH_UNITS.items()}
+    plain = {unit: np.flatnonzero(mask).tolist() for unit, (_, mask) in read.items()}
+    assert plain == {"epoch_s": [0, 1, 2], "epoch_ms": [0, 1, 2], "epoch_us": [0, 1], "epoch_ns": [0, 1]}
+    assert [read[unit][0][:3].tolist() for unit in ("epoch_s", "epoch_ms")] == [
+        [12_000_000, -12_000_000, 1_500_000],
+        [12_000, -12_000, 1_500],
+    ]
+    assert read["epoch_ns"][0][:2].tolist() == [0, -1]
