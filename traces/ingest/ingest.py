@@ -1,10 +1,14 @@
 """Ingest: turn a raw keyed stream into a trace.
 
-Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line.
-*Stock-taking* evaluates the expressions, counts rejected rows, and finds the times at which to cut the trace into
-parts. *Looking at the order* samples the order of the first rows in the source. *Sorting* orders rows by (time, file,
-line), a total order, so that the result does not depend on how Spark splits the work. *Profiling* reads the finished
-parts.
+Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line. *Sorting*
+orders rows by (time, file, line), a total order, so that the result does not depend on how Spark splits the work.
+
+Large sources: staging puts the rows whose values are written plainly into sorted runs; one job *maps* the others, which
+need Spark SQL, into runs and rejects; *merging* cuts all runs at exact ranks, and writes and profiles the parts.
+
+Small sources, and those for which Spark settings state the number of parts: *stock-taking* evaluates the expressions,
+counts rejected rows, and finds the times at which to cut the trace into parts; *looking at the order* samples the order
+of the first rows; Spark sorts; *profiling* reads the finished parts.
 """
 
 from collections.abc import Mapping as Conf
@@ -19,9 +23,8 @@ from adapt.traces.ingest.finalize import KeySample, settle
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.runs.merging import merge_runs
-from adapt.traces.ingest.runs.run_files import runs_of
 from adapt.traces.ingest.runs.run_order import order_of_runs
-from adapt.traces.ingest.runs.sifting import sifted_stock
+from adapt.traces.ingest.runs.sifting import schema_of, sifted
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
@@ -121,16 +124,20 @@ def ingest(
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
-        runs = None if small or stated or cleaning.as_data() else staging
-        source = Several(spark, groups, staging, progress, runs)
+        large = not small and not stated
+        source = Several(spark, groups, staging, progress, None if small or stated or cleaning.as_data() else staging)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
-        if source.sieve is None:
-            parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
+        parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
+        if large:  # for the windows of cleaning rules
+            spark.conf.set(PARTS_SETTING, str(max(parts, int(str(spark.conf.get(PARTS_SETTING))))))
+        schema = schema_of(rows) if large else None
+        runs = None if schema is None else sifted(rows, schema, source.left, staging, progress)
+        if runs is None:
             stock = take_stock(rows, parts, progress)
             order = order_of_source(rows, len(files), progress)
         else:
-            stock = sifted_stock(rows, source.sieve, source.left, staging, progress)
-            order = order_of_runs(runs_of(staging), len(files))
+            rows, stock = runs.refused, runs.stock
+            order = order_of_runs(runs.runs, len(files))
         rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
         if left_out and cleaning.sample == 1 and source.announced:
@@ -139,11 +146,9 @@ def ingest(
                 " read; the source is damaged, or changed while it was read"
             )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
-        if source.sieve is None:
+        profile = None if runs is None else merge_runs(spark, runs.runs, runs.schema, folder, progress)
+        if profile is None:
             write_in_order(rows, stock, folder, progress)
-            profile = None
-        else:
-            profile = merge_runs(spark, runs_of(staging), source.sieve.schema, folder, progress)
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)

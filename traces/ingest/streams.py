@@ -19,7 +19,7 @@ from adapt.traces.ingest.mapping import (
     selected,
     settled_format,
 )
-from adapt.traces.ingest.runs.sieve import Sieve, sieve_of
+from adapt.traces.ingest.runs.sieve import sieve_of
 from adapt.traces.ingest.runs.sifting import sifting
 from adapt.traces.ingest.times import MOST_LOOKED_AT, TimeFormat
 from adapt.traces.sources.reading.blocks import PATH, PLACE
@@ -117,7 +117,6 @@ class Several:
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
         left: Number of those in the table that `mapped` returned.
-        sieve: What took the others out of it; None if all rows are in it.
     """
 
     def __init__(
@@ -141,7 +140,6 @@ class Several:
         self.files = tuple(placed[place] for place in sorted(placed))
         self.settled: tuple[Settled, ...] = ()
         self.rows = self.left = 0
-        self.sieve: Sieve | None = None
         self._runs = runs
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
@@ -260,7 +258,6 @@ class Several:
         sieve = sieve_of(stream.mapping, form, stream.time_zone, texts) if texts and self._runs else None
         if sieve is None or self._runs is None or not sieve.fits(source.first_rows(SAMPLE_ROWS, sieve.read)):
             return None
-        self.sieve = sieve
         return sifting(sieve, self._runs)
 
     def _one(self, rows: DataFrame, stream: Stream, form: TimeFormat, source: Source) -> DataFrame:

@@ -114,19 +114,22 @@ def rising(times: NDArray[np.int64]) -> NDArray[np.int64]:
 class RunWriter:
     """Sorts rows into runs of bounded size."""
 
-    def __init__(self, folder: Path, name: str, attempt: int) -> None:
+    def __init__(self, folder: Path, name: str, attempt: int, *, mixed: bool = False) -> None:
         """Write runs into a folder.
 
         Args:
             name: Beginning of the names of the files.
             attempt: The number of the attempt of the task.
+            mixed: Rows come in any order, rather than in that of the source.
         """
-        self._folder, self._name, self._attempt = folder, name, attempt
+        self.written: list[Path] = []
+        self._folder, self._name, self._attempt = folder, f"{MIXED}-{name}" if mixed else name, attempt
+        self._mixed = mixed
         self._held: list[pa.RecordBatch] = []
-        self._size = self._number = 0
+        self._size = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Add rows, in the order of the source or of the trace."""
+        """Add rows."""
         self._held.append(rows)
         self._size += rows.nbytes
         if self._size >= RUN_BYTES:
@@ -136,13 +139,13 @@ class RunWriter:
         """Write what is held."""
         if sum(map(len, self._held)):
             rows = pa.concat_batches(self._held)
-            order = rising(rows.column("ts").view(pa.int64()).to_numpy())
+            order = np.lexsort(order_of(rows)[::-1]) if self._mixed else rising(order_of(rows)[0])
             rows = rows.take(pa.array(order))
             index = np.stack([np.int64(column[::INDEX_ROWS]) for column in order_of(rows)])
             first = str(pc.min(rows.column("_line")).as_py())
             rows = rows.replace_schema_metadata({FIRST_LINE: first, INDEX: index.tobytes()})
-            path = self._folder / f"{self._name}-{self._number:06d}{SUFFIX}"
+            path = self._folder / f"{self._name}-{len(self.written):06d}{SUFFIX}"
             with disk.complete_file(path, self._attempt) as own, pa.ipc.new_file(str(own), rows.schema) as writer:
                 writer.write_batch(rows)
-            self._number += 1
+            self.written.append(path)
         self._held, self._size = [], 0

@@ -1,23 +1,50 @@
 """Sifting of rows into sorted runs in Spark tasks.
 
-The rows that are not plain become runs once Spark has mapped them.
+The rows that are not plain become runs once Spark has mapped them, in one job: no expression is evaluated twice.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from adapt.traces.ingest.runs.run_files import MIXED, RunWriter, runs_of
-from adapt.traces.ingest.runs.sieve import Sieve, with_places
-from adapt.traces.ingest.time_sort import ORDER, Stock, take_stock
+from adapt.traces.ingest.runs.run_files import Run, RunWriter, runs_of
+from adapt.traces.ingest.runs.sieve import PLACES, TIME, Sieve, with_places
+from adapt.traces.ingest.time_sort import Stock
+from adapt.traces.sources.reading.blocks import PLACE, reader_schema
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.source import Sift
-from adapt.traces.spark.lazy import DataFrame, F
+from adapt.traces.spark.lazy import DataFrame
 from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import Batches, carrying, spark_failures
+from adapt.traces.spark.session import Batches, carrying, literal_path, spark_failures
 from adapt.traces.spark.spark_tasks import attempt_id
+
+_REFUSED = reader_schema([], {})
+
+TOLD = pa.schema([("what", pa.string()), ("file", pa.string()), ("rows", pa.int64())])
+"""Schema of what tasks tell: a run, refused rows or a reason, its file or words, and its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """Rows of a source as runs.
+
+    Attributes:
+        stock: Their numbers; parts have no bounds.
+        runs: The good rows.
+        refused: The rejected rows: `_file`, `_line`, `_reason`, `_text`.
+        schema: Schema of the trace.
+    """
+
+    stock: Stock
+    runs: list[Run]
+    refused: DataFrame
+    schema: pa.Schema
 
 
 def sifting(sieve: Sieve, folder: Path) -> Sift:
@@ -35,36 +62,76 @@ def sifting(sieve: Sieve, folder: Path) -> Sift:
     return sift
 
 
-def sifted_stock(rows: DataFrame, sieve: Sieve, left: int, folder: Path, progress: Progress) -> Stock:
-    """Stock of all rows, once the others are runs too.
+def schema_of(rows: DataFrame) -> pa.Schema | None:
+    """Schema of the trace of mapped rows; None if only Spark can write it."""
+    fields = []
+    for field in rows.drop(*PLACE).limit(0).toArrow().schema:
+        kind = field.type
+        if pa.types.is_duration(kind) or pa.types.is_interval(kind) or pa.types.is_null(kind):
+            return None
+        zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+        fields.append((field.name, TIME if zoned else kind))
+    return pa.schema(fields)
+
+
+def sifted(rows: DataFrame, schema: pa.Schema, left: int, folder: Path, progress: Progress) -> Sifted:
+    """The rows of a source as runs.
 
     Args:
-        rows: The other rows: columns of the trace, with `_file`, `_line` and `_reason`.
-        left: Number of the other rows.
-        folder: Folder of the runs.
+        rows: Rows that are no runs yet: columns of the trace, with those of `PLACE`.
+        schema: Schema of the trace.
+        left: Number of those rows.
+        folder: Folder of the runs so far.
     """
-    plain = sum(len(run.rows) for run in runs_of(folder))
-    others = take_stock(rows, 1, progress) if left else Stock(0, {}, ())
-    if others.kept:
-        with spark_failures("sorting by time"), watched(rows.sparkSession, "sorting by time", progress):
-            _write_others(rows, with_places(sieve.schema), folder)
-    return replace(others, kept=plain + others.kept)
+    runs, refused = runs_of(folder), rows.select(*PLACE).where("false")
+    kept, reasons = sum(len(run.rows) for run in runs), Counter[str]()
+    if left:
+        with spark_failures("reading the source"), watched(rows.sparkSession, "mapping", progress):
+            told = _as_runs(rows, schema, folder).collect()
+        # only those of the attempts that Spark counts
+        runs += [Run(folder / row["file"]) for row in told if row["what"] == "run"]
+        kept += sum(row["rows"] for row in told if row["what"] == "run")
+        for row in told:
+            if row["what"] == "reason":
+                reasons[row["file"]] += row["rows"]
+        aside = [literal_path(folder / row["file"]) for row in told if row["what"] == "refused"]
+        if aside:
+            refused = rows.sparkSession.read.schema(refused.schema).parquet(*aside)
+    return Sifted(Stock(kept, dict(reasons), ()), runs, refused, schema)
 
 
-def _write_others(rows: DataFrame, schema: pa.Schema, folder: Path) -> None:
-    """Write the good rows of a table as runs in a folder."""
+def _as_runs(rows: DataFrame, schema: pa.Schema, folder: Path) -> DataFrame:
+    """What tasks did with their rows, as `TOLD`."""
+    kinds = with_places(schema)
 
     def write(batches: Batches) -> Batches:
-        runs: RunWriter | None = None
-        for batch in batches:
-            if runs is None:
-                runs = RunWriter(folder, f"{MIXED}-{batch.column('part')[0].as_py():06d}", attempt_id())
-            columns = [batch.column(name).cast(kind) for name, kind in zip(schema.names, schema.types, strict=True)]
-            runs.add(pa.RecordBatch.from_arrays(columns, schema=schema))
-        if runs is not None:
-            runs.close()
-        yield from ()
+        attempt = attempt_id()
+        runs, reasons = RunWriter(folder, f"{attempt:012d}", attempt, mixed=True), Counter[str]()
+        aside = f"refused-{attempt:012d}.parquet"
+        with ExitStack() as opened:
+            refused: pq.ParquetWriter | None = None
+            for batch in batches:
+                good = batch.column("_reason").is_null()
+                kept = batch.filter(good)
+                columns = [kept.column(name).cast(kind) for name, kind in zip(kinds.names, kinds.types, strict=True)]
+                runs.add(pa.RecordBatch.from_arrays(columns, schema=kinds))
+                if len(kept) < len(batch):
+                    bad = batch.filter(pc.invert(good)).select(_REFUSED.names).cast(_REFUSED)
+                    refused = refused or opened.enter_context(pq.ParquetWriter(folder / aside, _REFUSED))
+                    refused.write_batch(bad)
+                    for count in pc.value_counts(bad.column("_reason")):
+                        reasons[count["values"].as_py()] += count["counts"].as_py()
+        runs.close()
+        told = [("run", path.name, len(Run(path).rows)) for path in runs.written]
+        told += [("reason", reason, count) for reason, count in reasons.items()]
+        told += [("refused", aside, sum(reasons.values()))] if reasons else []
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([row[at] for row in told], kind)
+                for at, kind in enumerate((pa.string(), pa.string(), pa.int64()))
+            ],
+            names=["what", "file", "rows"],
+        )
 
-    kept = rows.where("_reason is null").sortWithinPartitions(*ORDER)
-    kept = kept.select(F.spark_partition_id().alias("part"), *map(quoted, schema.names))
-    kept.mapInArrow(carrying(write), "none int").collect()
+    names = dict.fromkeys([*PLACES, "_reason", "_text", *schema.names])
+    return rows.select(*map(quoted, names)).mapInArrow(carrying(write), "what string, file string, rows bigint")
