@@ -11,7 +11,7 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import settle
-from adapt.traces.ingest.parts import part_name, part_writer
+from adapt.traces.ingest.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.ingest.profile import TOLD, Profiler
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import Spark, SparkOptions, spark_failures, spark_session
@@ -92,8 +92,7 @@ def write_generated(
             profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
             told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)
             profile = profiler.collected(told)
-            for left in folder.glob("_part-*"):  # of attempts that were ended
-                disk.remove_tree(left)
+            remove_unfinished(folder)
         settle(folder, made, Rejects(), lambda _: profile)
     trace = open_trace(out)
     count_ahead(trace, spark_options=spark_options, progress=progress)

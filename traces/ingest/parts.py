@@ -5,6 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.traces.store import disk
+
 LARGEST_DICTIONARY = 64 << 20
 """Largest dictionary of a text column in bytes; further values of a row group are written plainly."""
 
@@ -12,6 +14,12 @@ LARGEST_DICTIONARY = 64 << 20
 def part_name(number: int) -> str:
     """File name of a part."""
     return f"part-{number:05d}.parquet"
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the parts of task attempts that were ended."""
+    for left in folder.glob(f"_{part_name(0).replace('00000', '*')}*"):
+        disk.remove_tree(left)
 
 
 def part_writer(schema: pa.Schema, path: Path) -> pq.ParquetWriter:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from adapt.traces.ingest.parts import part_name, part_writer
+from adapt.traces.ingest.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.ingest.profile import TOLD, Profile, Profiler
 from adapt.traces.ingest.runs.cutting import Positions, cut
 from adapt.traces.ingest.runs.run_files import Run, rising
@@ -47,7 +47,9 @@ def merge_runs(
         yield told
 
     with spark_failures("sorting by time"), watched(spark, "sorting by time", progress):
-        return profiler.collected(in_tasks(spark, shared_out(spark, -(-rows // BLOCK_ROWS)), merge, TOLD))
+        profile = profiler.collected(in_tasks(spark, shared_out(spark, -(-rows // BLOCK_ROWS)), merge, TOLD))
+        remove_unfinished(folder)
+        return profile
 
 
 def _merged(runs: Sequence[Run], first: int, end: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

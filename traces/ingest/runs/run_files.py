@@ -48,7 +48,8 @@ class Run:
 
     @cached_property
     def _read(self) -> pa.RecordBatch:
-        return pa.ipc.open_file(pa.memory_map(str(self.path))).get_batch(0)
+        with pa.memory_map(str(self.path)) as file:  # closed, since there may be thousands; the rows stay mapped
+            return pa.ipc.open_file(file).get_batch(0)
 
     @cached_property
     def order(self) -> Order:
@@ -72,7 +73,7 @@ class Run:
         return self.path.name.startswith(MIXED)
 
     def before(self, place: Sequence[int], low: int, high: int) -> int:
-        """Number of rows before a place in the order, known to be in [low, high]."""
+        """Number of rows before a place, known to be in [low, high]."""
         known = _before(self.index, place, 0, len(self.index[0]))
         low = max(low, (known - 1) * INDEX_ROWS)
         return _before(self.order, place, low, max(low, min(high, known * INDEX_ROWS)))

@@ -63,7 +63,7 @@ def sifting(sieve: Sieve, folder: Path) -> Sift:
 
 
 def schema_of(rows: DataFrame) -> pa.Schema | None:
-    """Schema of the trace of mapped rows; None if only Spark can write it."""
+    """Schema of mapped rows; None if only Spark can write it."""
     fields = []
     for field in rows.drop(*PLACE).limit(0).toArrow().schema:
         kind = field.type
@@ -78,7 +78,7 @@ def sifted(rows: DataFrame, schema: pa.Schema, left: int, folder: Path, progress
     """The rows of a source as runs.
 
     Args:
-        rows: Rows that are no runs yet: columns of the trace, with those of `PLACE`.
+        rows: Rows that are not in runs yet: columns of the trace, with those of `PLACE`.
         schema: Schema of the trace.
         left: Number of those rows.
         folder: Folder of the runs so far.
