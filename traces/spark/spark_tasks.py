@@ -11,16 +11,19 @@ from adapt.traces.spark.session import carrying
 TASK_BYTES = 32 << 20
 """Small files share a task up to about this many bytes."""
 
+TASK_FILES = 256
+"""Most small files that share a task, as opening one takes longer than reading it."""
+
 TASK_ITEMS = 16
 """Most items of a task, so that a retried task stays small."""
 
 
 def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Group neighbors, up to some tens of megabytes per group."""
+    """Group neighbors, up to some tens of megabytes and `TASK_FILES` per group."""
     groups: list[list[int]] = []
     room = 0
     for item, size in zip(items, sizes, strict=True):
-        if not groups or room < size:
+        if not groups or room < size or len(groups[-1]) == TASK_FILES:
             groups.append([])
             room = TASK_BYTES
         groups[-1].append(item)
