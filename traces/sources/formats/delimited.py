@@ -32,9 +32,14 @@ class Delimited:
     times: ClassVar[dict[str, str]] = {}
     any_bytes: ClassVar[bool] = False
 
+    @property
+    def line_hider(self) -> int:
+        """As `RecordFormat.line_hider`."""
+        return ord(self.quote) if self.quote else NEVER
+
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records, each ended by a line end outside quotes."""
-        return delimited_records(data, ord(self.delimiter), ord(self.quote) if self.quote else NEVER, at_end=at_end)
+        return delimited_records(data, ord(self.delimiter), self.line_hider, at_end=at_end)
 
     def parse(self, data: Bytes, records: Records, wanted: Sequence[str]) -> Parsed:
         """Wanted columns; a record with the wrong number of fields is rejected."""

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 import pyarrow as pa
 
 from adapt.traces.sources.reading.format import WHOLE_LINE, Parsed, text_of
-from adapt.traces.sources.reading.records import Bytes, Records, line_records
+from adapt.traces.sources.reading.records import NEVER, Bytes, Records, line_records
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession, T
 
 NOT_JSON = "not a JSON object"
@@ -27,6 +27,7 @@ class JsonLines:
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}
     any_bytes: ClassVar[bool] = False
+    line_hider: ClassVar[int] = NEVER
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Lines."""

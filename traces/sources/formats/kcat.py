@@ -82,6 +82,7 @@ class KcatText:
     times: ClassVar[dict[str, str]] = TIMES
     header: ClassVar[None] = None
     any_bytes: ClassVar[bool] = False
+    line_hider: ClassVar[None] = None
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records, numbered, since they may share a line or span several."""
@@ -132,6 +133,7 @@ class KcatSized(KcatText):
     """
 
     any_bytes: ClassVar[bool] = True
+    line_hider: ClassVar[None] = None
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Consecutive records.

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
 from adapt.traces.sources.reading.format import Parsed, text_of
-from adapt.traces.sources.reading.records import Bytes, Records, line_records
+from adapt.traces.sources.reading.records import NEVER, Bytes, Records, line_records
 
 LOG_FORMAT = (
     r"^(?P<host>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "
@@ -42,6 +42,7 @@ class Pattern:
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
     any_bytes: ClassVar[bool] = False
+    line_hider: ClassVar[int] = NEVER
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Lines."""

@@ -15,7 +15,7 @@ from adapt.core.errors import BadInput, listed
 from adapt.traces.sources.reading.containers import CHUNK_BYTES, unpacked
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.format import BOM, NOT_UTF8, RecordFormat, is_utf8, refuse_utf16, text_of
-from adapt.traces.sources.reading.records import Bytes, Records
+from adapt.traces.sources.reading.records import Bytes, Records, last_line_end
 
 BLOCK_BYTES = 32 << 20
 """Approximate size of a block of a plain file; a compressed file is one block."""
@@ -68,7 +68,7 @@ def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
     with unpacked(source) as stream:
         begun, line_begun = 0, 1
         position, line = 0, 1
-        for _, _, used, lines in _settled(stream, Block(file, source), form):
+        for _, _, used, lines in _settled(stream, Block(file, source), form, places=False):
             position += used
             line += lines
             if position - begun >= BLOCK_BYTES:
@@ -107,8 +107,14 @@ def read_block(
             line += lines
 
 
-def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tuple[Bytes, Records, int, int]]:
-    """Chunks of whole records: the bytes, the records, and the bytes and lines that they use."""
+def _settled(
+    stream: IO[bytes], block: Block, form: RecordFormat, *, places: bool = True
+) -> Iterator[tuple[Bytes, Records, int, int]]:
+    """Chunks of whole records: the bytes, the records, and the bytes and lines that they use.
+
+    Args:
+        places: Find each record; else perhaps only the end of the last.
+    """
     left, line = block.size, block.line
     rest = b""
     at_start = block.offset == 0
@@ -125,7 +131,8 @@ def _settled(stream: IO[bytes], block: Block, form: RecordFormat) -> Iterator[tu
                 refuse_utf16(chunk, block.source.label)
                 skipped = len(chunk) - len(chunk.removeprefix(BOM))
         data = np.frombuffer(rest + chunk[skipped:] if rest or skipped else chunk, np.uint8)
-        records = form.records(data, at_end=at_end)
+        ends = None if places or at_end else last_line_end(data, form.line_hider)
+        records = form.records(data, at_end=at_end) if ends is None else ends
         if not at_end and len(data) - records.used > LONGEST_RECORD:
             raise BadInput(
                 f"{block.source.label} line {line + records.used_lines}: a record must not exceed "

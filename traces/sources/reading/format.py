@@ -65,6 +65,13 @@ class RecordFormat(Protocol):
     def any_bytes(self) -> bool:
         """Whether records may hold bytes that are not UTF-8."""
 
+    @property
+    def line_hider(self) -> int | None:
+        """The byte between which records may hold line ends, or `NEVER`.
+
+        None if records are not lines.
+        """
+
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records of a buffer."""
 

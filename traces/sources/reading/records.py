@@ -78,6 +78,25 @@ def line_records(data: Bytes, *, at_end: bool) -> Records:
     return Records(starts[full], ends[full], lines[full], np.ones(count, np.int32), used, len(newlines))
 
 
+def last_line_end(data: Bytes, hider: int | None) -> Records | None:
+    """What complete lines use, without the records.
+
+    None if the records decide where lines end.
+
+    Args:
+        data: The bytes, beginning with a record; more follow.
+        hider: The byte between which a record may hold line ends, or `NEVER`; None if records are not lines.
+    """
+    if hider is None or (hider != NEVER and (data == hider).any()):
+        return None
+    ended, returns = data == 10, np.flatnonzero(data == 13)
+    if len(returns) and (returns[-1] + 1 == len(data) or not ended[returns + 1].all()):
+        return None  # a line that ends by CR alone
+    used = len(data) - int(ended[::-1].argmax()) if ended.any() else 0
+    nothing = np.zeros(0, np.int64)
+    return Records(nothing, nothing, nothing, np.zeros(0, np.int32), used, int(np.count_nonzero(ended)))
+
+
 @compiled
 def _delimited(data: Bytes, delimiter: int, quote: int, at_end: bool, size: int) -> Any:
     starts = np.empty(size, np.int64)

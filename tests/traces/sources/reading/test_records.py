@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapt.traces.sources.reading.records import NEVER, OPEN_QUOTE, delimited_records, line_records
+from adapt.traces.sources.reading.records import NEVER, OPEN_QUOTE, delimited_records, last_line_end, line_records
 from tests.traces.sources.plain_records import plain_lines, plain_records
 
 COMMA, QUOTE = ord(","), ord('"')
@@ -147,3 +147,16 @@ def test_lines_do_not_depend_on_where_chunks_end(text, cuts):
 def test_nothing_has_no_records(reader, at_end):
     records = reader(as_bytes(b""), at_end=at_end)
     assert (len(records), records.used, records.used_lines) == (0, 0, 0)
+
+
+@given(texts)
+def test_the_last_line_end_is_where_the_records_end(text):
+    data = as_bytes(text)
+    for quote, found_by in (
+        (QUOTE, delimited_records(data, COMMA, QUOTE, at_end=False)),
+        (NEVER, delimited_records(data, COMMA, NEVER, at_end=False)),
+        (NEVER, line_records(data, at_end=False)),
+    ):
+        ends = last_line_end(data, quote)
+        assert ends is None or (ends.used, ends.used_lines) == (found_by.used, found_by.used_lines)
+    assert last_line_end(data, None) is None
