@@ -4,7 +4,7 @@ Each pass over the data is a Spark job. *Staging* parses the records once; every
 *Stock-taking* evaluates the expressions, counts rejected rows, and finds the times at which to cut the trace into
 parts. *Looking at the order* samples the order of the first rows in the source. *Sorting* orders rows by (time, file,
 line), a total order, so that the result does not depend on how Spark splits the work. *Profiling* reads the finished
-parts.
+parts. Of a small source, this process does all of these with one table, for which Spark only evaluates the expressions.
 """
 
 from collections.abc import Mapping as Conf
@@ -16,6 +16,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import KeySample, settle
+from adapt.traces.ingest.held_rows import HeldRows
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.source_order import order_of_source
@@ -117,12 +118,18 @@ def ingest(
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
-        source = Several(spark, groups, staging, progress)
+        here = small and not running.on_spark(small=small)
+        source = Several(spark, groups, staging, progress, SMALL_BYTES if here else 0)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
-        parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
-        stock = take_stock(rows, parts, progress)
-        order = order_of_source(rows, len(files), progress)
-        rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
+        held = HeldRows.of(rows, progress) if here and source.rows <= ROWS_A_PART else None
+        if held is None:
+            parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
+            stock = take_stock(rows, parts, progress)
+            order = order_of_source(rows, len(files), progress)
+            rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
+        else:
+            stock, order = held.stock, held.order(len(files))
+            rejects = held.set_aside(source, folder, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
         if left_out and cleaning.sample == 1 and source.announced:
             raise BadInput(
@@ -130,7 +137,10 @@ def ingest(
                 " read; the source is damaged, or changed while it was read"
             )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
-        write_in_order(rows, stock, folder, progress)
+        if held is None:
+            write_in_order(rows, stock, folder, progress)
+        else:
+            held.write(folder)
         for passing in (kept, staging):
             if passing.exists():
                 disk.remove_tree(passing)
@@ -138,7 +148,9 @@ def ingest(
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         made = Provenance(command, used, source.inputs)
         sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
-        settle(folder, made, rejects, lambda written: written.profiled(spark, progress), order, sample)
+        settle(
+            folder, made, rejects, lambda written: written.profiled(None if held else spark, progress), order, sample
+        )
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
     return Ingested(trace, rejects, source.guesses)

@@ -15,16 +15,14 @@ from adapt.traces.spark.session import spark_failures
 def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str, Any] | None:
     """Evidence on the order of the good rows; see `source_evidence`.
 
-    Uses the first lines of each file, `MOST_ROWS` in all, so that the result does not depend on how Spark splits the
-    work.
+    Uses the first lines of each file, so that the result does not depend on how Spark splits the work.
 
     Args:
         rows: Columns of the trace, with `_file`, `_line` and `_reason`.
         files: Number of files.
     """
-    lines = max(1, MOST_ROWS // files)
-    looked_at = rows.where((F.col("_line") <= lines) & (F.col("_file") < MOST_ROWS)).where("_reason is null")
-    facts = looked_at.select(
+    looked_at = rows.where((F.col("_line") <= lines_looked_at(files)) & (F.col("_file") < MOST_ROWS))
+    facts = looked_at.where("_reason is null").select(
         F.col("_file").cast("bigint"),
         F.col("_line").cast("bigint"),
         F.unix_micros("ts").alias("time"),
@@ -32,7 +30,19 @@ def order_of_source(rows: DataFrame, files: int, progress: Progress) -> dict[str
     )
     with spark_failures("reading the source"), watched(rows.sparkSession, "checking the order", progress):
         told = facts.toArrow()
-    return source_evidence(*(_numbers(told.column(name)) for name in ("_file", "_line", "time", "key")))
+    return evidence_of(*(told.column(name) for name in ("_file", "_line", "time", "key")))
+
+
+def lines_looked_at(files: int) -> int:
+    """How many first lines of each file are examined: `MOST_ROWS` in all."""
+    return max(1, MOST_ROWS // files)
+
+
+def evidence_of(
+    file: pa.ChunkedArray, line: pa.ChunkedArray, time_us: pa.ChunkedArray, key: pa.ChunkedArray
+) -> dict[str, Any] | None:
+    """As `source_evidence`, of int64 columns."""
+    return source_evidence(_numbers(file), _numbers(line), _numbers(time_us), _numbers(key))
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:

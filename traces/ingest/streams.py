@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,13 @@ class Several:
         rows: Number of rows, rejected ones included; known after `mapped`.
     """
 
-    def __init__(self, spark: SparkSession, groups: Sequence[Group], staging: Path, progress: Progress) -> None:
+    def __init__(
+        self, spark: SparkSession, groups: Sequence[Group], staging: Path, progress: Progress, most_held: int = 0
+    ) -> None:
         """Survey the files.
+
+        Args:
+            most_held: As in `Source`, for each group.
 
         Raises:
             BadInput: a file is truncated, damaged or unreadable.
@@ -129,7 +135,7 @@ class Several:
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
             found = group.recognized
-            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file)
+            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file, most_held)
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
@@ -207,8 +213,8 @@ class Several:
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            sample = source.sample(SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
-            mapping = replace(mapping, time=chosen_time(sample, source.columns))
+            some = partial(source.sample, SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
+            mapping = replace(mapping, time=chosen_time(some, source.columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)

@@ -89,6 +89,12 @@ class SparkOptions:
         """Whether the user chose a master or settings, and so Spark."""
         return self.master is not None or bool(self.conf)
 
+    def on_spark(self, *, small: bool) -> bool:
+        """Whether work that this process could do runs on Spark."""
+        if self.runner is RunnerName.AUTO:
+            return self.asked_for or not small
+        return self.runner is RunnerName.SPARK
+
 
 Spark: TypeAlias = SparkOptions | None
 """Spark options; None for all cores of this machine."""
