@@ -25,7 +25,7 @@ from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import Spark, SparkOptions, session_in_zone, spark_session
+from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -38,9 +38,6 @@ ROWS_A_PART = 1 << 20
 
 MOST_PARTS = 256
 """Longer traces have larger parts, since the expression for a row's part grows with their number."""
-
-SMALL_BYTES = 64 << 20
-"""The largest source for which Spark's Java need not compile well."""
 
 PARTS_SETTING = "spark.sql.shuffle.partitions"
 
