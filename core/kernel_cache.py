@@ -20,7 +20,7 @@ import llvmlite
 import numba
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
