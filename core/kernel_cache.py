@@ -20,11 +20,13 @@ import llvmlite
 import numba
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 _config: Any = numba.config
 _dumps: Any = dumps
+_runtime: Any = rtsys
 _entry_files: Any = IndexDataCacheFile
 _user_folders: Any = AppDirs
 _rebuilt: Any = CompileResult._rebuild
@@ -51,7 +53,7 @@ class KernelCache:
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The compiled function of a signature; None if not cached."""
         try:
-            context.refresh()
+            _runtime.initialize(context)  # all that loading needs of a refresh, which imports SciPy and more
             folder, entry, key = self._entry(signature, context.codegen())
             kept = entry.load(key)
             if kept is None:

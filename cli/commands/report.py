@@ -46,10 +46,11 @@ def report(
     compared = differences(artefacts, read) if len(read) > 1 else []
     if html is not None:
         from adapt.core.report.page import render_page
+        from adapt.traces.reports.chart_library import kept_library
         from adapt.traces.store.atomic import write_whole
 
-        page = render_page(as_page(title or ", ".join(artefact.name for artefact in read), read, compared))
-        write_whole(html, page.encode(), force=output.force)
+        page = as_page(title or ", ".join(artefact.name for artefact in read), read, compared)
+        write_whole(html, render_page(page, library=kept_library).encode(), force=output.force)
         narrate_written(html)
     for artefact in read:
         if artefact.sentences:

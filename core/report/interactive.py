@@ -3,7 +3,7 @@
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -14,7 +14,8 @@ from adapt.core.charts.chart import Chart
 from adapt.core.charts.theme import INK, config
 from adapt.core.report.svg import NARROW, WIDE, safe
 
-_BUNDLED = "window.vegaEmbed = vegaEmbed;"
+BUNDLED = "window.vegaEmbed = vegaEmbed;"
+"""The last statement of the library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,20 @@ class Live:
     allowed: str
 
 
-def live(charts: Mapping[str, Chart]) -> Live:
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Vega with Vega-Lite and Vega-Embed, as one script.
+
+    Attributes:
+        packed: gzip, then base64.
+        digest: SHA-256 of the script, in base64.
+    """
+
+    packed: str
+    digest: str
+
+
+def live(charts: Mapping[str, Chart], library: Callable[[], Library]) -> Live:
     """Scripts and specs for charts, by the id of their figure; deterministic.
 
     Text in a spec is escaped as in a drawing. Specs run without `eval`: Vega interprets their expressions.
@@ -42,13 +56,13 @@ def live(charts: Mapping[str, Chart]) -> Live:
     script = _script()
     if not charts:
         return Live(script, "", "", f"'sha256-{_digest(script)}'")
-    library, library_hash = _library()
+    vega = library()
     # The drawing has a description of each mark, which the page's script reads aloud.
     looks = {name: {**config(width), "aria": False} for name, width in (("wide", WIDE), ("narrow", NARROW))}
     document = {"looks": looks, "charts": {name: _compact(chart) for name, chart in charts.items()}}
     text = json.dumps(safe(document), separators=(",", ":"), allow_nan=False).replace(INK, "currentColor")
-    allowed = f"'sha256-{_digest(script)}' 'sha256-{library_hash}'"
-    return Live(script, library, _packed(text), allowed)
+    allowed = f"'sha256-{_digest(script)}' 'sha256-{vega.digest}'"
+    return Live(script, vega.packed, _packed(text), allowed)
 
 
 def _compact(chart: Chart) -> Mapping[str, Any]:
@@ -56,12 +70,12 @@ def _compact(chart: Chart) -> Mapping[str, Any]:
 
 
 @cache
-def _library() -> tuple[str, str]:
-    """The packed library and its hash; bundling takes about two seconds, once per process."""
+def bundled() -> Library:
+    """The library, bundled anew, which takes about a second; once per process."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle(_BUNDLED)
-    return _packed(bundle), _digest(bundle)
+    script = vl_convert.javascript_bundle(BUNDLED)
+    return Library(_packed(script), _digest(script))
 
 
 @cache

@@ -1,13 +1,13 @@
 """Self-contained HTML page of tables and charts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.labels import breakable, count, headed
-from adapt.core.report.interactive import Live, live
+from adapt.core.report.interactive import Library, Live, bundled, live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.transposed import upright
 from adapt.core.table import Table
@@ -89,7 +89,12 @@ def _caps(most_charts: int) -> tuple[_Caps, ...]:
     )
 
 
-def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOST_CHARTS) -> str:
+def render_page(
+    page: Page,
+    most_bytes: int = MOST_BYTES,
+    most_charts: int = MOST_CHARTS,
+    library: Callable[[], Library] = bundled,
+) -> str:
     """The page as HTML of at most `most_bytes` in UTF-8; deterministic.
 
     All text is escaped for HTML; control and direction characters become visible escapes. A table shows its first 200
@@ -99,8 +104,11 @@ def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOS
     Every chart is a static drawing. With scripts on, Vega redraws it once it scrolls into view, with values under the
     pointer or keys, zoom, and series that can be hidden. Only the page's own two scripts may run: its policy names them
     by hash.
+
+    Args:
+        library: Gives Vega, if the page has charts.
     """
-    drawings = _Drawings()
+    drawings = _Drawings(library)
     template = _template()
     html = ""
     for caps in _caps(most_charts):
@@ -113,7 +121,8 @@ def render_page(page: Page, most_bytes: int = MOST_BYTES, most_charts: int = MOS
 class _Drawings:
     """Cache of drawings across attempts to fit the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: Callable[[], Library]) -> None:
+        self._library = library
         self._drawn: dict[tuple[int, int], str] = {}
         self._live: dict[tuple[str, ...], Live] = {}
 
@@ -121,7 +130,7 @@ class _Drawings:
         """Scripts and specs of these charts."""
         named = tuple(charts)
         if named not in self._live:
-            self._live[named] = live(charts)
+            self._live[named] = live(charts, self._library)
         return self._live[named]
 
     def svg_of(self, number: int, chart: Chart, width: int) -> str:

@@ -46,8 +46,8 @@ class Written:
     schema: pa.Schema
     span_us: tuple[int, int]
 
-    def profiled(self, spark: SparkSession, progress: Progress) -> Profile:
-        """Hash and profile all rows on Spark."""
+    def profiled(self, spark: SparkSession | None, progress: Progress) -> Profile:
+        """Hash and profile all rows; without Spark in this process."""
         return profile_trace(spark, self.blocks, self.schema, self.span_us, progress)
 
 

@@ -3,10 +3,12 @@
 Each pass over the data is a Spark job. *Staging* parses the records once; every row keeps its file and line. *Sorting*
 orders rows by (time, file, line), a total order, so that the result does not depend on how Spark splits the work.
 
+Small sources: this process does all passes with one table, for which Spark only evaluates the expressions.
+
 Large sources: staging puts the rows whose values are written plainly into sorted runs; one job *maps* the others, which
 need Spark SQL, into runs and rejects; *merging* cuts all runs at exact ranks, and writes and profiles the parts.
 
-Small sources, and those for which Spark settings state the number of parts: *stock-taking* evaluates the expressions,
+Sources for which Spark settings state the number of parts, or the master: *stock-taking* evaluates the expressions,
 counts rejected rows, and finds the times at which to cut the trace into parts; *looking at the order* samples the order
 of the first rows; Spark sorts; *profiling* reads the finished parts.
 """
@@ -20,7 +22,9 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import KeySample, settle
+from adapt.traces.ingest.held_rows import HeldRows
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.ingest.profile import Profile
 from adapt.traces.ingest.rejects import MaxRejects, set_aside
 from adapt.traces.ingest.runs.merging import merge_runs
 from adapt.traces.ingest.runs.run_order import order_of_runs
@@ -31,7 +35,7 @@ from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import Spark, SparkOptions, session_in_zone, spark_session
+from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -44,9 +48,6 @@ ROWS_A_PART = 1 << 20
 
 MOST_PARTS = 256
 """Longer traces have larger parts, since the expression for a row's part grows with their number."""
-
-SMALL_BYTES = 64 << 20
-"""The largest source for which Spark's Java need not compile well."""
 
 PARTS_SETTING = "spark.sql.shuffle.partitions"
 
@@ -124,21 +125,27 @@ def ingest(
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
-        large = not small and not stated
-        source = Several(spark, groups, staging, progress, None if small or stated or cleaning.as_data() else staging)
+        here, large = small and not running.on_spark(small=small), not small and not stated
+        plain = staging if large and not cleaning.as_data() else None
+        source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
         parts = stated or min(MOST_PARTS, max(1, -(-source.rows // ROWS_A_PART)))
         if large:  # for the windows of cleaning rules
             spark.conf.set(PARTS_SETTING, str(max(parts, int(str(spark.conf.get(PARTS_SETTING))))))
+        held = HeldRows.of(rows, progress) if here and source.rows <= ROWS_A_PART else None
         schema = schema_of(rows) if large else None
         runs = None if schema is None else sifted(rows, schema, source.left, staging, progress)
-        if runs is None:
+        if held is not None:
+            stock, order = held.stock, held.order(len(files))
+        elif runs is not None:
+            rows, stock, order = runs.refused, runs.stock, order_of_runs(runs.runs, len(files))
+        else:
             stock = take_stock(rows, parts, progress)
             order = order_of_source(rows, len(files), progress)
+        if held is not None:
+            rejects = held.set_aside(source, folder, withheld=cleaning.hash_keys)
         else:
-            rows, stock = runs.refused, runs.stock
-            order = order_of_runs(runs.runs, len(files))
-        rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
+            rejects = set_aside(spark, rows, stock.refused, source, folder, progress, withheld=cleaning.hash_keys)
         left_out = source.rows - stock.kept - rejects.rows
         if left_out and cleaning.sample == 1 and source.announced:
             raise BadInput(
@@ -146,8 +153,12 @@ def ingest(
                 " read; the source is damaged, or changed while it was read"
             )
         _check_rows(stock.kept, left_out, rejects, options.max_rejects, sources)
-        profile = None if runs is None else merge_runs(spark, runs.runs, runs.schema, folder, progress)
-        if profile is None:
+        profile: Profile | None = None
+        if held is not None:
+            held.write(folder)
+        elif runs is not None:
+            profile = merge_runs(spark, runs.runs, runs.schema, folder, progress)
+        else:
             write_in_order(rows, stock, folder, progress)
         for passing in (kept, staging):
             if passing.exists():
@@ -156,7 +167,8 @@ def ingest(
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         made = Provenance(command, used, source.inputs)
         sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
-        settle(folder, made, rejects, lambda written: profile or written.profiled(spark, progress), order, sample)
+        where = None if held is not None else spark
+        settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), order, sample)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
     return Ingested(trace, rejects, source.guesses)

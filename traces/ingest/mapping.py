@@ -1,7 +1,7 @@
 """Columns of a trace, from expressions over the source."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -109,8 +109,11 @@ def _quotes(texts: str, column: str) -> bool:
     return _WORD.fullmatch(column) is None and (column in texts or column.replace("`", "``") in texts)
 
 
-def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
+def chosen_time(sample: Callable[[], DataFrame], columns: Sequence[str]) -> str:
     """The guessed time column: a usual name, else the first of times.
+
+    Args:
+        sample: Gives some rows, where they are needed.
 
     Raises:
         UsageError: no column has times.
@@ -120,7 +123,7 @@ def chosen_time(sample: DataFrame, columns: Sequence[str]) -> str:
         if name in by_name:
             return by_name[name]
     with spark_failures("--time"):
-        found = time_column(sample, columns)
+        found = time_column(sample(), columns)
     if found is None:
         raise UsageError(f"--time is required: no column holds times; available: {listed(columns)}")
     return found

@@ -26,7 +26,7 @@ from adapt.core.units.durations import round_us
 from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import in_tasks
+from adapt.traces.spark.spark_tasks import in_process, in_tasks
 from adapt.traces.store.column_hash import ColumnHasher
 from adapt.traces.store.trace import TraceBlock, read_pieces
 
@@ -75,11 +75,15 @@ class Profile:
 
 
 def profile_trace(
-    spark: SparkSession, blocks: Sequence[TraceBlock], schema: pa.Schema, span_us: tuple[int, int], progress: Progress
+    spark: SparkSession | None,
+    blocks: Sequence[TraceBlock],
+    schema: pa.Schema,
+    span_us: tuple[int, int],
+    progress: Progress,
 ) -> Profile:
-    """Hash and profile a written trace, block by block on Spark.
+    """Hash and profile a written trace block by block.
 
-    The result does not depend on how the trace is cut into files and tasks.
+    In this process if there is no Spark. The result does not depend on how the trace is cut into files and tasks.
     """
     profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
 
@@ -87,8 +91,10 @@ def profile_trace(
         block = blocks[index]
         yield profiler.as_row(block.index, block.first_row, read_pieces(block.pieces, schema.names))
 
+    tasks = [[block.index] for block in blocks]
+    if spark is None:
+        return profiler.merged(row for batch in in_process(tasks, work) for row in batch.column("told").to_pylist())
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
-        tasks = [[block.index] for block in blocks]
         return profiler.collected(in_tasks(spark, tasks, work, TOLD))
 
 

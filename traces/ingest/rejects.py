@@ -83,7 +83,7 @@ def set_aside(
         if withheld:
             refused = refused.withColumn("_text", F.lit(WITHHELD))
         elif places := refused.where("_text is null").select("_file", "_line").limit(MOST_PLACES + 1).collect():
-            texts = source.texts(_by_file(places) if len(places) <= MOST_PLACES else None)
+            texts = source.texts(by_file(places) if len(places) <= MOST_PLACES else None)
             # a merge join, since Spark underestimates the size of what our tasks yield and would broadcast it
             texts = texts.withColumnRenamed("_text", "_read").hint("merge")
             refused = refused.join(texts, ["_file", "_line"], "left").withColumn("_text", F.coalesce("_text", "_read"))
@@ -102,10 +102,10 @@ def set_aside(
         for number, part in enumerate(sorted(written.glob("part-*"))):
             disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
         disk.remove_tree(written)
-        return Rejects(sum(counts.values()), *_by_reason(folder / FOLDER, counts))
+        return Rejects(sum(counts.values()), *by_reason(folder / FOLDER, counts))
 
 
-def _by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+def by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
     """Sorted lines by file, from pairs of file and line."""
     lines: dict[int, list[int]] = {}
     for file, line in sorted((place[0], place[1]) for place in places):
@@ -113,8 +113,11 @@ def _by_file(places: Iterable[Sequence[int]]) -> dict[int, list[int]]:
     return lines
 
 
-def _by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
-    """Counts by reason, highest first, and the first few rows of each, read batch by batch."""
+def by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, list[dict[str, Any]]]]:
+    """Counts by reason, highest first, and the first few rows.
+
+    Read batch by batch.
+    """
     ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS])
     examples: dict[str, list[dict[str, Any]]] = {reason: [] for reason in ordered}
     missing = sum(min(EXAMPLES, count) for count in ordered.values())

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,14 @@ class Several:
         staging: Path,
         progress: Progress,
         runs: Path | None = None,
+        most_held: int = 0,
     ) -> None:
         """Survey the files.
 
         Args:
             staging: An empty folder.
             runs: Where plain rows are put as sorted runs, rather than into the table; None for the table.
+            most_held: As in `Source`, for each group.
 
         Raises:
             BadInput: a file is truncated, damaged or unreadable.
@@ -145,7 +148,7 @@ class Several:
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
         for number, group in enumerate(groups):
             found = group.recognized
-            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file)
+            source = Source(spark, group.files, found.form, staging / str(number), progress, found.by_file, most_held)
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
@@ -233,8 +236,8 @@ class Several:
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            sample = source.sample(SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
-            mapping = replace(mapping, time=chosen_time(sample, source.columns))
+            some = partial(source.sample, SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
+            mapping = replace(mapping, time=chosen_time(some, source.columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)

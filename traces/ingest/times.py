@@ -4,6 +4,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import inf, isnan
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.reading.table_files import quoted
@@ -120,7 +121,7 @@ def stated_format(spark: SparkSession, name: str) -> TimeFormat:
 
     if name != ISO and name not in EPOCH_UNITS:
         try:
-            spark.range(1).select(F.try_to_timestamp(F.lit("2015-05-17"), F.lit(name))).collect()
+            spark.sql("values '2015-05-17'").select(F.try_to_timestamp("col1", F.lit(name))).collect()
         except (PySparkException, Py4JError) as error:
             raise UsageError(
                 f"--time-format must be one of {', '.join(KNOWN)}, or {A_PATTERN} (got {name!r})"
@@ -147,27 +148,22 @@ def guess_format(sample: DataFrame, given: str, kind: str) -> TimeFormat:
         return TimeFormat(ISO)
     if kind not in ("string", *WHOLE, "double", "float") and not kind.startswith("decimal"):
         raise BadInput(f"--time {given!r} has type {kind}; it must be text, a number or a time")
-    number = value.cast("double")
-    row = sample.select(
-        F.count(F.lit(1)).alias("rows"),
-        F.count(value).alias("values"),
-        F.percentile_approx(F.abs(number), 0.5).alias("typical"),
-        F.count(F.when(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), 1)).alias("numbers"),
-        *(
-            F.count_if(is_in_range(as_timestamp(value, kind, TimeFormat(name)))).alias(f"p{at}")
-            for at, name in enumerate(_texts())
-        ),
-    ).first()
-    assert row is not None
-    if not row["rows"]:  # no values to judge by
-        return TimeFormat(ISO, guessed=True)
     tried = _texts() if kind == "string" else DIGITS if kind in WHOLE else ()
-    reads = {name: int(row[f"p{_texts().index(name)}"]) for name in tried}
-    if row["typical"] is not None:
-        unit = _epoch_unit(float(row["typical"]))
-        # eight digits that read as a date are a date, not a second of 1970
-        if not any(reads.get(name, 0) == row["numbers"] for name in DIGITS):
-            reads[unit] = int(row["numbers"]) if kind == "string" else int(row["values"])
+    # counted here: a sample that is no table of files then needs no job
+    rows = sample.select(
+        F.abs(value.cast("double")),
+        value.isNotNull(),
+        F.coalesce(value.cast("string").rlike(r"^\s*[-+]?\d+(\.\d+)?\s*$"), F.lit(False)),
+        *(is_in_range(as_timestamp(value, kind, TimeFormat(name))) for name in tried),
+    ).collect()
+    if not rows:  # no values to judge by
+        return TimeFormat(ISO, guessed=True)
+    sizes = sorted(inf if isnan(row[0]) else row[0] for row in rows if row[0] is not None)
+    values, numbers, *read = (sum(row[at] for row in rows) for at in range(1, 3 + len(tried)))
+    reads = dict(zip(tried, read, strict=True))
+    # eight digits that read as a date are a date, not a second of 1970
+    if sizes and not any(reads.get(name, 0) == numbers for name in DIGITS):
+        reads[_epoch_unit(sizes[(len(sizes) - 1) // 2])] = numbers if kind == "string" else values
     best = max(reads, key=lambda name: reads[name], default=ISO)
     if not reads.get(best):
         raise BadInput(

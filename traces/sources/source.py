@@ -22,7 +22,7 @@ from adapt.traces.sources.reading.table_files import TableFormat, folder_columns
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
-from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_tasks
+from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_process, in_tasks
 from adapt.traces.store import disk
 from adapt.traces.store.manifest import file_sha256
 
@@ -36,8 +36,8 @@ Sift: TypeAlias = Callable[[int, Iterator[pa.RecordBatch]], Iterator[pa.RecordBa
 class Source:
     """The source files, surveyed once: hashed, cut into blocks, their columns known.
 
-    Text and Avro are parsed once, by our readers in Spark tasks, and staged as Parquet for Spark; Parquet and ORC are
-    read in place.
+    Text and Avro are parsed once, by our readers in Spark tasks, and staged as Parquet for Spark, or, where they are
+    small, held as one Arrow table; Parquet and ORC are read in place.
 
     Attributes:
         files: The files, in the order that breaks ties.
@@ -56,6 +56,7 @@ class Source:
         staging: Path,
         progress: Progress,
         by_file: Mapping[int, RecordFormat] | None = None,
+        most_held: int = 0,
     ) -> None:
         """Survey the files.
 
@@ -63,6 +64,7 @@ class Source:
             form: Their format.
             staging: An empty folder for parsed rows.
             by_file: Formats of files whose columns differ from those of the first, by position.
+            most_held: Most bytes of parsed rows that this process reads and holds, instead of Spark tasks.
 
         Raises:
             BadInput: a file is truncated, damaged or unreadable.
@@ -75,6 +77,7 @@ class Source:
         self.times = {} if self._form is None else dict(self._form.times)
         self._by_file = dict(by_file or {})
         self._staging = staging
+        self._most_held = most_held
         self._progress = progress
         with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
             self._blocks, self.inputs = self._survey()
@@ -180,7 +183,12 @@ class Source:
                     yield batch.filter(pc.is_in(batch.column("_line"), value_set=pa.array(asked[at], pa.int64())))
 
         tasks = self._tasks(range(len(blocks)) if asked is None else sorted(asked))
-        rows = in_tasks(self._spark, tasks, read, from_arrow_schema(reader_schema([], {})))
+        schema = from_arrow_schema(reader_schema([], {}))
+        if self._most_held:
+            found = pa.Table.from_batches(in_process(tasks, read), reader_schema([], {}))
+            rows = self._spark.createDataFrame(found, schema)
+        else:
+            rows = in_tasks(self._spark, tasks, read, schema)
         return rows.select("_file", "_line", "_text")
 
     def _columns(self) -> tuple[str, ...]:
@@ -195,7 +203,7 @@ class Source:
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
-        """Cut each file into blocks and hash it, in Spark tasks."""
+        """Cut each file into blocks and hash it."""
         files, form, by_file = self.files, self._form, self._by_file
 
         def look(at: int) -> Iterator[pa.RecordBatch]:
@@ -206,8 +214,11 @@ class Source:
             yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
         tasks = grouped(range(len(files)), [file.size for file in files])
-        told = [json.loads(row[0]) for row in in_tasks(self._spark, tasks, look, "told string").collect()]
-        told.sort(key=lambda file: int(file[0]))
+        if self._most_held:
+            rows = pa.Table.from_batches(in_process(tasks, look))
+        else:
+            rows = in_tasks(self._spark, tasks, look, "told string").toArrow()
+        told = sorted(map(json.loads, rows["told"].to_pylist()), key=lambda file: int(file[0]))
         blocks = [Block(at, files[at], *place) for at, _, places in told for place in places]
         inputs = {
             files[at].path: {
@@ -225,7 +236,7 @@ class Source:
         return with_json_fields(self._lines, self._ddl, fields)
 
     def _staged(self, wanted: Sequence[str], sift: Sift | None = None) -> DataFrame:
-        """Parse the text in Spark tasks that stage it as Parquet, and read that as a table.
+        """Parse the text in Spark tasks that stage it as Parquet, and read that as a table; or hold it, if small.
 
         Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
@@ -258,15 +269,32 @@ class Source:
             yield pa.RecordBatch.from_pydict({"rows": [rows], "left": [left]})
 
         with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
-            disk.make_folder(folder)
-            each = [[task] for task in range(len(tasks))]
-            counts = in_tasks(self._spark, each, stage, "rows bigint, left bigint").collect()
-            self.rows, self.left = (sum(int(row[at]) for row in counts) for at in range(2))
             from pyspark.sql.pandas.types import from_arrow_schema
 
-            staged = self._spark.read.schema(from_arrow_schema(numbered)).parquet(literal_path(folder))
+            held = self._held(wanted)
+            if held is not None:
+                self.rows = self.left = len(held)
+                staged = self._spark.createDataFrame(held.rename_columns(numbered.names), from_arrow_schema(numbered))
+            else:
+                disk.make_folder(folder)
+                each = [[task] for task in range(len(tasks))]
+                counts = in_tasks(self._spark, each, stage, "rows bigint, left bigint").collect()
+                self.rows, self.left = (sum(int(row[at]) for row in counts) for at in range(2))
+                staged = self._spark.read.schema(from_arrow_schema(numbered)).parquet(literal_path(folder))
         names = zip(wanted, numbers, strict=True)
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
+
+    def _held(self, wanted: Sequence[str]) -> pa.Table | None:
+        """All rows, parsed in this process; None if they are more than it may hold."""
+        form, left = self._text_form(), self._most_held
+        batches: list[pa.RecordBatch] = []
+        for block in self._blocks if left else ():
+            for batch in _read_block(block, self._by_file.get(block.file, form), wanted):
+                batches.append(batch)
+                left -= batch.nbytes
+                if left <= 0:
+                    return None
+        return pa.Table.from_batches(batches, reader_schema(wanted, form.types)) if left else None
 
     def _text_form(self) -> RecordFormat | AvroFiles:
         """The format of files that are parsed in blocks."""

@@ -17,7 +17,7 @@ from shutil import rmtree
 from time import time
 from zlib import crc32
 
-from adapt.traces.spark.java import java_says, user_cache
+from adapt.traces.spark.java import java_says, user_cache, version_text
 
 LOG = logging.getLogger("adapt")
 
@@ -62,7 +62,7 @@ def _option(name: str, *paths: Path | None) -> str:
 
 def _folder(java: Path) -> Path:
     """The folder of the archive for this Java, Spark and version; those not used lately are deleted."""
-    programs = [java_says(java, "-version"), files("pyspark"), version("pyspark"), version("adapt-streams")]
+    programs = [version_text(java), files("pyspark"), version("pyspark"), version("adapt-streams")]
     folder = next(user_cache()) / "java-classes" / sha256(repr(programs).encode()).hexdigest()[:16]
     if not folder.exists():
         folder.mkdir(parents=True)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from adapt.core.errors import EnvironmentFailure
@@ -57,11 +58,26 @@ def find_java_home() -> Path:
 def java_version(java: Path) -> int | None:
     """The major version of a `java` program; None if it fails."""
     try:
-        output = java_says(java, "-version")
+        output = version_text(java)
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found.group(1)) if found else None
+
+
+def version_text(java: Path) -> str:
+    """What a `java` program says of its version; it is asked once.
+
+    Raises:
+        OSError, subprocess.SubprocessError: as `java_says`.
+    """
+    program = java.resolve()
+    return _version_text(program if program.name == "java" else java, program.stat().st_mtime_ns)
+
+
+@cache
+def _version_text(java: Path, _changed_ns: int) -> str:
+    return java_says(java, "-version")
 
 
 def java_says(java: Path, *options: str) -> str:

@@ -119,10 +119,7 @@ class InProcessRunner:
 def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
     """Spark if requested or for many rows, else this process."""
     options = options or SparkOptions()
-    if options.runner is RunnerName.AUTO:
-        on_spark = options.asked_for or rows > options.in_process_rows
-    else:
-        on_spark = options.runner is RunnerName.SPARK
+    on_spark = options.on_spark(small=rows <= options.in_process_rows)
     return SparkRunner(rows, options, progress) if on_spark else InProcessRunner(progress)
 
 

@@ -49,6 +49,13 @@ def attempt_id() -> int:
     return 0 if context is None else context.taskAttemptId()
 
 
+def in_process(
+    tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """Run `work` on each item in this process, in order."""
+    return (batch for items in tasks for item in items for batch in work(item))
+
+
 def in_tasks(
     spark: SparkSession, tasks: Sequence[Sequence[int]], work: Callable[[int], Iterator[pa.RecordBatch]], schema: Any
 ) -> DataFrame:

@@ -17,6 +17,7 @@ from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.ingest.time_sort import take_stock
 from adapt.traces.sources.names import FormatName
 from adapt.traces.sources.sniff import ReadOptions
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.trace import open_trace
 
@@ -246,5 +247,10 @@ def test_an_expression_that_gives_another_result_each_time_is_refused(tmp_path, 
 
     monkeypatch.setattr("adapt.traces.ingest.ingest.take_stock", stock_of_another_time)
     with pytest.raises(BadInput, match="1 rows were good at first, but 2 when written"):
-        ingest([str(source)], tmp_path / "x.trace", Mapping("key", "ts"))
+        ingest(
+            [str(source)],
+            tmp_path / "x.trace",
+            Mapping("key", "ts"),
+            spark_options=SparkOptions(runner=RunnerName.SPARK),
+        )
     assert os.listdir(tmp_path) == ["rows.csv"]

@@ -11,12 +11,15 @@ import pytest
 from adapt.core.errors import AdaptError, EnvironmentFailure, UsageError
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import disk
 from adapt.traces.store.trace import open_trace
 
 STEPS = ("make_folder", "write_bytes", "sync", "rename", "exchange", "remove_tree")
 ROWS = 12
+
+ON_SPARK = SparkOptions(runner=RunnerName.SPARK)
 
 
 @pytest.fixture
@@ -120,7 +123,7 @@ def test_a_write_of_spark_may_fail(spark, source, tmp_path, monkeypatch, nth):
     with monkeypatch.context() as patched:
         patched.setattr(DataFrameWriter, "parquet", parquet)
         with pytest.raises(AdaptError) as failure:
-            run(source, tmp_path / "web.trace")
+            run(source, tmp_path / "web.trace", spark_options=ON_SPARK)
     assert "\n" not in str(failure.value)
     assert len(writes) == nth
     assert os.listdir(tmp_path) == ["source.csv"]
@@ -137,7 +140,7 @@ def test_a_disk_that_is_full_for_spark_is_told_so(source, tmp_path, monkeypatch)
 
     monkeypatch.setattr(DataFrameWriter, "parquet", parquet)
     with pytest.raises(EnvironmentFailure, match="no space left on the disk") as failure:
-        run(source, tmp_path / "web.trace")
+        run(source, tmp_path / "web.trace", spark_options=ON_SPARK)
     assert failure.value.exit_code == 4
     assert os.listdir(tmp_path) == ["source.csv"]
 

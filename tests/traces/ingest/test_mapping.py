@@ -179,7 +179,7 @@ def time_chosen(spark):
     """The time column that is chosen for one row of a source, given as column to value."""
 
     def choose(**row: object) -> str:
-        return chosen_time(spark.createDataFrame([tuple(row.values())], list(row)), list(row))
+        return chosen_time(lambda: spark.createDataFrame([tuple(row.values())], list(row)), list(row))
 
     return choose
 

@@ -160,7 +160,8 @@ class KcatSized(KcatText):
             missing = starts < 0
             if not piece.sized and piece.column in SIZES and SIZES[piece.column] not in self.columns:
                 missing |= starts == ends
-            held = text_of(data, _numbered(np.where(missing, 0, starts), np.where(missing, 0, ends), 0))
+            so_far = np.maximum.accumulate(np.where(missing, 0, ends))  # where a missing text begins and ends
+            held = text_of(data, _numbered(np.where(missing, so_far, starts), np.where(missing, so_far, ends), 0))
             bytes_ = pc.if_else(pa.array(missing), None, held.view(pa.large_binary())).cast(pa.binary())
             if raw in wanted:
                 columns[raw] = bytes_
