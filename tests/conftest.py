@@ -64,7 +64,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if not on_spark(item):
             patched.setattr("adapt.traces.spark.session._started", unasked)
-            patched.setattr("adapt.traces.spark.session.start_early", lambda _: None)
         return (yield)
 
 

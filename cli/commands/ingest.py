@@ -1,9 +1,8 @@
 """`adapt ingest`: turn a raw keyed stream into a trace."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,9 +14,6 @@ from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError, listed
-
-if TYPE_CHECKING:
-    from adapt.traces.spark.session import SparkOptions
 
 READING = tuple(field.name for group in (MappingOptions, FormatOptions, CleaningOptions) for field in fields(group))
 """Options that a mapping file may give too."""
@@ -54,7 +50,6 @@ def ingest(
         raise UsageError(
             f"--key is required: the column or expression that partitions the stream{_columns_of(sources)}"
         )
-    _start_early(sources, options)
     from adapt.traces.ingest.ingest import ingest as ingest_files
 
     with stages() as progress:
@@ -69,14 +64,6 @@ def ingest(
             progress=progress,
         )
     output.show(ingested)
-
-
-def _start_early(sources: Sequence[str], options: "SparkOptions") -> None:
-    """Start Java while the rest of the program loads, if the size of the source is plain to see."""
-    from adapt.traces.spark.session import SMALL_BYTES, start_early
-
-    if all(map(os.path.isfile, sources)):
-        start_early(options.for_work(small=sum(map(os.path.getsize, sources)) <= SMALL_BYTES))
 
 
 def _typed_of(context: typer.Context, names: Sequence[str]) -> set[str]:

@@ -10,14 +10,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark.class_archive import FIRST_COMPILER, archive_options
-from adapt.traces.spark.early_java import EarlyJava
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
@@ -107,9 +106,6 @@ Spark: TypeAlias = SparkOptions | None
 _jvm_log: list[IO[bytes]] = []
 """The console of the Java process: at most one unnamed file, kept as Java outlives a session."""
 
-_early: list[tuple[SparkOptions, dict[str, str], EarlyJava | None]] = []
-"""The options and settings that `start_early` was given, and the Java process that it started: at most one."""
-
 _ours: list[str] = []
 """Spark applications started here, which have our settings."""
 
@@ -163,22 +159,9 @@ def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
     return apart
 
 
-def start_early(options: SparkOptions) -> None:
-    """Start the Java of a coming `spark_session`.
+def _started(options: SparkOptions) -> "SparkSession":
+    from pyspark.sql import SparkSession
 
-    It boots while Python loads what else it needs. Does nothing where a session may run, and while a class-data archive
-    is recorded, as a command that fails before it uses Spark would record little.
-    """
-    if "pyspark" in sys.modules or _early:
-        return
-    with suppress(AdaptError, OSError):  # what is wrong is told where Spark is started
-        settings = _settings(options)
-        reads_archive = "SharedArchiveFile" in settings[JAVA_OPTIONS] and "AtExit" not in settings[JAVA_OPTIONS]
-        _early.append((options, settings, EarlyJava.start(settings, _console().fileno()) if reads_archive else None))
-
-
-def _settings(options: SparkOptions) -> dict[str, str]:
-    """Settings of a new session; what its Java process needs is put into the environment."""
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
@@ -188,40 +171,22 @@ def _settings(options: SparkOptions) -> dict[str, str]:
         settings |= LOOPBACK
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the Python of a cluster may have another path
+    _silence_query_log()
+    builder = SparkSession.builder.master(options.url)
     java_options = [
         archive_options(java_home),
         FIRST_COMPILER if options.brief else "",
         options.conf.get(JAVA_OPTIONS, ""),
     ]
-    own = {"spark.master": options.url, JAVA_OPTIONS: " ".join(filter(None, java_options))}
-    return {**settings, **options.conf, **own}
-
-
-def _console() -> IO[bytes]:
-    """The file that gets what Java prints."""
+    for name, value in {**settings, **options.conf, JAVA_OPTIONS: " ".join(filter(None, java_options))}.items():
+        builder = builder.config(name, value)
     if not _jvm_log:
         _jvm_log.append(tempfile.TemporaryFile())  # noqa: SIM115 - it lives as long as the Java process
         atexit.register(_jvm_log[0].close)
-    return _jvm_log[0]
-
-
-def _started(options: SparkOptions) -> "SparkSession":
-    from pyspark.sql import SparkSession
-
-    asked_for, settings, java = _early.pop() if _early else (options, None, None)
-    if java is not None and asked_for != options:
-        java.drop()
-        java = None
-    if settings is None or asked_for != options:
-        settings = _settings(options)
-    _silence_query_log()
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    log = _console().fileno()
+    log = _jvm_log[0].fileno()
     begin = os.fstat(log).st_size
     try:
-        with java.connected() if java else nullcontext(), _console_into(log), _interrupts_kept():
+        with _console_into(log), _interrupts_kept():
             session = builder.getOrCreate()
     except Exception as error:
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
