@@ -162,7 +162,6 @@ def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
     assert [row.key for row in read.collect()] == keys
 
 
-@pytest.mark.usefixtures("spark")
 def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
     out = tmp_path / "zipf.trace"
     generate(zipf_stream(rows=10), out)
