@@ -48,7 +48,7 @@ bench: .venv/.dev
 		grep -q '^def main' $$script || continue; \
 		$(BIN)/python $$script || status=1; done; exit $$status
 
-# The long tier too: claims of papers, the rehearsal of their page, many more random examples and kills.
+# The long tier too: claims of papers, the rehearsal of their page, large sources, many more random examples and kills.
 soak: .venv/.dev
 	ADAPT_SOAK=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 

@@ -60,9 +60,10 @@ def on_spark(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test that has not asked for Spark may not start it: it would be a second one, in another process."""
+    """A test that has not asked for Spark has none: it would be a second one, in another process."""
     with pytest.MonkeyPatch.context() as patched:
         if not on_spark(item):
+            patched.setattr("adapt.traces.spark.session._running", lambda: None)
             patched.setattr("adapt.traces.spark.session._started", unasked)
         return (yield)
 

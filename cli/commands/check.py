@@ -13,7 +13,7 @@ from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
-from adapt.cli.options.spark import CountingSpark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import Format, narrate_written, show, written_out
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError
@@ -106,7 +106,7 @@ class PlacingOptions:
     exact: bool = setting(False, "Count the keys of a trace exactly.", None, "--exact")
 
     def facts(
-        self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: CountingSpark
+        self, paths: "Sequence[Path]", limits: "Sequence[Limit]", *, verify: bool, spark: RunnerOptions
     ) -> "list[Facts]":
         """Metrics of each artefact.
 
@@ -155,7 +155,7 @@ def check(
         bool,
         typer.Option("--metrics", help="List all metrics and exit.", callback=_show_metrics, is_eager=True),
     ] = False,
-    spark: CountingSpark,
+    spark: RunnerOptions,
 ) -> int:
     """Fail (exit 1) if a metric exceeds its limit.
 

@@ -7,7 +7,7 @@ import typer
 from adapt.cli.options.generator import GeneratorOptions
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.result import TraceOutput
-from adapt.cli.options.spark import Spark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.traces.generators.names import GeneratorName
@@ -20,7 +20,7 @@ def generate(
     ],
     output: TraceOutput,
     generator: GeneratorOptions,
-    spark: Spark,
+    spark: RunnerOptions,
 ) -> None:
     """Make a synthetic trace, the same for the same options and seed.
 

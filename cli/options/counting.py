@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from adapt.cli.options.groups import EXPERT, option, setting
-from adapt.cli.options.spark import CountingSpark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import narrate
 from adapt.core.counting.names import CountMethod
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class KeyCounting:
         False, "Count every key exactly, instead of in bounded memory with an error bound.", None, "--exact"
     )
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV (default: string).", panel=EXPERT)
-    spark: CountingSpark = field(default_factory=CountingSpark)
+    spark: RunnerOptions = field(default_factory=RunnerOptions)
 
     def counted(
         self, source: Path, channels: int, resources: "Resources", track: int | None, progress: "Progress"
@@ -42,7 +41,7 @@ class KeyCounting:
         from adapt.traces.counting.count_cache import counted
 
         method = CountMethod.EXACT if self.exact else CountMethod.LOSSY
-        found = counted(
+        return counted(
             source,
             Counting(method, channels=channels, resources=resources, track=track, weight=self.weight),
             key_type=self.key_type,
@@ -50,9 +49,6 @@ class KeyCounting:
             spark_options=self.spark.options(),
             progress=progress,
         )
-        if found.runner is not None:
-            narrate(f"counted {'on Spark' if found.runner is RunnerName.SPARK else 'in this process'}")
-        return found
 
     def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
         """The panes of the counted trace."""

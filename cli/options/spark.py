@@ -33,11 +33,11 @@ class Spark:
 
 
 @dataclass(frozen=True, slots=True)
-class CountingSpark(Spark):
-    """Where keys are counted: Spark, or this process for short traces."""
+class RunnerOptions(Spark):
+    """Where work runs: on Spark, or in this process for few rows."""
 
     runner: RunnerName = setting(
-        RunnerName.AUTO, "Where work runs: auto uses Spark with --master or for a trace of more than 4 million rows."
+        RunnerName.AUTO, "Where work runs: auto uses Spark with --master or for more than 4 million rows."
     )
 
     def options(self) -> "SparkOptions":
@@ -52,24 +52,10 @@ class CountingSpark(Spark):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSpark:
-    """Spark master and settings for work that otherwise runs in local processes."""
+class ScenarioRunnerOptions(RunnerOptions):
+    """Where scenarios run: in local processes, or as Spark tasks if requested."""
 
-    PANEL = SPARK_PANEL
-    master: str | None = setting(
-        None, "Run each scenario as a task on this Spark master.", "URL", "--master", envvar="ADAPT_MASTER", shown=False
-    )
-    spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
-
-    def options(self) -> "SparkOptions | None":
-        """Options of a Spark session; None without a master.
-
-        Raises:
-            UsageError: a setting is not NAME=VALUE, or is given without a master.
-        """
-        if self.spark_conf and self.master is None:
-            raise UsageError("--spark-conf needs --master, which says where Spark runs")
-        return None if self.master is None else _options(self.master, self.spark_conf or [])
+    runner: RunnerName = setting(RunnerName.AUTO, "Where scenarios run: auto uses Spark with --master, else processes.")
 
 
 def _options(master: str | None, settings: list[str]) -> "SparkOptions":

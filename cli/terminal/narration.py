@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from adapt.core.values import visible
+from adapt.traces.spark.names import RUNNER_LOG
 from adapt.traces.spark.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -25,11 +26,18 @@ class Verbosity(IntEnum):
 _verbosity = Verbosity.NORMAL
 
 
+_ran: dict[str, None] = {}
+"""Where the work of a command ran, to be printed once."""
+
+
 class _Narrated(logging.Handler):
-    """Prints the log of the library, if verbose."""
+    """Prints the log of the library, if verbose, and keeps where work ran."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        narrate(record.getMessage(), Verbosity.VERBOSE)
+        if record.name == RUNNER_LOG:
+            _ran[record.getMessage()] = None
+        else:
+            narrate(record.getMessage(), Verbosity.VERBOSE)
 
 
 _LOG = logging.getLogger("adapt")
@@ -61,6 +69,15 @@ def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
 def narrate_written(path: "Path") -> None:
     """Print where a result was written."""
     narrate(f"wrote {path}")
+
+
+@contextmanager
+def runners_narrated() -> Iterator[None]:
+    """Print at the end where the work ran, unless it failed."""
+    _ran.clear()
+    yield
+    for sentence in _ran:
+        narrate(sentence)
 
 
 @contextmanager

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import BaseServer
 
-from adapt.cli.terminal.narration import progress
+from adapt.cli.terminal.narration import progress, runners_narrated
 from adapt.traces.spark.progress import Progress
 
 
 @contextmanager
 def stages() -> Iterator[Progress]:
-    """A progress callback for the library; silent unless stderr is a terminal."""
-    with _interruptible(), progress() as report:
+    """A progress callback for the library; silent unless stderr is a terminal.
+
+    Prints at the end where the work ran.
+    """
+    with _interruptible(), runners_narrated(), progress() as report:
         yield report
 
 

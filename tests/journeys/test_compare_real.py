@@ -1,23 +1,17 @@
 """Real traces through `adapt replay compare`: every mechanism acts; a cluster gives what one machine gives; Ctrl-C."""
 
-import contextlib
 import json
 import os
-import re
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
-import pyspark
 import pytest
 
 from adapt.traces.store.runs import read_run
+from tests.journeys.processes import standalone, started
 from tests.traces.replay.test_compare import acted
 
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
-PROGRAM = "from adapt.cli.main import main; main()"
 VENUE = "regexp_extract(_path, '(oanda|fxcm)', 1)"
 PAIR = f"concat({VENUE}, ':', regexp_extract(_path, 'tick/([a-z]+)/', 1))"
 QUOTED = (
@@ -58,58 +52,6 @@ def test_every_mechanism_acts_on_a_stream_that_saturates_uniform(adapt, spark, r
     assert rows[0]["drain"] > 0.1 * document["summary"]["seconds"]
     assert [row["scenario"] for row in rows if not acted(row)] == []
     assert document["summary"]["verdict"]
-
-
-def started(arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
-@contextlib.contextmanager
-def standalone(folder):
-    """A standalone Spark on this machine with two workers of a core each; its address."""
-    from adapt.traces.spark.java import find_java_home
-
-    script = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    environment = {
-        **os.environ,
-        "JAVA_HOME": str(find_java_home()),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_WORKER_DIR": str(folder / "work"),
-    }
-    processes = []
-
-    def server(kind, *arguments):
-        log = (folder / f"{len(processes)}.log").open("w+")
-        line = [str(script), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", *arguments]
-        processes.append(subprocess.Popen(line, env=environment, stdout=log, stderr=log, start_new_session=True))
-        return Path(log.name)
-
-    def told(log, pattern):
-        for _ in range(1200):
-            found = re.search(pattern, log.read_text())
-            if found:
-                return found.group(0)
-            time.sleep(0.1)
-        raise AssertionError(log.read_text())
-
-    try:
-        master = told(server("master.Master", "--port", "0", "--webui-port", "0"), r"spark://127\.0\.0\.1:\d+")
-        for _ in range(2):
-            log = server("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", master)
-            told(log, "Successfully registered with master")
-        yield master
-    finally:
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 EIGHT = ("static-consistent", "static-hybrid", "split-pkg", "flux-load", "rebuild", "elastic", "flux-shed")

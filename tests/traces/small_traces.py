@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
@@ -31,7 +32,14 @@ def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, r
         "last_us": times[-1],
         "key_type": kind,
         "columns": rows.column_names,
-        "profile": {},
+        "profile": {"distinct_keys": pc.count_distinct(rows["key"], mode="all").as_py()},
     }
     write_manifest(folder, Manifest("trace", "c0ffee", Provenance("a test"), entries, summary))
     return open_trace(folder)
+
+
+def trace_of_source(folder: Path, rows: pa.Table, **layout: int) -> Trace:
+    """A trace of rows as a source has them: `ts` in seconds, `key`, and perhaps `cost` in microseconds and `bytes`."""
+    micros = pa.array([at * 1_000_000 for at in rows["ts"].to_pylist()], pa.timestamp("us", "UTC"))
+    columns = {"cost_us" if name == "cost" else name: rows[name] for name in rows.column_names}
+    return write_trace(folder, pa.table({**columns, "ts": micros}), **layout)

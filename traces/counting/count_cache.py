@@ -33,13 +33,13 @@ class Counted:
         frequencies: The counted keys.
         fingerprint: Content hash of the trace, or of the artefact or file of counts.
         source: The input as a manifest records it.
-        runner: Where a trace was counted; None if its counts were cached, or it is not a trace.
+        runner: Where a trace was counted, now or when its counts were cached; None if it is not a trace.
     """
 
     frequencies: Frequencies
     fingerprint: str
     source: dict[str, Any]
-    runner: RunnerName | None = None
+    runner: str | None = None
 
 
 def counted(
@@ -139,8 +139,8 @@ def _what_decides(trace: Trace, how: Counting, measure: Sequence[str]) -> dict[s
 
 def _kept_or_counted(
     trace: Trace, how: Counting, measure: Sequence[str], spark_options: Spark, progress: Progress
-) -> tuple[Frequencies, RunnerName | None]:
-    """Cached counts, or new ones, which are cached if possible; and where they were counted now.
+) -> tuple[Frequencies, str | None]:
+    """Cached counts, or new ones, which are cached if possible; and where they were counted.
 
     Counts with measured columns build on cached ones without.
     """
@@ -150,15 +150,15 @@ def _kept_or_counted(
     with suppress(BadInput):  # not cached, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
-            return frequencies, None
-    ran = runner_for(trace.rows, spark_options, progress).name
+            return frequencies, manifest.made.runner
+    ran = runner_for(trace.rows, spark_options, progress).name.value
     if measure:
         counted, _ = _kept_or_counted(trace, how, (), spark_options, progress)
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)
     else:
         frequencies = count_trace(trace, how, spark_options=spark_options, progress=progress)
     command = "adapt.traces.counting.count_cache.counted"
-    made = Provenance(command, how.parameters(frequencies), [trace.as_input], runner=ran.value)
+    made = Provenance(command, how.parameters(frequencies), [trace.as_input], runner=ran)
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
         kept.parent.mkdir(exist_ok=True)
         write_frequencies(frequencies, kept, made, force=True)

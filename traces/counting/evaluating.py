@@ -1,4 +1,4 @@
-"""Evaluating plans on every key, routed on Spark, merged per channel."""
+"""Evaluating plans on every key, merged per channel."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,16 @@ from adapt.core.partitioning.problem.constraints import recorded_capacities, une
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted
+from adapt.traces.counting.counts_files import CountsFiles, counts_files, summed_ascending
 from adapt.traces.counting.exact import key_sums, no_keys, too_heavy
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent, watched
-from adapt.traces.spark.runner import runner_for
+from adapt.traces.spark.runner import log_ran, runner_for, runs_on_spark
 from adapt.traces.spark.session import Batches, Spark, carrying, literal_path, spark_failures, spark_session
 from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
@@ -62,8 +64,8 @@ def evaluate_plans(
 ) -> Evaluation:
     """Evaluate plans, and the migration between them, on every key.
 
-    A trace and Parquet counts are summed and routed inside Spark, so no machine holds all keys. Sums are exact, so the
-    result is the same on any cluster.
+    Long traces and Parquet counts are summed and routed inside Spark, so no machine holds all keys. Sums are exact, so
+    the result is the same on any cluster and in this process.
 
     Args:
         plans: Named plans, at least one.
@@ -182,13 +184,44 @@ def _of_trace(
 def _of_parquet(
     plans: NamedPlans, path: Path, resources: Resources, spark_options: Spark, progress: Progress
 ) -> Evaluation:
+    columns = ("key", "count", *resources.sources)
+    files = counts_files(path)
+    if spark_options is not None and spark_options.runner is RunnerName.IN_PROCESS and files.only_spark:
+        raise UsageError(f"{path}: folders by column, decimals and unsigned integers need Spark; omit --runner")
+    if not (runs_on_spark(files.rows, spark_options) or files.only_spark):
+        _check_exist(columns, files.schema.names, path)
+        log_ran(RunnerName.IN_PROCESS)
+        progress(_DOING, 0, 0)
+        return _of_rows(plans, files, resources)
     spark = spark_session(spark_options)
+    log_ran(RunnerName.SPARK)
     with spark_failures(f"reading {path}"):
         frame = spark.read.parquet(literal_path(path.absolute()))
-    for name in ("key", "count", *resources.sources):
-        if name not in frame.columns:
-            raise BadInput(f"{path}: column {name!r} does not exist{did_you_mean(name, frame.columns)}")
+    _check_exist(columns, frame.columns, path)
     return evaluate_frame(plans, frame, resources, name=path, progress=progress)
+
+
+def _check_exist(columns: Sequence[str], existing: Sequence[str], path: Path) -> None:
+    for name in columns:
+        if name not in existing:
+            raise BadInput(f"{path}: column {name!r} does not exist{did_you_mean(name, existing)}")
+
+
+def _of_rows(plans: NamedPlans, files: CountsFiles, resources: Resources) -> Evaluation:
+    """As `evaluate_frame`, in this process."""
+    asked = _Asked.from_plans(plans, files.key_type, resources, files.path)
+    amounts = {_COUNT: "count"} | {_measured(source): source for source in resources.sources}
+    rows = files.table(_KEY, amounts, _WRONG)
+    for batch in rows.to_batches():
+        _refuse_wrong(batch, str(files.path), Weight.COUNT)
+    sums = summed_ascending(rows, _KEY, list(amounts))
+    tally = _tallying(asked, Weight.COUNT, files.path)
+    return _evaluation(
+        asked,
+        pa.Table.from_batches(tally(iter(sums.to_batches(max_chunksize=KEYS_AT_ONCE))), _ROW),
+        Weight.COUNT,
+        files.path,
+    )
 
 
 def _is_parquet(path: Path) -> bool:

@@ -13,16 +13,24 @@ def key_column(frame: DataFrame, name: str) -> tuple[Column, KeyType]:
     Raises:
         UsageError: the column is missing, or not text, binary or integers.
     """
-    kind = _type_of(frame, name)
-    if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
-        key_type = KeyType.INT64
-    elif isinstance(kind, T.StringType):
-        key_type = KeyType.STRING
-    elif isinstance(kind, T.BinaryType):
-        key_type = KeyType.BINARY
-    else:
-        raise UsageError(f"key column {name!r} must be text, binary or integers (got {kind.simpleString()})")
+    key_type = key_type_in(frame.schema, name)
     return quoted(name).cast(SPARK_KEYS[key_type]), key_type
+
+
+def key_type_in(schema: "T.StructType", name: str) -> KeyType:
+    """The key type of a column.
+
+    Raises:
+        UsageError: as in `key_column`.
+    """
+    kind = _type_of(schema, name)
+    if isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
+        return KeyType.INT64
+    if isinstance(kind, T.StringType):
+        return KeyType.STRING
+    if isinstance(kind, T.BinaryType):
+        return KeyType.BINARY
+    raise UsageError(f"key column {name!r} must be text, binary or integers (got {kind.simpleString()})")
 
 
 def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> tuple[Column, bool]:
@@ -37,17 +45,26 @@ def amount_column(frame: DataFrame, name: str, *, whole: bool | None = None) -> 
     Raises:
         UsageError: the column is missing or not numeric, or not integers although `whole`.
     """
-    kind = _type_of(frame, name)
+    is_whole = is_whole_in(frame.schema, name, whole=whole)
+    return quoted(name).cast("bigint" if is_whole else "double"), is_whole
+
+
+def is_whole_in(schema: "T.StructType", name: str, *, whole: bool | None = None) -> bool:
+    """Whether a column of amounts is taken as integers.
+
+    Raises:
+        UsageError: as in `amount_column`.
+    """
+    kind = _type_of(schema, name)
     if not isinstance(kind, T.NumericType):
         raise UsageError(f"column {name!r} must be numeric (got {kind.simpleString()})")
     integral = isinstance(kind, T.IntegralType)
     if whole and not integral:
         raise UsageError(f"column {name!r} must be integers, as it counts bytes (got {kind.simpleString()})")
-    is_whole = integral if whole is None else whole
-    return quoted(name).cast("bigint" if is_whole else "double"), is_whole
+    return integral if whole is None else whole
 
 
-def _type_of(frame: DataFrame, name: str) -> "T.DataType":
-    if name not in frame.columns:
-        raise UsageError(f"column {name!r} does not exist{did_you_mean(name, frame.columns)}")
-    return frame.schema[name].dataType
+def _type_of(schema: "T.StructType", name: str) -> "T.DataType":
+    if name not in schema.names:
+        raise UsageError(f"column {name!r} does not exist{did_you_mean(name, schema.names)}")
+    return schema[name].dataType

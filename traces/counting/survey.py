@@ -24,7 +24,9 @@ from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.pane_cache import CACHE, counted_panes
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
 
@@ -83,10 +85,12 @@ class Surveyed:
         requested_keys: The keys to look up.
         over_time: Hot keys over time.
         streams: The streams with their top keys.
+        runner: Where the trace was counted.
     """
 
     frequencies: Frequencies
     answer: Answer
+    runner: RunnerName
     requested_keys: Table | None = None
     over_time: Table | None = None
     streams: Table | None = None
@@ -178,6 +182,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             panes=panes,
             max_imbalance=asked.max_imbalance,
         ),
+        runner_for(trace.rows, spark_options, progress).name,
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,

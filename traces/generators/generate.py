@@ -38,7 +38,7 @@ def generate(
     The rows depend only on the stream, not on the number of tasks or machines.
 
     Raises:
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java for Spark.
     """
     made = Provenance(command, stream.parameters, seed=stream.seed)
     trace = write_generated(stream, out, made, force=force, spark_options=spark_options, progress=progress)

@@ -1,6 +1,7 @@
-"""Write a synthetic stream as a trace, in Spark tasks."""
+"""Write a synthetic stream as a trace."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,9 +14,10 @@ from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import settle
 from adapt.traces.ingest.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.ingest.profile import TOLD, Profiler
-from adapt.traces.spark.progress import Progress, watched
-from adapt.traces.spark.session import Spark, SparkOptions, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import attempt_id, in_tasks, shared_out
+from adapt.traces.spark.progress import Progress
+from adapt.traces.spark.runner import BlockRows, SparkRunner, runner_for
+from adapt.traces.spark.session import Spark
+from adapt.traces.spark.spark_tasks import attempt_id
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import check_folder_free, whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -27,7 +29,7 @@ MOST_ROWS = 100_000 * BLOCK_ROWS
 
 
 class GeneratedStream(Protocol):
-    """A synthetic stream; sent to Spark tasks, so plain data."""
+    """A synthetic stream; may be sent to Spark tasks, so plain data."""
 
     @property
     def rows(self) -> int:
@@ -39,11 +41,6 @@ class GeneratedStream(Protocol):
         They do not depend on which other blocks are made, or where, and none is earlier than a row of an earlier block.
         Keys may be dictionary-encoded, which saves spelling and hashing each row's.
         """
-
-
-def block_tasks(rows: int) -> list[list[int]]:
-    """Blocks of a stream as Spark tasks, one per task."""
-    return [[index] for index in range(-(-rows // BLOCK_ROWS))]
 
 
 def write_generated(
@@ -62,17 +59,16 @@ def write_generated(
         tasks: Blocks of each Spark task; they do not affect the trace.
 
     Raises:
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java for Spark.
     """
     check_folder_free(out, force=force)
-    options = spark_options or SparkOptions()
-    spark = spark_session(options.for_work(small=stream.rows <= options.in_process_rows))
-    each = block_tasks(stream.rows)
+    runner = (SparkRunner if tasks else runner_for)(stream.rows, spark_options, progress)
+    blocks = -(-stream.rows // BLOCK_ROWS)
     with whole_folder(out, force=force) as folder:
 
-        def ends_of(index: int) -> Iterator[pa.RecordBatch]:
-            # in a task too, since the tables of a stream may be large
-            rows = stream.block(index)
+        def ends_of(last: int) -> Iterator[pa.RecordBatch]:
+            # on the runner too, since the tables of a stream may be large
+            rows = stream.block((blocks - 1) * last)
             times = rows.column("ts").cast(pa.int64())
             schema = pa.array([_written_schema(rows.schema).serialize().to_pybytes()])
             yield pa.RecordBatch.from_pydict({"schema": schema, "first": times[:1], "last": times[-1:]})
@@ -85,15 +81,14 @@ def write_generated(
             groups = (rows.slice(start, ROW_GROUP_ROWS) for start in range(0, len(rows), ROW_GROUP_ROWS))
             yield profiler.as_row(index, index * BLOCK_ROWS, groups)
 
-        with spark_failures("generating"), watched(spark, "generating", progress):
-            kinds = "schema binary, first bigint, last bigint"
-            ends = in_tasks(spark, [each[0], *each[1:][-1:]], ends_of, kinds).collect()
-            span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
-            profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
-            told = in_tasks(spark, tasks or shared_out(spark, len(each)), write, TOLD)
-            profile = profiler.collected(told)
-            remove_unfinished(folder)
-        settle(folder, made, Rejects(), lambda _: profile)
+        kinds = "schema binary, first bigint, last bigint"
+        ends = runner.rows(BlockRows("generating", min(blocks, 2), ends_of, kinds)).to_pylist()
+        span_us = (min(row["first"] for row in ends), max(row["last"] for row in ends))
+        profiler = Profiler.over(span_us, stream.rows, pa.ipc.read_schema(pa.py_buffer(ends[0]["schema"])))
+        told = runner.rows(BlockRows("generating", blocks, write, TOLD, tasks=tasks))
+        remove_unfinished(folder)
+        profile = profiler.collected(told)
+        settle(folder, replace(made, runner=runner.name.value), Rejects(), lambda _: profile)
     trace = open_trace(out)
     count_ahead(trace, spark_options=spark_options, progress=progress)
     return trace

@@ -6,7 +6,6 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ from adapt.core.lint.evidence import LINT
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.units.durations import round_us
-from adapt.traces.spark.lazy import DataFrame, SparkSession
+from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.spark.spark_tasks import in_process, in_tasks
@@ -95,7 +94,7 @@ def profile_trace(
     if spark is None:
         return profiler.merged(row for batch in in_process(tasks, work) for row in batch.column("told").to_pylist())
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
-        return profiler.collected(in_tasks(spark, tasks, work, TOLD))
+        return profiler.collected(in_tasks(spark, tasks, work, TOLD).toArrow())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +132,9 @@ class Profiler:
         """As `of_block`, as a row of the schema `TOLD`."""
         return pa.RecordBatch.from_pydict({"block": [index], "told": [self.of_block(first_row, batches)]})
 
-    def collected(self, told: DataFrame) -> Profile:
-        """Profile of the trace from the rows of `as_row` for all blocks."""
-        return self.merged(row["told"] for row in sorted(told.collect(), key=itemgetter("block")))
+    def collected(self, told: pa.Table) -> Profile:
+        """Profile of the trace from the rows of `as_row`, in any order."""
+        return self.merged(told.sort_by("block")["told"].to_pylist())
 
     def merged(self, told: Iterable[bytes]) -> Profile:
         """Profile of the trace from the profiles of its blocks, in order."""

@@ -37,8 +37,10 @@ from adapt.core.table import Table
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.flux import check_columns, encoded, rows_of
 from adapt.traces.spark.lazy import SparkSession
+from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SparkOptions, spark_failures, spark_session
+from adapt.traces.spark.runner import log_ran, runs_on_spark
+from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks
 from adapt.traces.store.atomic import MANIFEST, check_folder_free
 from adapt.traces.store.disk import disk_failures
@@ -61,15 +63,20 @@ class ComparingOptions:
         wanted: Settings that all scenarios share.
         scenarios: The scenarios, `BASELINE` first.
         sustained: Numbers of channels for which sustained rates are measured; empty for none.
-        jobs: Processes on this machine; None, one per core. Ignored with `spark`.
-        spark: Spark that runs the scenarios; None, processes on this machine.
+        jobs: Processes on this machine; None, one per core. Ignored on Spark.
+        spark: Where scenarios run: on Spark only if requested.
     """
 
     wanted: Wanted
     scenarios: tuple[Scenario, ...]
     sustained: tuple[int, ...] = ()
     jobs: int | None = None
-    spark: SparkOptions | None = None
+    spark: Spark = None
+
+    @property
+    def runner(self) -> RunnerName:
+        """Where scenarios run."""
+        return RunnerName.SPARK if runs_on_spark(0, self.spark) else RunnerName.IN_PROCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class Job:
         sustained: Numbers of channels for which sustained rates are measured.
         code: Hash of the program.
         out: Path of the run.
+        runner: Where it runs.
     """
 
     trace: Path
@@ -93,6 +101,7 @@ class Job:
     sustained: tuple[int, ...]
     code: str
     out: Path
+    runner: RunnerName
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -109,7 +118,8 @@ class Job:
     def provenance(self) -> Provenance:
         """How the run is made, for its manifest."""
         inputs = [{"name": self.trace.name, "content_hash": self.content_hash}]
-        return Provenance("adapt.traces.replay.compare.run_scenario", self.parameters, inputs, self.terms.seed)
+        command = "adapt.traces.replay.compare.run_scenario"
+        return Provenance(command, self.parameters, inputs, self.terms.seed, self.runner.value)
 
 
 def compare_on_trace(
@@ -147,8 +157,8 @@ def compare_on_trace(
     with _unfinished(out) as folder:
         source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
-            Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{scenario.name}{CHILD}")
-            for scenario in options.scenarios
+            Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
+            for name, scenario in ((each.name, each) for each in options.scenarios)
         ]
         made = _made(jobs, out, options, progress)
         runs = [made[job.scenario.name] for job in jobs]
@@ -179,7 +189,7 @@ def compare_on_trace(
         )
         if out is not None:
             parts = {run.path.name: run.path for run in runs}
-            made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed)
+            made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed, options.runner.value)
             write_run(run, out, made_so, force=force, parts=parts)
     return run
 
@@ -327,7 +337,8 @@ def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
     """Run scenarios and yield their names as they finish."""
     if not jobs:
         return
-    if options.spark is not None:
+    log_ran(options.runner)
+    if options.runner is RunnerName.SPARK:
         yield from _on_spark(jobs, options.spark)
         return
     processes = min(len(jobs), options.jobs or len(os.sched_getaffinity(0)))
@@ -351,7 +362,7 @@ def _die_of_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _on_spark(jobs: Sequence[Job], spark_options: SparkOptions) -> Iterator[str]:
+def _on_spark(jobs: Sequence[Job], spark_options: Spark) -> Iterator[str]:
     """Run a Spark task per scenario, as many at once as there are cores."""
     spark = spark_session(spark_options)
     with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool, spark_failures("running scenarios"):

@@ -2,12 +2,15 @@
 
 from enum import StrEnum
 
+RUNNER_LOG = "adapt.runner"
+"""Name of the log that says where each piece of work ran."""
+
 
 class RunnerName(StrEnum):
-    """A place where keys are counted and plans are evaluated."""
+    """A place where work on rows runs."""
 
     AUTO = "auto"
-    """This process for short traces, Spark for others."""
+    """This process for few rows, Spark for others."""
     SPARK = "spark"
     """Spark tasks."""
     IN_PROCESS = "in-process"

@@ -3,6 +3,7 @@
 Both give the same result. Sums of whole numbers are exact, and floats are added in the order of blocks.
 """
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from adapt.core.stream import Weight
 from adapt.traces.spark.lazy import Column, DataFrame, F
-from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.names import RUNNER_LOG, RunnerName
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import Batches, Spark, SparkOptions, carrying, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks, shared_out
@@ -24,30 +25,39 @@ Narrowing: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class BlockSums:
-    """Work on blocks whose rows are summed by group.
+class BlockRows:
+    """Work on blocks that gives rows.
 
     Attributes:
         doing: A few words for progress and errors, such as "counting keys".
         blocks: How many blocks there are.
         work: The rows of a block, given its number; called in any process.
         schema: The Spark schema of these rows.
-        by: The columns whose equal values belong together.
-        amounts: The columns to add up, each with what it weighs.
-        order: The column with the number of the block.
         tasks: The blocks of each Spark task; None shares them out.
-        partitions: Spark partitions of the sums, given its default parallelism; None leaves them to Spark.
-        narrow: Drops rows of the sums inside Spark; without effect on the result.
     """
 
     doing: str
     blocks: int
     work: Callable[[int], Batches]
     schema: str
+    tasks: Sequence[Sequence[int]] | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSums(BlockRows):
+    """Work on blocks whose rows are summed by group.
+
+    Attributes:
+        by: The columns whose equal values belong together.
+        amounts: The columns to add up, each with what it weighs.
+        order: The column with the number of the block.
+        partitions: Spark partitions of the sums, given its default parallelism; None leaves them to Spark.
+        narrow: Drops rows of the sums inside Spark; without effect on the result.
+    """
+
     by: Sequence[str]
     amounts: Mapping[str, Weight]
     order: str
-    tasks: Sequence[Sequence[int]] | None = None
     partitions: Callable[[int], int] | None = None
     narrow: Narrowing = field(default=lambda sums: sums)
 
@@ -58,6 +68,9 @@ class Runner(Protocol):
     @property
     def name(self) -> RunnerName:
         """The name for manifests and messages."""
+
+    def rows(self, asked: BlockRows) -> pa.Table:
+        """The rows of all blocks, in any order."""
 
     def sums(self, asked: BlockSums) -> pa.Table:
         """The sums by group, in any order; null where an int64 overflows."""
@@ -70,46 +83,62 @@ class Runner(Protocol):
 class SparkRunner:
     """Spark tasks; bounded memory for any trace."""
 
-    rows: int
+    size: int
     options: Spark
     progress: Progress
     name: RunnerName = RunnerName.SPARK
 
+    def rows(self, asked: BlockRows) -> pa.Table:
+        """As `Runner.rows`."""
+        return self._collected(asked, lambda rows: rows)
+
     def sums(self, asked: BlockSums) -> pa.Table:
         """As `Runner.sums`."""
-        return self._collected(asked, lambda sums: sums)
+        return self._collected(asked, self._sums(asked))
 
     def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:
         """As `Runner.from_sums`."""
-        return self._collected(asked, lambda sums: sums.mapInArrow(carrying(then), schema))
+        return self._collected(asked, lambda rows: self._sums(asked)(rows).mapInArrow(carrying(then), schema))
 
-    def _collected(self, asked: BlockSums, then: Narrowing) -> pa.Table:
+    def _sums(self, asked: BlockSums) -> Narrowing:
+        def of(rows: DataFrame) -> DataFrame:
+            if asked.partitions is not None:
+                parallelism = rows.sparkSession.sparkContext.defaultParallelism
+                rows = rows.repartition(asked.partitions(parallelism), asked.by[-1])
+            return asked.narrow(spark_sums(rows, asked.by, asked.amounts, asked.order))
+
+        return of
+
+    def _collected(self, asked: BlockRows, then: Narrowing) -> pa.Table:
         options = self.options or SparkOptions()
-        spark = spark_session(options.for_work(small=self.rows <= options.in_process_rows))
+        spark = spark_session(options.for_work(small=self.size <= options.in_process_rows))
+        log_ran(self.name)
         with spark_failures(asked.doing), watched(spark, asked.doing, self.progress):
             tasks = asked.tasks or shared_out(spark, asked.blocks)
-            rows = in_tasks(spark, tasks, asked.work, asked.schema)
-            if asked.partitions is not None:
-                rows = rows.repartition(asked.partitions(spark.sparkContext.defaultParallelism), asked.by[-1])
-            return then(asked.narrow(spark_sums(rows, asked.by, asked.amounts, asked.order))).toArrow()
+            return then(in_tasks(spark, tasks, asked.work, asked.schema)).toArrow()
 
 
 @dataclass(frozen=True, slots=True)
 class InProcessRunner:
-    """Threads of this process, which holds all groups; for short traces."""
+    """Threads of this process, which holds all rows; for short traces."""
 
     progress: Progress
     name: RunnerName = RunnerName.IN_PROCESS
 
-    def sums(self, asked: BlockSums) -> pa.Table:
-        """As `Runner.sums`."""
+    def rows(self, asked: BlockRows) -> pa.Table:
+        """As `Runner.rows`, in the order of blocks."""
+        log_ran(self.name)
         self.progress(asked.doing, 0, asked.blocks)
         batches: list[pa.RecordBatch] = []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for done, found in enumerate(pool.map(partial(_all, asked.work), range(asked.blocks)), 1):
                 batches += found
                 self.progress(asked.doing, done, asked.blocks)
-        return _added(pa.Table.from_batches(batches), asked.by, asked.amounts)
+        return pa.Table.from_batches(batches)
+
+    def sums(self, asked: BlockSums) -> pa.Table:
+        """As `Runner.sums`."""
+        return added(self.rows(asked), asked.by, asked.amounts)
 
     def from_sums(self, asked: BlockSums, then: Callable[[Batches], Batches], schema: str) -> pa.Table:  # noqa: ARG002
         """As `Runner.from_sums`."""
@@ -118,9 +147,18 @@ class InProcessRunner:
 
 def runner_for(rows: int, options: Spark, progress: Progress) -> Runner:
     """Spark if requested or for many rows, else this process."""
+    return SparkRunner(rows, options, progress) if runs_on_spark(rows, options) else InProcessRunner(progress)
+
+
+def runs_on_spark(rows: int, options: Spark) -> bool:
+    """Whether work runs on Spark: if requested, or for many rows."""
     options = options or SparkOptions()
-    on_spark = options.on_spark(small=rows <= options.in_process_rows)
-    return SparkRunner(rows, options, progress) if on_spark else InProcessRunner(progress)
+    return options.on_spark(small=rows <= options.in_process_rows)
+
+
+def log_ran(name: RunnerName) -> None:
+    """Log where a piece of work runs."""
+    logging.getLogger(RUNNER_LOG).info("ran on Spark" if name is RunnerName.SPARK else "ran in this process")
 
 
 def spark_sums(rows: DataFrame, by: Sequence[str], amounts: Mapping[str, Weight], order: str) -> DataFrame:
@@ -141,7 +179,7 @@ def _all(work: Callable[[int], Iterable[pa.RecordBatch]], block: int) -> list[pa
     return list(work(block))
 
 
-def _added(rows: pa.Table, by: Sequence[str], amounts: Mapping[str, Weight]) -> pa.Table:
+def added(rows: pa.Table, by: Sequence[str], amounts: Mapping[str, Weight]) -> pa.Table:
     """Rows added up in their order; columns as in `BlockSums`."""
     grouped = rows.group_by(list(by), use_threads=False).aggregate([(amount, "sum") for amount in amounts])
     sums = {name: grouped[name] for name in by}

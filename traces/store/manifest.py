@@ -29,7 +29,8 @@ class Provenance:
         parameters: Everything that decides the result.
         inputs: Files (name, bytes, sha256) and artefacts (name, content_hash) that were read.
         seed: The random seed, if any.
-        runner: Where keys were counted, if any: spark or in-process. It does not change the content.
+        runner: Where rows were made, counted or replayed: spark or in-process; None where nothing runs on Spark. It
+            does not change the content.
         versions: Of adapt, Python and the libraries that compute.
     """
 

@@ -77,7 +77,7 @@ def build(
         against = [plan_against_optimum(plan, keys.frequencies, recipe, before, search_s)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
-        made = Provenance(command_line(), dict(plan.parameters), inputs)
+        made = Provenance(command_line(), dict(plan.parameters), inputs, runner=keys.runner)
         write_plan(plan, out, made, answer=found, force=output.force)
         narrate_written(out)
     long = [for_people(table, output.format) for table in (load_table(plan), explicit_keys_table(plan))]

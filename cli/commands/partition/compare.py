@@ -108,7 +108,7 @@ def compare(
         narrate(f"comparing only the schemes that support {' and '.join(recipe.constraints.given)}")
     if out is not None:
         parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
-        made = Provenance(command_line(), parameters, [keys.source])
+        made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
     document = {**comparison.as_data(), **found.as_data(), **keys.frequencies.as_counted()} | wrong.as_data()

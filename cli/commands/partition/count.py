@@ -12,7 +12,7 @@ from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.loads import Loads
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import Output
-from adapt.cli.options.spark import CountingSpark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
@@ -115,7 +115,7 @@ def count(
     engine: EngineOption = Engine.SPARK,
     loads: Loads,
     output: Output,
-    spark: CountingSpark,
+    spark: RunnerOptions,
 ) -> None:
     """Count the keys of a trace and judge its skew.
 
@@ -138,7 +138,9 @@ def count(
         found = survey(opened, asked, spark_options=spark.options(), progress=progress)
     if out is not None:
         source = {"name": trace.name, "content_hash": opened.manifest.content_hash}
-        made = Provenance(command_line(), asked.counting.parameters(found.frequencies), [source])
+        made = Provenance(
+            command_line(), asked.counting.parameters(found.frequencies), [source], runner=found.runner.value
+        )
         write_frequencies(found.frequencies, out, made, answer=found.answer, force=output.force)
         narrate_written(out)
     tables = [for_people(table, output.format) for table in (found.tables() if output.whole else found.first_tables())]

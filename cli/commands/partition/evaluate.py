@@ -9,7 +9,7 @@ import typer
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
-from adapt.cli.options.spark import CountingSpark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
@@ -43,12 +43,12 @@ def evaluate(
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV. Default: as in the plans.", panel=EXPERT),
     format: FormatOption = Format.TABLE,
     *,
-    spark: CountingSpark,
+    spark: RunnerOptions,
 ) -> None:
     """Measure plans on every key of a stream.
 
-    Keys are counted exactly and routed on Spark, in bounded memory. Shows the state moved from each plan to the next,
-    and each plan's predictions next to what was measured.
+    Keys are counted exactly, in bounded memory. Shows the state moved from each plan to the next, and each plan's
+    predictions next to what was measured.
 
     Example: adapt partition evaluate web.trace web.plan
     """

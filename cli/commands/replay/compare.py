@@ -9,7 +9,7 @@ from adapt.cli.options.replay.compare import (
     TimeOptions,
     WorkerOptions,
 )
-from adapt.cli.options.spark import TaskSpark
+from adapt.cli.options.spark import ScenarioRunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
@@ -23,7 +23,7 @@ def compare(
     scenarios: ScenarioOptions,
     times: TimeOptions,
     stage: ComparedStage,
-    spark: TaskSpark,
+    spark: ScenarioRunnerOptions,
     jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
 ) -> None:
     """Compare mechanisms on one trace with one cost model, and recommend one.

@@ -22,12 +22,11 @@ from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_counts, evaluate_frame, evaluate_plans
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import with_columns
-from adapt.traces.ingest.ingest import ingest
-from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.frequencies import write_frequencies
 from adapt.traces.store.manifest import Provenance
-
-pytestmark = pytest.mark.usefixtures("spark")
+from tests.traces.small_traces import trace_of_source
 
 ROWS = 4_000
 RESOURCES = Resources.parse("LQC", (1.2, 1.3, 1.1))
@@ -42,9 +41,7 @@ def trace(request, tmp_path_factory):
     if request.param is not KeyType.INT64:
         keys = keys.cast(pa.string()).cast({KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary()}[request.param])
     amounts = {"cost": [0.1 * (at % 7) for at in range(ROWS)], "bytes": [at % 11 for at in range(ROWS)]}
-    pq.write_table(pa.table({"ts": range(ROWS), "key": keys, **amounts}), folder / "rows.parquet")
-    mapping = Mapping("key", time="ts", cost="cost", cost_unit="us", bytes="bytes", time_format="epoch_s")
-    return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
+    return trace_of_source(folder / "t.trace", pa.table({"ts": range(ROWS), "key": keys, **amounts}))
 
 
 def chain(frequencies, resources=RESOURCES):
@@ -88,11 +85,12 @@ def test_a_trace_is_measured_as_its_exact_counts_are(trace, weight):
             assert close(value, each.measured.as_data()[metric]), metric
 
 
-def test_the_same_comes_out_however_the_keys_are_shared_out(trace, monkeypatch):
+def test_the_same_comes_out_however_the_keys_are_shared_out(spark, trace, monkeypatch):
     plans = chain(count_exactly(trace))
     whole = evaluate_plans(plans, trace.path)
     monkeypatch.setattr(evaluating, "_KEYS_A_TASK", 300)
-    assert json.dumps(evaluate_plans(plans, trace.path).as_data()) == json.dumps(whole.as_data())
+    shared = evaluate_plans(plans, trace.path, spark_options=SparkOptions(runner=RunnerName.SPARK))
+    assert json.dumps(shared.as_data()) == json.dumps(whole.as_data())
     frequencies = count_exactly(trace)
     monkeypatch.setattr(evaluating, "KEYS_AT_ONCE", 7)
     assert json.dumps(evaluate_counts(plans, frequencies).as_data()) == json.dumps(whole.as_data())

@@ -1,24 +1,19 @@
-"""Counts on Spark against Python's Counter and DuckDB, for every key type and weight, however the work is cut."""
+"""Exact counts against Python's Counter and DuckDB, for every key type and weight, however the work is cut."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.weights import default_weight
-from adapt.traces.ingest.ingest import ingest
-from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import trace as traces
 from adapt.traces.store.trace import Trace, open_trace
-
-pytestmark = pytest.mark.usefixtures("spark")
+from tests.traces.small_traces import trace_of_source
 
 ROWS = 500
 KEYS = {
@@ -40,10 +35,7 @@ def rows(key_type: KeyType, amounts: bool = True) -> pa.Table:
 
 
 def make(folder: Path, table: pa.Table) -> Trace:
-    pq.write_table(table, folder / "rows.parquet")
-    given = {name: name for name in AMOUNTS if name in table.column_names}
-    mapping = Mapping("key", time="ts", **given, time_format="epoch_s", cost_unit="us")
-    return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
+    return trace_of_source(folder / "t.trace", table)
 
 
 @pytest.fixture(scope="module", params=list(KeyType))
@@ -69,7 +61,7 @@ def as_dict(counted) -> dict:
 
 
 @pytest.mark.parametrize("weight", list(Weight))
-def test_spark_counts_what_python_counts(trace, weight):
+def test_counts_are_those_of_python(trace, weight):
     counted = count_exactly(trace, weight=weight)
     expected = plain(trace, weight)
     assert counted.key_type is trace.key_type
@@ -151,7 +143,8 @@ def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
     trace = make(tmp_path, rows(KeyType.STRING))
     part = tmp_path / "t.trace" / "part-00000.parquet"
     data = bytearray(part.read_bytes())
-    data[len(data) // 2] ^= 1
+    for at in range(len(data) // 4, 3 * len(data) // 4, 40):
+        data[at] ^= 1
     part.write_bytes(data)
     with pytest.raises(BadInput, match=r"part-00000\.parquet is damaged") as damaged:
         count_exactly(open_trace(trace.path))
@@ -159,27 +152,17 @@ def test_a_damaged_part_is_named_by_the_task_that_meets_it(tmp_path):
 
 
 def test_costs_do_not_show_how_the_trace_was_cut_into_files(tmp_path):
-    source = tmp_path / "rows.csv"
-    rows = [f"{at},k{at % 3},{(at * 7919 % 1000) / 7}" for at in range(1_000, 4_000)]
-    source.write_text("\n".join(["ts,key,cost", *rows]))
-    counted = []
-    for parts in ("1", "8"):
-        options = SparkOptions(conf={"spark.sql.shuffle.partitions": parts})
-        made = ingest(
-            [str(source)],
-            tmp_path / f"{parts}.trace",
-            Mapping("key", "ts", "cost", cost_unit="us"),
-            spark_options=options,
-        )
-        assert len(list(made.trace.path.glob("part-*"))) == int(parts)
-        counted.append(count_exactly(made.trace))
-    assert counted[0].count_low.tolist() == counted[1].count_low.tolist()
+    at = range(1_000, 4_000)
+    table = pa.table(
+        {"ts": at, "key": [f"k{each % 3}" for each in at], "cost": [(each * 7919 % 1000) / 7 for each in at]}
+    )
+    one, eight = (trace_of_source(tmp_path / f"{parts}.trace", table, parts=parts) for parts in (1, 8))
+    assert len(list(eight.path.glob("part-*"))) == 8
+    assert count_exactly(one).count_low.tolist() == count_exactly(eight).count_low.tolist()
 
 
-def test_byte_totals_beyond_int64_are_refused(tmp_path):
-    for name, keys in (("one", "aa"), ("two", "ab")):
-        source = tmp_path / f"{name}.csv"
-        source.write_text("ts,key,size\n" + "".join(f"1700000000,{key},6000000000000000000\n" for key in keys))
-        trace = ingest([str(source)], tmp_path / f"{name}.trace", Mapping("key", "ts", bytes="size")).trace
-        with pytest.raises(BadInput, match="overflows an int64"):
-            count_exactly(trace, weight=Weight.BYTES)
+@pytest.mark.parametrize("keys", ["aa", "ab"])
+def test_byte_totals_beyond_int64_are_refused(tmp_path, keys):
+    table = pa.table({"ts": [0] * 2, "key": list(keys), "bytes": [6 * 10**18] * 2})
+    with pytest.raises(BadInput, match="overflows an int64"):
+        count_exactly(make(tmp_path, table), weight=Weight.BYTES)

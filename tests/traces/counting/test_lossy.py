@@ -28,8 +28,6 @@ from adapt.traces.store import trace as traces
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, blocks_from, open_trace, part_entry
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 ROWS = 9_000
 BLOCK = 1_000
 FLUSH = 220
@@ -201,7 +199,7 @@ def test_duckdb_finds_every_count_in_its_interval_over_the_same_files(texts):
 
 
 @pytest.mark.parametrize("weight", list(Weight))
-def test_spark_counts_what_one_process_counts_block_by_block(texts, weight):
+def test_counts_are_those_of_one_process_block_by_block(texts, weight):
     table = rows(KeyType.STRING)
     summaries = []
     for begin in range(0, ROWS, BLOCK):
@@ -226,7 +224,7 @@ def test_spark_counts_what_one_process_counts_block_by_block(texts, weight):
 
 
 @pytest.mark.parametrize("weight", list(Weight))
-def test_any_tasks_give_the_same_counts_to_the_last_bit(texts, weight):
+def test_any_tasks_give_the_same_counts_to_the_last_bit(spark, texts, weight):
     blocks = len(texts.blocks())
     one, two, eight = (
         facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(blocks, tasks))) for tasks in (1, 2, 8)
@@ -242,7 +240,7 @@ def test_any_tasks_give_the_same_counts_to_the_last_bit(texts, weight):
     ],
     ids=str,
 )
-def test_any_tasks_give_the_same_panes_to_the_last_bit(texts, weight, panes):
+def test_any_tasks_give_the_same_panes_to_the_last_bit(spark, texts, weight, panes):
     blocks = len(texts.blocks())
     one, two, eight = (
         timeline_facts(count_panes(texts, panes, EPSILON, weight=weight, tasks=spread(blocks, tasks)))
@@ -251,7 +249,7 @@ def test_any_tasks_give_the_same_panes_to_the_last_bit(texts, weight, panes):
     assert one == two == eight
 
 
-def test_any_tasks_give_the_same_streams_to_the_last_bit(texts):
+def test_any_tasks_give_the_same_streams_to_the_last_bit(spark, texts):
     blocks = len(texts.blocks())
     one, two, eight = (
         [
@@ -466,7 +464,7 @@ def test_the_panes_of_a_window_are_put_together_to_what_is_counted_at_the_end_of
         assert (true <= high).all()
 
 
-def test_any_tasks_and_any_files_give_the_same_window(texts, tmp_path):
+def test_any_tasks_and_any_files_give_the_same_window(spark, texts, tmp_path):
     window = SlidingWindow(Length(2_345, in_rows=True), 3)
     again = written(tmp_path / "again.trace", rows(KeyType.STRING), ROWS, 1_999)
     told = [facts(count_lossy(texts, EPSILON, window=window, tasks=tasks)) for tasks in (None, [[3], [2, 1, 0]])]

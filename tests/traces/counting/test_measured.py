@@ -11,13 +11,10 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import measurable, measure_block, measure_columns, with_columns
-from adapt.traces.ingest.ingest import ingest
-from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store import trace as traces
 from adapt.traces.store.trace import Trace, blocks_of, part_entry
-
-pytestmark = pytest.mark.usefixtures("spark")
+from tests.traces.small_traces import trace_of_source
 
 ROWS = 500
 KEYS = {
@@ -39,10 +36,7 @@ def rows(key_type: KeyType, amounts=AMOUNTS) -> pa.Table:
 
 
 def make(folder: Path, table: pa.Table) -> Trace:
-    pq.write_table(table, folder / "rows.parquet")
-    given = {name: name for name in AMOUNTS if name in table.column_names}
-    mapping = Mapping("key", time="ts", **given, time_format="epoch_s", cost_unit="us")
-    return ingest([str(folder / "rows.parquet")], folder / "t.trace", mapping).trace
+    return trace_of_source(folder / "t.trace", table)
 
 
 @pytest.fixture(scope="module", params=list(KeyType))
@@ -87,6 +81,7 @@ def test_a_listed_key_that_never_comes_has_nothing(trace):
     assert column.values.tolist() == [0, plain(trace.key_type, "count")[KEYS[trace.key_type][1]]]
 
 
+@pytest.mark.usefixtures("spark")
 def test_the_cut_into_blocks_changes_no_whole_number_and_no_cluster_changes_any(trace, monkeypatch):
     keys = pa.array(KEYS[trace.key_type], ARROW[trace.key_type])
     whole = measure_columns(trace, keys, ["bytes"])

@@ -17,7 +17,7 @@ from adapt.core.stream import KeyType
 from adapt.traces.generators.generate import generate
 from adapt.traces.generators.names import GeneratorName
 from adapt.traces.generators.registry import GENERATORS
-from adapt.traces.generators.write import block_tasks, write_generated
+from adapt.traces.generators.write import write_generated
 from adapt.traces.generators.zipf import zipf_stream
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.spark.progress import silent
@@ -162,7 +162,6 @@ def test_spark_reads_a_generated_part_as_it_was_made(spark, tmp_path):
     assert [row.key for row in read.collect()] == keys
 
 
-@pytest.mark.usefixtures("spark")
 def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
     out = tmp_path / "zipf.trace"
     generate(zipf_stream(rows=10), out)
@@ -173,7 +172,3 @@ def test_an_existing_trace_is_replaced_only_by_force(tmp_path):
 
 def test_every_name_has_a_generator():
     assert set(GENERATORS) == set(GeneratorName)
-
-
-def test_the_tasks_make_every_block_once():
-    assert [index for task in block_tasks(3 * BLOCK_ROWS + 1) for index in task] == [0, 1, 2, 3]

@@ -47,7 +47,7 @@ def merge_runs(
         yield told
 
     with spark_failures("sorting by time"), watched(spark, "sorting by time", progress):
-        profile = profiler.collected(in_tasks(spark, shared_out(spark, -(-rows // BLOCK_ROWS)), merge, TOLD))
+        profile = profiler.collected(in_tasks(spark, shared_out(spark, -(-rows // BLOCK_ROWS)), merge, TOLD).toArrow())
         remove_unfinished(folder)
         return profile
 

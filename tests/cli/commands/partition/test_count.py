@@ -1,31 +1,32 @@
-"""`adapt partition count` on Spark: what it shows, what it refuses, and what is built from its counts."""
+"""`adapt partition count`: what it shows, what it refuses, and what is built from its counts."""
 
 import json
 
 import duckdb
+import pyarrow as pa
 import pytest
 
-pytestmark = pytest.mark.usefixtures("spark")
+from tests.traces.small_traces import trace_of_source
 
 ROWS = 300_000
 
 
 @pytest.fixture(scope="module")
-def traces(tmp_path_factory, spark):
+def traces(tmp_path_factory):
     """A folder with a trace long enough to be purged, one of streams, and none but whole numbers as keys."""
     from adapt.core.stream import KeyType
     from adapt.traces.generators.generate import generate
     from adapt.traces.generators.zipf import zipf_stream
-    from adapt.traces.ingest.ingest import ingest
-    from adapt.traces.ingest.mapping import Mapping
 
     folder = tmp_path_factory.mktemp("counted")
     generate(zipf_stream(rows=ROWS, domain=100_000, rate_per_s=1000), folder / "zipf.trace")
     generate(zipf_stream(rows=1000, domain=100, key_type=KeyType.INT64), folder / "whole.trace")
-    rows = "".join(f"{at},{'ab'[at % 2]},k{at % 7 if at % 2 else 0}\n" for at in range(1000))
-    (folder / "streams.csv").write_text("time,side,key\n" + rows)
-    mapping = Mapping(key="key", time="time", stream="side", time_format="epoch_s")
-    ingest([str(folder / "streams.csv")], folder / "streams.trace", mapping)
+    rows = {
+        "ts": range(1000),
+        "key": [f"k{at % 7 if at % 2 else 0}" for at in range(1000)],
+        "stream": ["ab"[at % 2] for at in range(1000)],
+    }
+    trace_of_source(folder / "streams.trace", pa.table(rows))
     return folder
 
 

@@ -1,0 +1,188 @@
+"""Every command gives the same on Spark and in this process, and says where it ran."""
+
+import os
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+from adapt.cli.main import app, run
+from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.store.manifest import read_manifest
+from adapt.traces.store.plans import read_plan, read_plan_made
+from tests.cli.commands.replay.test_fit import NETWORK
+from tests.cli.commands.replay.test_ordered import CHAIN
+from tests.journeys.test_compare_real import STREAMS, ingested
+
+SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
+RAN = {RunnerName.SPARK: "ran on Spark", RunnerName.IN_PROCESS: "ran in this process"}
+
+OF_TRACE = {
+    "partition count": ("--channels 4 -o OUT", "--over time --format json", "--method exact --format csv"),
+    "partition build": ("--channels 4 -o OUT", "--channels 4 --exact --all"),
+    "partition compare": ("--channels 2,4 -o OUT",),
+    "partition diff": ("a.plan b.plan",),
+    "partition evaluate": ("a.plan b.plan", "a.plan --format json"),
+    "check": ("--limit imbalance<=900",),
+    "replay compare": ("--scenario static-uniform --scenario split-pkg --channels 3 --partitions 4 -o OUT",),
+}
+"""Options of commands that work on the rows of a trace, on Spark or in this process."""
+
+WITHOUT_TRACE = {
+    "partition evaluate": "counts.parquet a.plan b.plan --format json",
+    "generate": "zipf --rows 3000 --cost exponential(2ms) --bytes constant(100B) -o OUT",
+}
+"""Command lines of commands that make rows, or work on those of Parquet files, at either place."""
+
+IN_PROCESS = {
+    "lint": "x.trace",
+    "report": "x.trace a.plan --html page.html",
+    "advise keys": "x.trace --parallelism 3",
+    "partition tolerance": "--channels 4 --total 10 --capacity 3",
+    "partition route": "a.plan keys",
+    "partition export": "a.plan --to plan -o OUT",
+    "replay repartition": "x.trace --channels 3 --period 1000rows -o OUT",
+    "replay flux": "x.trace --workers 3 --partitions 4 --speedup 1000 -o OUT",
+    "replay elastic": "x.trace --pool 8 -o OUT",
+    "replay fit": "x.trace --network net.toml -o OUT",
+    "replay ordered": "x.trace --chain chain.toml --workers 1 -o OUT",
+}
+"""Command lines of commands that never work on Spark."""
+
+ON_SPARK = {"ingest", "demo"}
+"""Commands that read columns as Spark SQL."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a small trace, two plans for it, and what else the commands read."""
+    tmp_path = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        make_inputs(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def here(made, monkeypatch):
+    """That folder as the current one, without output."""
+    monkeypatch.chdir(made)
+    monkeypatch.delenv("ADAPT_MASTER", raising=False)
+    yield made
+    remove(made / "OUT")
+
+
+def make_inputs(tmp_path):
+    done(
+        "generate", "zipf", *"--rows 3000 --keys 200 --cost exponential(2ms) --bytes constant(100B) -o x.trace".split()
+    )
+    plans("x.trace")
+    (tmp_path / "keys").write_text("k1\nk2\n")
+    by_bucket = NETWORK.replace('{ column = "stream", equals = "s0" }', "{ bucket = 0, of = 3 }")
+    (tmp_path / "net.toml").write_text(by_bucket)
+    (tmp_path / "chain.toml").write_text(CHAIN)
+    rows = {"key": [f"k{at % 97}" for at in range(1000)] + [None], "count": [0.1 * (at % 13) for at in range(1001)]}
+    (tmp_path / "counts.parquet").mkdir()
+    for part in range(2):
+        pq.write_table(pa.table(rows)[part * 600 : part * 600 + 600], tmp_path / "counts.parquet" / f"{part}.parquet")
+
+
+def done(*line):
+    assert run(list(line)) == 0
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def plans(trace):
+    """Two plans for a trace, one after the other."""
+    build = ("partition", "build", trace, "--channels")
+    done(*build, "2", "-o", "a.plan")
+    done(*build, "3", "--from", "a.plan", "-o", "b.plan")
+
+
+def ran(adapt, line, runner, folder):
+    """What a command printed and wrote, and whether it said where it ran; nothing is counted beforehand."""
+    shutil.rmtree(folder / CACHE, ignore_errors=True)
+    said = adapt.done(*line, "--runner", runner)
+    assert [each for each in said.err.splitlines() if each in RAN.values()] == [RAN[runner]], said.err
+    out = folder / "OUT"
+    if not out.exists():
+        return said.out, None
+    if out.is_dir():
+        manifest = read_manifest(out)
+        content, where = manifest.content_hash, manifest.made.runner
+    else:
+        content, where = read_plan(out).content_hash(), read_plan_made(out)["runner"]
+    remove(out)
+    assert where == runner
+    return said.out, content
+
+
+def alike(adapt, line, folder):
+    """Whether a command gives the same at both places."""
+    on_spark, here = (ran(adapt, line, runner, folder) for runner in RAN)
+    assert on_spark == here
+    assert ("OUT" in line) == (here[1] is not None)
+
+
+def lines_on(trace):
+    return [(*name.split(), trace, *options.split()) for name, each in OF_TRACE.items() for options in each]
+
+
+@pytest.mark.parametrize("line", lines_on("x.trace"), ids=" ".join)
+def test_a_command_on_a_trace_gives_the_same_at_both_places(adapt, spark, here, line):
+    alike(adapt, line, here)
+
+
+@pytest.mark.parametrize("name", WITHOUT_TRACE)
+def test_another_command_gives_the_same_at_both_places(adapt, spark, here, name):
+    alike(adapt, (*name.split(), *WITHOUT_TRACE[name].split()), here)
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_other_commands_do_without_spark(adapt, here, name):
+    said = adapt.done(*name.split(), *IN_PROCESS[name].split())
+    assert not set(said.err.splitlines()) & set(RAN.values())
+
+
+def test_few_rows_do_without_spark(adapt, here):
+    for line in [*lines_on("x.trace"), *((*name.split(), *each.split()) for name, each in WITHOUT_TRACE.items())]:
+        shutil.rmtree(here / CACHE, ignore_errors=True)
+        assert RAN[RunnerName.IN_PROCESS] in adapt.done(*line).err
+        remove(here / "OUT")
+
+
+def test_every_command_is_in_one_of_the_lists():
+    found = leaves(typer.main.get_command(app))
+    both = {*OF_TRACE, *WITHOUT_TRACE}
+    assert found.keys() == {*both, *IN_PROCESS, *ON_SPARK}
+    for name, command in found.items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert ("--runner" in options) == (name in both), name
+        assert ("--master" in options) == (name in both or name == "ingest"), name
+
+
+def leaves(command, path=()):
+    """All commands below this one, by name."""
+    if not hasattr(command, "commands"):
+        return {" ".join(path): command}
+    below = (leaves(each, (*path, name)) for name, each in command.commands.items())
+    return {name: each for found in below for name, each in found.items()}
+
+
+@SOAK
+@pytest.mark.parametrize("name", STREAMS)
+def test_commands_on_a_real_trace_give_the_same_at_both_places(adapt, spark, real_traces, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    ingested(adapt, real_traces, tmp_path, name)
+    plans(f"{name}.trace")
+    for line in lines_on(f"{name}.trace"):
+        alike(adapt, line, tmp_path)

@@ -1,0 +1,69 @@
+"""Processes that tests start: the command line, and a cluster on this machine."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyspark
+
+PROGRAM = "from adapt.cli.main import main; main()"
+
+
+def started(arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@contextlib.contextmanager
+def standalone(folder):
+    """A standalone Spark on this machine with two workers of a core each; its address.
+
+    The workers have hosts of their own, as Spark never runs a task twice on one host.
+    """
+    from adapt.traces.spark.java import find_java_home
+
+    script = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(find_java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_WORKER_DIR": str(folder / "work"),
+    }
+    processes = []
+
+    def server(kind, *arguments, host="127.0.0.1"):
+        log = (folder / f"{len(processes)}.log").open("w+")
+        line = [str(script), f"org.apache.spark.deploy.{kind}", "--host", host, *arguments]
+        environment["SPARK_LOCAL_IP"] = host
+        processes.append(subprocess.Popen(line, env=environment, stdout=log, stderr=log, start_new_session=True))
+        return Path(log.name)
+
+    def told(log, pattern):
+        for _ in range(1200):
+            found = re.search(pattern, log.read_text())
+            if found:
+                return found.group(0)
+            time.sleep(0.1)
+        raise AssertionError(log.read_text())
+
+    try:
+        master = told(server("master.Master", "--port", "0", "--webui-port", "0"), r"spark://127\.0\.0\.1:\d+")
+        for host in ("127.0.0.1", "127.0.0.2"):
+            log = server("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", master, host=host)
+            told(log, "Successfully registered with master")
+        yield master
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
