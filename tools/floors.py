@@ -55,7 +55,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/replay",
     ),
     "mechanisms": ("core/mechanisms",),
-    "answers": ("core/verdict", "core/lint", "core/check", "core/advice"),
+    "answers": ("core/out_of_sample", "core/verdict", "core/lint", "core/check", "core/advice"),
     "report": ("core/report",),
     "traces": (
         "traces/read_errors",
