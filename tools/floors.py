@@ -55,7 +55,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/replay",
     ),
     "mechanisms": ("core/mechanisms",),
-    "answers": ("core/out_of_sample", "core/verdict", "core/lint", "core/check", "core/advice"),
+    "out of sample": ("core/out_of_sample",),
+    "answers": ("core/verdict", "core/lint", "core/check", "core/advice"),
     "report": ("core/report",),
     "traces": (
         "traces/read_errors",

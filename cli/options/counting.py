@@ -14,8 +14,8 @@ from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.out_of_sample.counted_panes import CountedPane
     from adapt.core.partitioning.measures.resources import Resources
-    from adapt.core.verdict.skew_over_time import CountedPane
     from adapt.traces.counting.count_cache import Counted
 
 WeightOption: TypeAlias = Annotated[

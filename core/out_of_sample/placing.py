@@ -1,4 +1,4 @@
-"""Place hot keys so that past windows would have been balanced on average.
+"""Placement of hot keys that balances past windows on average.
 
 A key that shares its peaks with others is kept apart from them, and a key that comes and goes counts for what it was in
 each window, which a placement by total counts cannot see.
@@ -13,7 +13,12 @@ from adapt.core.keys.partitioner import Channels
 
 
 def place_hottest(
-    hottest: NDArray[np.int64], shares: Floats, home: Channels, loads: Floats, capacities: Floats, pins: NDArray[np.int64]
+    hottest: NDArray[np.int64],
+    shares: Floats,
+    home: Channels,
+    loads: Floats,
+    capacities: Floats,
+    pins: NDArray[np.int64],
 ) -> Channels:
     """Channels of the hottest keys, for several numbers of pins.
 
@@ -51,7 +56,7 @@ def _powered(load: float) -> float:
 def _place(
     hottest: NDArray[np.int64], shares: Floats, home: Channels, loads: Floats, weights: Floats, out: Channels
 ) -> None:
-    """Place the keys one by one; updates `loads` and `out`."""
+    """Place the keys in turn; updates `loads` and `out`."""
     channels, windows = loads.shape
     for key in hottest:
         for window in range(windows):

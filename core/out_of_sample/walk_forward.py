@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.out_of_sample.outcome import KEPT, LEVEL, REBUILT, TODAY, OutOfSample, Track
 from adapt.core.out_of_sample.placing import place_hottest
 from adapt.core.out_of_sample.student import student_quantile
 from adapt.core.out_of_sample.windows import Windows, loads_of
@@ -25,14 +26,15 @@ FEWEST_PAST = 5
 EVIDENCE = 0.99
 """Confidence that a plan lowers the imbalance, before it pins any key."""
 
+EVIDENCE_NEXT = 0.9
+"""For a plan that is kept, also the confidence that it lowers that of the window right after it: means over all later
+windows share most of them, and look more certain than they are."""
+
 LEAST_GAIN = 0.01
 """Least fall of the logarithm of the imbalance that is worth a pin."""
 
 TIE = 0.005
 """Plans whose mean logarithms differ by less are as good; the fewest pins win."""
-
-LEVEL = 0.9
-"""Confidence level of the interval for the next window."""
 
 _FIRST_PLAN = 2
 """Fewest windows that a plan is built from."""
@@ -60,79 +62,18 @@ class Pins:
         return placed
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """Imbalance of a placement in the tested windows.
-
-    Attributes:
-        imbalances: By tested window.
-        state_to_move: Share of all state that it moves once; for a plan that is rebuilt, per window.
-        pins: Number of pinned keys; of the last plan, if it is rebuilt.
-    """
-
-    imbalances: tuple[float, ...]
-    state_to_move: float
-    pins: int = 0
-
-    @property
-    def median(self) -> float:
-        """Median imbalance."""
-        return float(np.median(self.imbalances))
-
-    @property
-    def p90(self) -> float:
-        """90th percentile of the imbalance."""
-        return float(np.quantile(self.imbalances, 0.9))
-
-    @property
-    def worst(self) -> float:
-        """Highest imbalance."""
-        return max(self.imbalances)
-
-    def helps(self, today: "Track") -> float:
-        """Share of the windows with a lower imbalance than today's."""
-        below = [own < other for own, other in zip(self.imbalances, today.imbalances, strict=True)]
-        return sum(below) / len(below)
-
-
-@dataclass(frozen=True, slots=True)
-class WalkForward:
-    """Placements measured on windows after those they were built from.
-
-    Attributes:
-        starts_us: Start of each tested window, in microseconds since 1970.
-        rows: Rows of each tested window.
-        past: Windows before the first tested one.
-        today: The placement of today.
-        kept: The recommended plan, built before the first tested window and kept.
-        rebuilt: The same, rebuilt before each tested window.
-        hashed: Other placements without pins, by name.
-        floors: Best possible imbalance of each tested window.
-        recommended: The plan for what comes after the last window, built from all of them.
-        next_window: Interval of its imbalance in the next window, at confidence `LEVEL`.
-    """
-
-    starts_us: tuple[int, ...]
-    rows: tuple[int, ...]
-    past: int
-    today: Track
-    kept: Track
-    rebuilt: Track
-    hashed: Mapping[str, Track]
-    floors: tuple[float, ...]
-    recommended: Pins
-    next_window: tuple[float, float]
-
-
-def walk_forward(windows: Windows, others: Mapping[str, Partitioner] | None = None) -> WalkForward | None:
+def walk_forward(windows: Windows, others: Mapping[str, Partitioner] | None = None) -> tuple[OutOfSample, Pins] | None:
     """Walk forward over windows; None with fewer than `FEWEST_PAST` + 1.
 
     The first half of the windows, and at least `FEWEST_PAST`, are past; plans are tested on the others.
 
     Args:
-        others: Placements to measure beside today's, by name.
+        others: Further placements to measure, by name.
 
-    Source: ours; demands on evidence as for one-sided tests by Student's t.
+    Returns:
+        What was measured, and the plan for the rows that follow, built from all windows.
+
+    Source: ours; evidence as in one-sided tests by Student's t.
     """
     number = len(windows)
     past = max(FEWEST_PAST, number // 2)
@@ -141,26 +82,25 @@ def walk_forward(windows: Windows, others: Mapping[str, Partitioner] | None = No
     plans = {upto: _plans(windows, upto) for upto in range(_FIRST_PLAN, number + 1)}
     measured = {upto: _measured(windows, plans[upto], upto) for upto in range(_FIRST_PLAN, number)}
     today = np.log(windows.imbalances(windows.loads))
-    tested = range(past, number)
-
-    at = _chosen(_gains_kept(measured, today, past))
-    kept = plans[past][at]
-    kept_track = Track(
-        tuple(np.exp(measured[past][at]).tolist()), _moved(windows, windows.home, kept.over(windows.home), past), len(kept)
-    )
-    at = _chosen(_gains_kept(measured, today, number))
-    return WalkForward(
+    then, now = (_chosen_to_keep(measured, today, upto) for upto in (past, number))
+    kept = plans[past][then]
+    state = _moved(windows, windows.home, kept.over(windows.home), past)
+    following = np.array([measured[upto][now, 0] for upto in range(_FIRST_PLAN, number)])
+    tracks = {
+        TODAY: Track(tuple(np.exp(today[past:]).tolist()), 0.0),
+        **{name: _hashed(windows, partitioner, past) for name, partitioner in (others or {}).items()},
+        KEPT: Track(tuple(np.exp(measured[past][then]).tolist()), state, len(kept)),
+        REBUILT: _rebuilt(windows, plans, measured, today, range(past, number)),
+    }
+    tested = OutOfSample(
+        past,
         windows.starts_us[past:],
         windows.rows[past:],
-        past,
-        Track(tuple(np.exp(today[past:]).tolist()), 0.0),
-        kept_track,
-        _rebuilt(windows, plans, measured, today, tested),
-        {name: _hashed(windows, partitioner, past) for name, partitioner in (others or {}).items()},
         tuple(windows.floors[past:].tolist()),
-        plans[number][at],
-        _next_window(np.array([measured[upto][at, 0] for upto in range(_FIRST_PLAN, number)]), today),
+        tracks,
+        _next_window(following, today),
     )
+    return tested, plans[number][now]
 
 
 def _plans(windows: Windows, upto: int) -> list[Pins]:
@@ -200,10 +140,17 @@ def _measured(windows: Windows, plans: Sequence[Pins], upto: int) -> Floats:
     return found
 
 
-def _gains_kept(measured: Mapping[int, Floats], today: Floats, now: int) -> Floats:
-    """Mean log ratio to today's imbalance over all windows until now, by plan and number of pins."""
-    built = range(_FIRST_PLAN, now)
-    return np.array([(measured[upto][:, : now - upto] - today[upto:now]).mean(axis=1) for upto in built])
+def _chosen_to_keep(measured: Mapping[int, Floats], today: Floats, now: int) -> int:
+    """The number of pins, by index, of a plan built now and kept; 0 for none."""
+    kept = [(measured[upto][:, : now - upto] - today[upto:now]).mean(axis=1) for upto in range(_FIRST_PLAN, now)]
+    is_certain = _certain(_gains_next(measured, today, now), EVIDENCE_NEXT)
+    return _best(np.array(kept), is_certain & _certain(np.array(kept), EVIDENCE))
+
+
+def _chosen_for_next(measured: Mapping[int, Floats], today: Floats, now: int) -> int:
+    """The number of pins, by index, of a plan built now for the next window alone; 0 for none."""
+    gains = _gains_next(measured, today, now)
+    return _best(gains, _certain(gains, EVIDENCE))
 
 
 def _gains_next(measured: Mapping[int, Floats], today: Floats, now: int) -> Floats:
@@ -211,14 +158,16 @@ def _gains_next(measured: Mapping[int, Floats], today: Floats, now: int) -> Floa
     return np.array([measured[upto][:, 0] - today[upto] for upto in range(_FIRST_PLAN, now)])
 
 
-def _chosen(gains: Floats) -> int:
-    """The number of pins, by index, whose gain is certain and best; 0 for none."""
-    plans = len(gains)
-    means, errors = gains.mean(axis=0), gains.std(axis=0, ddof=1) / np.sqrt(plans)
-    is_certain = means + student_quantile(EVIDENCE, plans - 1) * errors < -LEAST_GAIN
-    if not is_certain.any():
-        return 0
-    return int(np.argmax(is_certain & (means <= means[is_certain].min() + TIE)))
+def _certain(gains: Floats, level: float) -> NDArray[np.bool_]:
+    """Which numbers of pins lower the imbalance enough at a confidence level."""
+    errors = gains.std(axis=0, ddof=1) / np.sqrt(len(gains))
+    return np.asarray(gains.mean(axis=0) + student_quantile(level, len(gains) - 1) * errors < -LEAST_GAIN)
+
+
+def _best(gains: Floats, is_certain: NDArray[np.bool_]) -> int:
+    """The fewest pins, by index, whose mean gain is that of the best or a tie; 0 if none is certain."""
+    means = gains.mean(axis=0)
+    return int(np.argmax(is_certain & (means <= means[is_certain].min(initial=np.inf) + TIE)))
 
 
 def _rebuilt(
@@ -230,7 +179,7 @@ def _rebuilt(
 ) -> Track:
     imbalances, moved, placed, pins = [], [], windows.home, 0
     for at in tested:
-        chosen = _chosen(_gains_next(measured, today, at))
+        chosen = _chosen_for_next(measured, today, at)
         plan = plans[at][chosen].over(windows.home)
         imbalances.append(float(np.exp(measured[at][chosen, 0])))
         moved.append(_moved(windows, placed, plan, at))

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.counted_panes import CountedPane
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.partitioning.measures.floors import imbalance_floor
 
 
@@ -43,19 +43,18 @@ class Windows:
     def from_panes(
         cls, panes: Sequence[CountedPane], today: Partitioner, capacities: Floats | None = None
     ) -> "Windows":
-        """The loads of counted windows; windows without load are left out.
+        """The loads of counted windows, each with some load.
 
         Load on keys that a lossy counter did not list is spread over the channels by capacity.
         """
-        held = [pane for pane in panes if pane.frequencies.total > 0]
         each = np.ones(today.channels) if capacities is None else capacities
-        keys, shares = _shares(held)
+        keys, shares = _shares(panes)
         home = today.channels_of(keys)
         heaviest = np.sort(shares, axis=0)[::-1][: len(each)]
-        floors = [imbalance_floor(heaviest[:, at], 1.0, len(each), capacities) or 1.0 for at in range(len(held))]
+        floors = [imbalance_floor(heaviest[:, at], 1.0, len(each), capacities) or 1.0 for at in range(len(panes))]
         return cls(
-            tuple(pane.start_us for pane in held),
-            tuple(pane.frequencies.rows for pane in held),
+            tuple(pane.start_us for pane in panes),
+            tuple(pane.frequencies.rows for pane in panes),
             keys,
             shares,
             home,

@@ -4,6 +4,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
@@ -13,7 +14,6 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.core.verdict.stream_verdict import judge
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.stream import KeyType, Weight
-from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes

@@ -12,6 +12,7 @@ from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.table import Table
@@ -19,7 +20,6 @@ from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
-from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
