@@ -41,11 +41,17 @@ class Windows:
 
     @classmethod
     def from_panes(
-        cls, panes: Sequence[CountedPane], today: Partitioner, capacities: Floats | None = None
+        cls,
+        panes: Sequence[CountedPane],
+        today: Partitioner,
+        capacities: Floats | None = None,
+        loads: Floats | None = None,
     ) -> "Windows":
         """The loads of counted windows, each with some load.
 
-        Load on keys that a lossy counter did not list is spread over the channels by capacity.
+        Args:
+            loads: Load of each channel in each window, as placed today; shape (channels, windows). Without them, load
+                on keys that a lossy counter did not list is spread over the channels by capacity.
         """
         each = np.ones(today.channels) if capacities is None else capacities
         keys, shares = _shares(panes)
@@ -58,7 +64,7 @@ class Windows:
             keys,
             shares,
             home,
-            loads_of(home, shares, each),
+            loads_of(home, shares, each) if loads is None else loads / loads.sum(axis=0),
             each,
             np.array(floors),
         )

@@ -14,7 +14,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.stream_verdict import judge
+from adapt.core.verdict.stream_verdict import RoutedLoads, judge
 
 
 def answer_on(
@@ -24,6 +24,7 @@ def answer_on(
     recipe: Recipe,
     *,
     panes: tuple[CountedPane, ...] = (),
+    routed: RoutedLoads | None = None,
     plan: Plan | None = None,
     before: Plan | None = None,
     max_imbalance: float = MAX_IMBALANCE,
@@ -33,6 +34,7 @@ def answer_on(
     Args:
         recipe: Loads, capacities, and the key groups of an engine that has them.
         panes: The same stream cut into windows (`panes_of`).
+        routed: Routes every row of these windows, where they do not list every key.
         before: The plan in force, compared instead of the engine.
         max_imbalance: The limit of the verdict.
     """
@@ -45,6 +47,7 @@ def answer_on(
         resources=resources,
         capacities=capacities,
         panes=panes,
+        routed=routed,
         max_imbalance=max_imbalance,
     )
     hot = HotKeys.from_counts(counted, panes)

@@ -1,6 +1,7 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,9 @@ from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
+RoutedLoads: TypeAlias = Callable[[Partitioner], Floats | None]
+"""Load of each channel in each window of a stream, for a placement; shape (channels, windows)."""
+
 BY_COUNTER = "counter error bound; weighted rows are not independent draws"
 
 MOST_NAMED = 20
@@ -44,6 +48,7 @@ def judge(
     resources: Resources | None = None,
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
+    routed: RoutedLoads | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
@@ -52,6 +57,7 @@ def judge(
         resources: The network load is what is to be even; the state load is what moves. Default: "LLL".
         capacities: Of each channel, where they differ, shape (channels,).
         panes: The same stream cut by time, each to be judged by itself.
+        routed: Routes every row of the panes; asked only where they do not list every key.
         max_imbalance: T, the most imbalance that is accepted.
 
     Raises:
@@ -67,7 +73,7 @@ def judge(
         return None
     top = _top(population, loads)
     verdict_class, tested, pins = found.verdict_class, None, None
-    walked = _walked(panes, today, weighed, capacities)
+    walked = _walked(panes, routed, today, weighed, capacities)
     if walked is not None:
         tested, pins = walked
         verdict_class = class_out_of_sample(found.verdict_class, tested, len(pins), max_imbalance)
@@ -100,13 +106,20 @@ def judge(
 
 
 def _walked(
-    panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats | None
+    panes: Sequence[CountedPane],
+    routed: RoutedLoads | None,
+    today: Partitioner,
+    resources: Resources,
+    capacities: Floats | None,
 ) -> tuple[OutOfSample, ExplicitMap] | None:
     """What later windows showed, and the keys to pin; None with too few windows, or if loads do not add up by row."""
-    held = [pane for pane in panes if pane.frequencies.total > 0]
+    at = [number for number, pane in enumerate(panes) if pane.frequencies.total > 0]
+    held = [panes[number] for number in at]
     if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
         return None
-    windows = Windows.from_panes(held, today, capacities)
+    is_whole = all(pane.frequencies.complete_above == 0 for pane in held)
+    loads = None if routed is None or is_whole else routed(today)
+    windows = Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at])
     others = {scheme.value: make_partitioner(scheme, today.channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
     walked = walk_forward(windows, others)
     if walked is None:
