@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
@@ -46,6 +46,7 @@ class Recipe:
         max_moves: How often readj may move each key. Default: unlimited.
         max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
         pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
+        base: The scheme of the keys that hybrid does not pin, one of `BASES`; other schemes ignore it.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
@@ -59,6 +60,12 @@ class Recipe:
     max_parallelism: int | None = None
     pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    base: AnyScheme = Scheme.CONSISTENT
+
+    @property
+    def hashing(self) -> AnyScheme:
+        """The scheme of the keys that are not pinned."""
+        return hashing_of(self.scheme, self.base)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def build_plan(
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
-    _refuse_other_keys(previous, frequencies, recipe.hash)
+    _refuse_other_keys(previous, frequencies, recipe)
     current = previous.partitioner()
     partitioner = build_partitioner(frequencies, recipe, channels, current)
     population = Population.from_counts(frequencies)
@@ -140,16 +147,16 @@ def build_partitioner(
     constraints.check_channels(channels)
     refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
     if recipe.scheme not in TRACKING_SCHEMES:
-        parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
-        return follow(recipe.scheme, counted, recipe.resources.network, parts, current, constraints)
-    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+        return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
+        ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
         tracked = _tracked(frequencies, recipe, channels)
         return weighted(counted, tracked, ring, recipe.resources, current, constraints)
-    problem = problem_of(counted, recipe, channels, current)
+    base = _without_construction(recipe.hashing, counted, recipe, channels, current)
+    problem = _problem(counted, recipe, base, current)
     placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
-    return HybridPartitioner(placed.over(constraints.pinned), ring)
+    return HybridPartitioner(placed.over(constraints.pinned), base)
 
 
 def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
@@ -158,12 +165,23 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     Raises:
         UsageError: as `build_partitioner` does.
     """
-    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    return _problem(counted, recipe, _without_construction(recipe.hashing, counted, recipe, channels, current), current)
+
+
+def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
-    tracked = _tracked(frequencies, recipe, channels)
+    tracked = _tracked(frequencies, recipe, base.channels)
     return Problem.from_counts(
-        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.max_moves, recipe.constraints
+        current or base, base, counted, tracked, recipe.resources, recipe.utility, recipe.max_moves, recipe.constraints
     )
+
+
+def _without_construction(
+    scheme: AnyScheme, counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None
+) -> Partitioner:
+    """The partitioner of the recipe's scheme, or of its base."""
+    parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+    return follow(scheme, counted, recipe.resources.network, parts, current, recipe.constraints)
 
 
 def describe(
@@ -182,6 +200,7 @@ def describe(
     """
     population = Population.from_counts(counted)
     frequencies = population.frequencies
+    hashed = partitioner.base if isinstance(partitioner, HybridPartitioner) else partitioner
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
     metrics = measure(partitioner, population, recipe.resources, placed, loads, before, recipe.constraints.unequal)
@@ -191,9 +210,10 @@ def describe(
         key_type=frequencies.key_type,
         construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
-        replicas=partitioner.ring.replicas if isinstance(partitioner, HybridPartitioner) else recipe.replicas,
+        replicas=hashed.replicas if isinstance(hashed, ConsistentHash) else recipe.replicas,
         explicit=explicit_map(partitioner),
         max_parallelism=max_parallelism_of(partitioner),
+        base=recipe.base,
         trace=trace,
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
@@ -217,11 +237,12 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Arra
     return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
 
 
-def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
+def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe) -> None:
     """Refuse a change of hash or key type, which would move nearly every key; engines have their own hash."""
-    if previous.hash is not hash and not isinstance(previous.scheme, Engine):
+    engine = isinstance(previous.hashing, Engine) or isinstance(recipe.hashing, Engine)
+    if previous.hash is not recipe.hash and not engine:
         raise BadInput(
-            f"the current plan hashes with {previous.hash}, the new one would with {hash}; pass --hash"
+            f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; pass --hash"
             f" {previous.hash}, or build without --from"
         )
     if previous.key_type is not frequencies.key_type:

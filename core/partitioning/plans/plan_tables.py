@@ -27,7 +27,7 @@ def plan_table(plan: Plan) -> Table:
         "scheme": plan.scheme.value,
         "construction": None if plan.construction is None else plan.construction.value,
         "channels": plan.channels,
-        "hash": None if isinstance(plan.scheme, Engine) else plan.hash.value,
+        "hash": None if isinstance(plan.hashing, Engine) else plan.hash.value,
         "key_type": plan.key_type.value,
     }
     row = [{**plan.metrics, **facts}[column.name] for column in columns]

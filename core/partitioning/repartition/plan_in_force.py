@@ -22,7 +22,7 @@ class PlanInForce:
         self._recipe = recipe
         self._clock = clock
         self._partitioner: Partitioner = make_partitioner(
-            recipe.scheme, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+            recipe.hashing, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
         )
         self._routed: tuple[Frequencies, Channels] | None = None
         self._change: Migration | None = None
