@@ -14,7 +14,7 @@ from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
-    from adapt.core.out_of_sample.counted_panes import CountedPane
+    from adapt.core.out_of_sample.counted_panes import CountedPanes
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.traces.counting.count_cache import Counted
 
@@ -54,11 +54,11 @@ class KeyCounting:
             narrate(f"counted {'on Spark' if found.runner is RunnerName.SPARK else 'in this process'}")
         return found
 
-    def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
-        """The panes of the counted trace."""
+    def panes_of(self, source: Path, keys: "Counted", placement: str, progress: "Progress") -> "CountedPanes":
+        """The panes of the counted trace, for a named placement of today."""
         from adapt.traces.counting.count_cache import panes_of
 
-        return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
+        return panes_of(source, keys, placement, spark_options=self.spark.options(), progress=progress)
 
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:

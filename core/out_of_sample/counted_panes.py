@@ -1,8 +1,12 @@
 """Counted keys of consecutive windows of a stream."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Partitioner
 
 MOST_PANES = 12
 """Most windows of a stream."""
@@ -21,6 +25,23 @@ class CountedPane:
 
     start_us: int
     frequencies: Frequencies
+
+
+RoutedLoads: TypeAlias = Callable[[Partitioner], Floats | None]
+"""Load of each channel in each window of a stream, for a placement; shape (channels, windows)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedPanes:
+    """The windows of a stream.
+
+    Attributes:
+        panes: In order; empty for counts without times.
+        routed: Routes every row of the windows, as needed where they do not list every key; None if rows are gone.
+    """
+
+    panes: tuple[CountedPane, ...] = ()
+    routed: RoutedLoads | None = None
 
 
 def rows_a_pane(rows: int) -> int | None:

@@ -1,7 +1,6 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +11,7 @@ from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.out_of_sample.counted_panes import CountedPane, RoutedLoads
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
 from adapt.core.out_of_sample.windows import Windows
@@ -30,9 +29,6 @@ from adapt.core.verdict.on_the_future import class_out_of_sample
 from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
-
-RoutedLoads: TypeAlias = Callable[[Partitioner], Floats | None]
-"""Load of each channel in each window of a stream, for a placement; shape (channels, windows)."""
 
 BY_COUNTER = "counter error bound; weighted rows are not independent draws"
 

@@ -87,12 +87,11 @@ def _routed(trace: Trace, today: Partitioner, weight: Weight, grid: Panes) -> Bl
         for batch in read_pieces(block.pieces, columns, ["key"]):
             panes = grid.numbers(np.arange(row, row + batch.num_rows)) - first
             weights = weights_of(batch, weight)
-            np.add.at(
-                loads, panes * channels + _channels(batch.column("key"), today), 1 if weights is None else weights
-            )
+            cells = panes * channels + _channels(batch.column("key"), today)
+            np.add.at(loads, cells, 1 if weights is None else weights)
             row += batch.num_rows
-        cells = np.flatnonzero(loads)
-        parts = [first + cells // channels, cells % channels, loads[cells], np.full(len(cells), place)]
+        held = np.flatnonzero(loads)
+        parts = [first + held // channels, held % channels, loads[held], np.full(len(held), place)]
         yield pa.RecordBatch.from_arrays([pa.array(part) for part in parts], names=["pane", "channel", "load", "block"])
 
     kind = "double" if weight is Weight.COST else "bigint"
@@ -106,7 +105,8 @@ def _channels(keys: pa.Array, today: Partitioner) -> Channels:
         return today.channels_of(keys)
     of_value = today.channels_of(keys.dictionary)
     if not keys.null_count:
-        return of_value[keys.indices.to_numpy()]
+        return np.asarray(of_value[keys.indices.to_numpy()])
     of_null = int(today.channels_of(pa.nulls(1, keys.dictionary.type))[0])
     codes = keys.indices.fill_null(0).to_numpy()
-    return np.where(keys.indices.is_null().to_numpy(zero_copy_only=False), of_null, of_value[codes])
+    is_null = keys.indices.is_null().to_numpy(zero_copy_only=False)
+    return np.asarray(np.where(is_null, of_null, of_value[codes]))

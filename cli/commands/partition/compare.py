@@ -65,7 +65,7 @@ def compare(
 
     from adapt.core.partitioning.compare import compare_schemes
     from adapt.core.partitioning.model_error import model_error
-    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
@@ -78,7 +78,7 @@ def compare(
         check_folder_free(out, force=output.force)
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, progress)
+        panes = counting.panes_of(source, keys, engine.value, progress)
         recipe = placement.recipe(limits, keys.frequencies)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
@@ -102,7 +102,9 @@ def compare(
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best, max_imbalance=limit)
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, trace=keys.fingerprint, max_imbalance=limit)
+    if found.channels is None and best is not None:
+        found = planned(found, keys.frequencies, engine, recipe, best, None)
     narrate_counts(keys.frequencies, weighed, most, always=True)
     if recipe.constraints.given and not schemes:
         narrate(f"comparing only the schemes that support {' and '.join(recipe.constraints.given)}")
