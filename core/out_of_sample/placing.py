@@ -11,6 +11,9 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 
+_SLACK = 0.001
+"""A key goes home again if all such keys together raise the smooth imbalance by at most this share."""
+
 
 def place_hottest(
     hottest: NDArray[np.int64],
@@ -23,7 +26,8 @@ def place_hottest(
     """Channels of the hottest keys, for several numbers of pins.
 
     In order of falling share, each key goes where the mean over the windows of the 8-norm of all utilizations, a smooth
-    form of the imbalance, grows least; to its own channel if that is as good.
+    form of the imbalance, grows least; to its own channel if that is as good. Then keys whose way home costs next to
+    nothing go back, the hottest first, as they carry the most state.
 
     Args:
         hottest: Rows of the keys, hottest first; shape (hot,).
@@ -87,3 +91,25 @@ def _place(
             sums[window] += filled - powers[best, window]
             powers[best, window] = filled
         out[at] = best
+    allowed = 0.0
+    for window in range(windows):
+        allowed += sums[window] ** 0.125
+    allowed *= 1 + _SLACK
+    for at in range(len(hottest)):
+        key, channel, own = hottest[at], out[at], home[hottest[at]]
+        if channel == own:
+            continue
+        grown = 0.0
+        for window in range(windows):
+            left = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
+            back = _powered(loads[own, window] + shares[key, window] * weights[own])
+            grown += max(sums[window] - powers[channel, window] - powers[own, window] + left + back, 0.0) ** 0.125
+        if grown > allowed:
+            continue
+        for window in range(windows):
+            loads[channel, window] = max(loads[channel, window] - shares[key, window] * weights[channel], 0.0)
+            loads[own, window] += shares[key, window] * weights[own]
+            left, back = _powered(loads[channel, window]), _powered(loads[own, window])
+            sums[window] += left + back - powers[channel, window] - powers[own, window]
+            powers[channel, window], powers[own, window] = left, back
+        out[at] = own
