@@ -19,7 +19,7 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
-from adapt.core.partitioning.problem.constraints import Constraints, limits_nothing, refuse_unhonoured
+from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.problem.problem import Problem, explicit_map
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
@@ -27,6 +27,7 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
+    DEFAULT_UTILITY,
     TRACKING_SCHEMES,
     Construction,
     Scheme,
@@ -40,6 +41,7 @@ class Recipe:
 
     Attributes:
         construction: How the hybrid scheme assigns pinned keys; other schemes ignore it.
+        utility: What scan, redist and readj minimize. Default: `DEFAULT_UTILITY`.
         max_pins: Pin this many of the hottest keys. Default: those that reach delta, and at least `LEAST_TRACKED` where
             the construction has such a number.
         replicas: Virtual nodes of each channel on the hash ring.
@@ -52,7 +54,7 @@ class Recipe:
     scheme: AnyScheme = Scheme.HYBRID
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
-    utility: UtilityName = UtilityName.APM
+    utility: UtilityName | None = None
     max_pins: int | None = None
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
@@ -61,6 +63,11 @@ class Recipe:
     pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
     base: AnyScheme = Scheme.CONSISTENT
+
+    @property
+    def given(self) -> tuple[Constraint, ...]:
+        """What is asked for that not every scheme supports."""
+        return self.constraints.given + (() if self.utility is None else (Constraint.UTILITY,))
 
     @property
     def hashing(self) -> AnyScheme:
@@ -79,7 +86,7 @@ class Recipe:
             return weighed
         return (
             weighed
-            | {"utility": self.utility.value}
+            | {"utility": (self.utility or DEFAULT_UTILITY).value}
             | ({} if self.max_moves is None else {"max_moves": self.max_moves})
         )
 
@@ -145,7 +152,7 @@ def build_partitioner(
         raise UsageError(f"the number of channels must be at least 1 (got {channels})")
     constraints = recipe.constraints
     constraints.check_channels(channels)
-    refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
+    refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
     if recipe.scheme not in TRACKING_SCHEMES:
         return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
@@ -171,8 +178,9 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
 def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
     tracked = _tracked(frequencies, recipe, base.channels)
+    utility = recipe.utility or DEFAULT_UTILITY
     return Problem.from_counts(
-        current or base, base, counted, tracked, recipe.resources, recipe.utility, recipe.max_moves, recipe.constraints
+        current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, recipe.constraints
     )
 
 

@@ -17,7 +17,7 @@ from adapt.cli.terminal.output import for_people, is_for_programs, narrate, narr
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, DEFAULT_UTILITY, Construction, Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def compare(
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
 
+    if placement.base is not None and schemes and Scheme.HYBRID not in schemes:
+        raise UsageError(f"--base needs scheme hybrid among those compared (got {', '.join(schemes)})")
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
     limits, limit = placement.limits.judged(counts, placement.loads.max_pins), placement.loads.max_imbalance
@@ -106,8 +108,8 @@ def compare(
     if found.channels is None and best is not None:
         found = planned(found, keys.frequencies, engine, recipe, best, None)
     narrate_counts(keys.frequencies, weighed, most, always=True)
-    if recipe.constraints.given and not schemes:
-        narrate(f"comparing only the schemes that support {' and '.join(recipe.constraints.given)}")
+    if recipe.given and not schemes:
+        narrate(f"comparing only the schemes that support {' and '.join(recipe.given)}")
     if out is not None:
         parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
         made = Provenance(command_line(), parameters, [keys.source])
@@ -140,10 +142,11 @@ def _parameters(recipe: "Recipe") -> dict[str, Any]:
     return {
         **recipe.resources.as_data(),
         "sigma": recipe.resources.sigma,
-        "utility": recipe.utility.value,
+        "utility": (recipe.utility or DEFAULT_UTILITY).value,
         "max_pins": recipe.max_pins,
         "hash": recipe.hash.value,
         **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
         **({} if recipe.pin_only is None else {"pin_only": len(recipe.pin_only)}),
+        **({} if recipe.base is Scheme.CONSISTENT else {"base": recipe.base.value}),
         **recipe.constraints.parameters,
     }

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import HashOption, SchemeChoice, UtilityOption
+from adapt.cli.options.placement import BaseOption, HashOption, SchemeChoice, UtilityOption, check_base
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
@@ -49,14 +49,16 @@ class RecipeOptions:
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1
-    utility: UtilityOption = UtilityName.APM
+    utility: UtilityOption = None
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
+    base: BaseOption = None
 
     def recipe(self) -> "Recipe":
         """The recipe of every plan."""
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
 
-        resources = Resources.parse(self.resources, self.tolerance, self.sigma)
-        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash)
+        check_base(self.base, self.scheme)
+        resources, base = Resources.parse(self.resources, self.tolerance, self.sigma), self.base or Scheme.CONSISTENT
+        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=base)

@@ -20,7 +20,7 @@ from adapt.core.partitioning.problem.constraints import Constraint, Constraints,
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.partitioning.schemes.names import UtilityName
+from adapt.core.partitioning.schemes.names import DEFAULT_UTILITY, UtilityName
 
 _LEAST_THETA = 1e-6
 """Least theta: an alpha of 1 would make theta 0 and rho infinite."""
@@ -105,7 +105,7 @@ class Problem:
         counted: Counted,
         tracked: pa.Array,
         resources: Resources,
-        utility: UtilityName = UtilityName.APM,
+        utility: UtilityName = DEFAULT_UTILITY,
         moves: int | None = None,
         constraints: Constraints | None = None,
     ) -> "Problem":

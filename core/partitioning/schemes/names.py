@@ -61,3 +61,7 @@ class UtilityName(StrEnum):
     APLM = "APLM"
     ATM = "ATM"
     ATLM = "ATLM"
+
+
+DEFAULT_UTILITY = UtilityName.APM
+"""Default of the constructions that have a utility."""

@@ -92,6 +92,31 @@ def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
     assert adapt.refused(2, *line, "--max-moves", 0)
 
 
+def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 9, "--format", "json")
+    adapt.done(*line, "--scheme", "kafka", "-o", "today.plan")
+    given = document(adapt.done(*line, "--base", "kafka"))
+    after = document(adapt.done(*line, "--from", "today.plan", "-o", "next.plan"))
+    assert (after["schema"], after["base"], after["explicit"]) == ("adapt.plan/2", "kafka", given["explicit"])
+    moved = document(adapt.done("partition", "diff", "counts.csv", "today.plan", "next.plan", "--format", "json"))
+    assert 0 < moved["migrated_keys"] == after["metrics"]["migrated_keys"] <= len(after["explicit"])
+    again = document(adapt.done(*line, "--from", "next.plan", "--base", "consistent"))
+    assert (again["schema"], again["metrics"]["migrated_keys"] > moved["migrated_keys"]) == ("adapt.plan/1", True)
+
+
+def test_a_base_without_pinned_keys_is_refused(adapt, here):
+    line = ("counts.csv", "--channels", 3, "--base", "spark", "--scheme", "jump")
+    assert "scheme jump does not support --base; use --scheme hybrid" in adapt.refused(2, "partition", "build", *line)
+    assert "--base needs scheme hybrid" in adapt.refused(2, "partition", "compare", *line)
+
+
+def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--utility", "ATM")
+    assert "construction level does not support --utility; use hybrid (scan" in adapt.refused(2, *line)
+    made = document(adapt.done(*line, "--construction", "scan", "--format", "json"))
+    assert made["parameters"]["utility"] == "ATM"
+
+
 def test_a_tolerance_is_suggested_without_counting_anything(adapt):
     line = ("partition", "tolerance", "--channels", 4, "--total", 10, "--capacity", 3, "--format", "json")
     suggested = document(adapt.done(*line))
