@@ -15,6 +15,7 @@ from adapt.cli.commands.lint import lint
 from adapt.cli.commands.partition import group as partition
 from adapt.cli.commands.replay import group as replay
 from adapt.cli.commands.report import report
+from adapt.cli.commands.verdict import verdict
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed
@@ -22,7 +23,7 @@ from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 
 PANELS = {
-    "Commands": ("ingest", "partition", "replay", "report"),
+    "Commands": ("verdict", "ingest", "partition", "replay", "report"),
     "Before and after": ("lint", "advise", "check"),
     "To try it": ("demo", "generate"),
 }
@@ -51,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (ingest, lint, report, check, demo, generate):
+for command in (verdict, ingest, lint, report, check, demo, generate):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
 for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
