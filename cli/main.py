@@ -24,8 +24,7 @@ from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, writ
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "Before and after": ("lint", "advise", "check"),
-    "To try it": ("demo", "generate"),
+    "More commands": ("lint", "advise", "check", "demo", "generate"),
 }
 """The commands by panel of the help."""
 
@@ -37,7 +36,7 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 class InOrder(Group):
-    """Lists commands by panel, the four main ones first."""
+    """Lists commands by panel, the main ones first."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The command names."""
@@ -47,7 +46,7 @@ class InOrder(Group):
 app = typer.Typer(
     cls=InOrder,
     help="Decide from your own trace how to partition, rebalance, scale and shed load.",
-    epilog="Start with `adapt demo`, then read your own stream with `adapt ingest`.",
+    epilog="Start with `adapt demo`, then try `adapt verdict` on your own stream.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,4 +1,4 @@
-"""Traces made from a source once, and used again while the source stays as it is."""
+"""Traces kept for a source, and used again while it stays unchanged."""
 
 import json
 from collections.abc import Mapping
@@ -14,12 +14,14 @@ from adapt.traces.store.manifest import as_json, hash_of, program_versions, read
 
 
 def is_trace(path: Path) -> bool:
-    """Whether a path is a trace, which needs no ingest."""
+    """Whether a path is a trace."""
     return (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
 
 
 def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
-    """Hash of a source's files (place, size, time of change) and of the options it is read with.
+    """Fingerprint of a source and its reading options.
+
+    From the place, size and time of change of each file.
 
     Raises:
         UsageError, BadInput: the source does not exist or cannot be read.
@@ -29,7 +31,7 @@ def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
 
 
 def holds(trace: Path, fingerprint: str) -> bool:
-    """Whether a trace was made from a source that has not changed since."""
+    """Whether a trace matches the fingerprint of its source."""
     with suppress(OSError, ValueError, TypeError, AdaptError):
         kept = json.loads(_place(trace).read_bytes())
         return bool(kept == [fingerprint, read_manifest(trace, "trace").content_hash])
@@ -37,7 +39,7 @@ def holds(trace: Path, fingerprint: str) -> bool:
 
 
 def remember(trace: Path, fingerprint: str) -> None:
-    """Note what a trace was made from; without the note, it is made again."""
+    """Note the source of a trace, for `holds`."""
     with suppress(OSError, EnvironmentFailure):
         _place(trace).parent.mkdir(exist_ok=True)
         replace_whole(_place(trace), as_json([fingerprint, read_manifest(trace).content_hash]))

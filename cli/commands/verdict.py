@@ -44,9 +44,9 @@ def verdict(
     mapping: MappingOptions,
     spark: CountingSpark,
 ) -> None:
-    """Say what to do about skew: nothing, pin keys, split keys, or use another key.
+    """Say what to do about skew, judged on later windows.
 
-    A plan is built from past windows of your stream and judged on later ones. The trace is kept, and used again while
+    Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged on later ones. The trace is kept, and used again while
     the source stays as it is; the plan is written as NAME.recommended.plan.
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8

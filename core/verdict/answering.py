@@ -61,7 +61,7 @@ def answer_on(
 def planned(
     answer: Answer, counted: Frequencies, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
 ) -> Answer:
-    """The answer with the channels before and after another plan than the recommended one."""
+    """The answer with the channels before and after a given plan."""
     today, name = today_of(engine, plan.channels, recipe, current)
     construction = f" ({plan.construction})" if plan.construction is not None else ""
     found = _before_after(counted, recipe, today, name, plan, f"{plan.scheme}{construction}")

@@ -1,4 +1,4 @@
-"""A verdict on one screen: what to do, evidence, hot keys, cost, next command."""
+"""A verdict on one screen: action, evidence, hot keys, next command."""
 
 from collections.abc import Sequence
 from enum import StrEnum

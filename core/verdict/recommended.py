@@ -15,7 +15,7 @@ from adapt.core.verdict.verdict import Verdict
 
 
 def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None) -> tuple[Plan, str]:
-    """What places the keys today, with its name: the current plan, or the engine.
+    """Today's placement and its name: the current plan, or the engine.
 
     A plan for another number of channels places no keys at this one; its hashing does.
     """

@@ -23,6 +23,7 @@ MOST = 20
 STAGE = "--speedup 10 -o"
 COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
+    "verdict": f"verdict g.trace --channels 4 {JSON}",
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise keys --parallelism 12 --partitions 60 {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",

@@ -37,12 +37,12 @@ def channel_loads(
     spark_options: Spark = None,
     progress: Progress = silent,
 ) -> Floats | None:
-    """Load of each channel in each window of a trace, cached in `folder`.
+    """Exact load of each channel in each window, cached in `folder`.
 
     Every row is routed, so that no estimate of keys that a lossy counter did not list is needed.
 
     Args:
-        name: What tells the placement of today from others with as many channels, for the cache.
+        name: Unique name of the placement, for the cache.
 
     Returns:
         Shape (channels, windows); None if the trace is too short for windows.

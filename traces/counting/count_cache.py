@@ -104,7 +104,7 @@ def panes_of(
     """The panes of a counted trace; cached ones only for an artefact.
 
     Args:
-        placement: What tells today's placement from others with as many channels.
+        placement: Unique name of today's placement, for the cache.
     """
     folder, weight = source.absolute().parent / CACHE, counted.frequencies.weight
     if source.is_file():

@@ -76,7 +76,9 @@ def write_comparison(
     answer: Answer | None = None,
     force: bool = False,
 ) -> Manifest:
-    """Write a comparison as an artefact, its plans as `NAME.plan` inside, and that of the answer as `recommended.plan`.
+    """Write a comparison as an artefact, its plans as `NAME.plan`.
+
+    The plan of the answer is `recommended.plan`.
 
     Args:
         frequencies: The counted keys; facts about them are stored.
