@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme
+from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
@@ -27,7 +27,9 @@ else:  # typer takes the choices of an option from an enumeration or a Literal, 
 BaseOption: TypeAlias = Annotated[
     BaseChoice | None,
     option(
-        "Scheme of the keys that hybrid does not pin. Default: that of the current plan, else consistent.", panel=EXPERT
+        "Scheme of the keys that hybrid does not pin. Default: that of the current plan, else that of --engine;"
+        " consistent with --hash or several channel counts.",
+        panel=EXPERT,
     ),
 ]
 
@@ -53,7 +55,7 @@ class Placement:
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
     utility: UtilityOption = None
-    hash: HashOption = HashName.MURMUR3
+    hash: Annotated[HashName | None, option("Hash function of the keys. Default: murmur3.", panel=EXPERT)] = None
     limits: LimitOptions = field(default_factory=LimitOptions)
     max_moves: int | None = setting(
         None, "How often construction readj may move each key. Default: unlimited.", "N", min=1
@@ -76,7 +78,7 @@ class Placement:
         """How partitioners are built, with keys of the counted type.
 
         Args:
-            today: The base, if none is given.
+            today: The base, if none is given; not an engine if a hash is given, which engines do not use.
 
         Raises:
             BadInput: a named key has another type, or was not counted.
@@ -91,12 +93,12 @@ class Placement:
             self.weighed(),
             self.utility,
             self.loads.max_pins,
-            self.hash,
+            self.hash or HashName.MURMUR3,
             max_moves=self.max_moves,
             max_parallelism=self.max_parallelism,
             constraints=limits.constraints(frequencies),
             pin_only=limits.pin_only(frequencies),
-            base=self.base or today,
+            base=self.base or (Scheme.CONSISTENT if self.hash and isinstance(today, Engine) else today),
         )
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from adapt.core.engines.kafka.hash import hash_of_serialized
 from adapt.core.engines.names import Engine
+from adapt.core.engines.spark.hash import hash_of_bytes
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
 from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, key_bytes
@@ -241,6 +242,8 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
         case Scheme.MAGLEV:
             table: list[int] = Maglev(channels, plan.hash).table.tolist()
             return lambda key: table[_number(words(key), plan.hash) % TABLE]
+        case Engine.SPARK:
+            return lambda key: hash_of_bytes(key) % channels
         case Engine.KAFKA if plan.key_type is KeyType.INT64:
             return lambda key: hash_of_serialized(key[::-1]) % channels
         case Engine.KAFKA:

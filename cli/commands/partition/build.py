@@ -64,7 +64,7 @@ def build(
         panes = counting.panes_of(source, keys, engine.value if before is None else before.content_hash(), progress)
     narrate_counts(keys.frequencies, weighed, channels)
     recipe = placement.recipe(
-        limits, keys.frequencies, scheme, construction, Scheme.CONSISTENT if before is None else before.hashing
+        limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
     )
     plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
     limit = placement.loads.max_imbalance

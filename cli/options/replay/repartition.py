@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import BaseOption, HashOption, SchemeChoice, UtilityOption, check_base
+from adapt.cli.options.placement import BaseChoice, HashOption, SchemeChoice, UtilityOption, check_base
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -52,13 +52,13 @@ class RecipeOptions:
     utility: UtilityOption = None
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
-    base: BaseOption = None
+    base: BaseChoice = setting(Scheme.CONSISTENT, "Scheme of the keys that hybrid does not pin.", panel=EXPERT)
 
     def recipe(self) -> "Recipe":
         """The recipe of every plan."""
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
 
-        check_base(self.base, self.scheme)
-        resources, base = Resources.parse(self.resources, self.tolerance, self.sigma), self.base or Scheme.CONSISTENT
-        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=base)
+        check_base(None if self.base is Scheme.CONSISTENT else self.base, self.scheme)
+        resources = Resources.parse(self.resources, self.tolerance, self.sigma)
+        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base)

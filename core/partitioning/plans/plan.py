@@ -93,6 +93,11 @@ class Plan:
         """The scheme of the keys that are not pinned."""
         return hashing_of(self.scheme, self.base)
 
+    @property
+    def is_based(self) -> bool:
+        """Whether its base is another than the ring."""
+        return self.base is not Scheme.CONSISTENT
+
     def partitioner(self) -> Partitioner:
         """A new partitioner of this plan."""
         return make_partitioner(
@@ -128,7 +133,7 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     Args:
         with_explicit: Without it `explicit` is null, for readers of `explicit_table`.
     """
-    schema = SCHEMA if plan.base is Scheme.CONSISTENT else BASED_SCHEMA
+    schema = BASED_SCHEMA if plan.is_based else SCHEMA
     data = {"schema": schema, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
     if not with_explicit:
         data["explicit_null"] = None
@@ -185,7 +190,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
     """The fields that define the mapping, with this explicit map."""
     return {
         "scheme": plan.scheme.value,
-        **({} if plan.base is Scheme.CONSISTENT else {"base": plan.base.value}),
+        **({"base": plan.base.value} if plan.is_based else {}),
         "construction": plan.construction and plan.construction.value,
         "channels": plan.channels,
         "key_type": plan.key_type.value,

@@ -113,7 +113,7 @@ def test_with_one_window_the_norm_falls_and_unplaced_keys_stay(seed, channels):
     assert (placed[0] == home[hottest]).all()
     assert (placed[1, 10:] == home[hottest[10:]]).all()
     after = np.bincount(placed[2], shares[hottest, 0], channels)
-    assert after.max() <= loads.max() * (1 + 1e-9)
+    assert (after**8).sum() <= (loads**8).sum() * 1.001**8 * (1 + 1e-9)
 
 
 def test_unequal_capacities_carry_unequal_loads():

@@ -56,7 +56,7 @@ def plans_and_keys(draw, scheme):
     return plan, draw(st.lists(KEYS[key_type] | st.sampled_from([None, *explicit]), min_size=1, max_size=10))
 
 
-@pytest.mark.parametrize("scheme", Scheme)
+@pytest.mark.parametrize("scheme", [*Scheme, *Engine])
 @settings(max_examples=settings().max_examples * 15 // 100)
 @given(st.data())
 def test_every_scheme_is_routed_as_the_plan_places_it(scheme, data):
