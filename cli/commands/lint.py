@@ -13,8 +13,9 @@ def lint(
 ) -> None:
     """Find what makes results from a trace misleading.
 
-    With effect and fix. Checks for few keys and placeholder keys, drift and turnover, coarse or unordered timestamps, outlier dates, shifted
-    clocks, bytes or costs more skewed than rows, and samples that are too short. Does not start Java.
+    With effect and fix. Checks for few keys and placeholder keys, drift and turnover, coarse or unordered
+    timestamps, outlier dates, shifted clocks, bytes or costs more skewed than rows, and samples that are too short.
+    Does not start Java.
 
     Example: adapt lint web.trace
     """

@@ -46,8 +46,9 @@ def verdict(
 ) -> None:
     """Say what to do about skew, judged on later windows.
 
-    Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged on later ones. The trace is kept, and used again while
-    the source stays as it is; the plan is written as NAME.recommended.plan.
+    Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
+    on later ones. The trace is kept, and used again while the source stays as it is; the plan is written as
+    NAME.recommended.plan.
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
