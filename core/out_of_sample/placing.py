@@ -11,9 +11,6 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 
-_SLACK = 0.001
-"""A key goes home again if all such keys together raise the smooth imbalance by at most this share."""
-
 
 def place_hottest(
     hottest: NDArray[np.int64],
@@ -26,8 +23,8 @@ def place_hottest(
     """Channels of the hottest keys, for several numbers of pins.
 
     In order of falling share, each key goes where the mean over the windows of the 8-norm of all utilizations, a smooth
-    form of the imbalance, grows least; to its own channel if that is as good. Then keys whose way home costs next to
-    nothing go back, the hottest first, as they carry the most state.
+    form of the imbalance, grows least; to its own channel if that is as good. Then keys go home again where that is as
+    good, the hottest first, as they carry the most state.
 
     Args:
         hottest: Rows of the keys, hottest first; shape (hot,).
@@ -94,7 +91,6 @@ def _place(
     allowed = 0.0
     for window in range(windows):
         allowed += sums[window] ** 0.125
-    allowed *= 1 + _SLACK
     for at in range(len(hottest)):
         key, channel, own = hottest[at], out[at], home[hottest[at]]
         if channel == own:

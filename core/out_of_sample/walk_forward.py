@@ -141,10 +141,15 @@ def _measured(windows: Windows, plans: Sequence[Pins], upto: int) -> Floats:
 
 
 def _chosen_to_keep(measured: Mapping[int, Floats], today: Floats, now: int) -> int:
-    """The number of pins, by index, of a plan built now and kept; 0 for none."""
+    """The number of pins, by index, of a plan built now and kept; 0 for none.
+
+    Of several numbers, one may do well by luck; so the next smaller and the next larger have to do well too.
+    """
     kept = [(measured[upto][:, : now - upto] - today[upto:now]).mean(axis=1) for upto in range(_FIRST_PLAN, now)]
-    is_certain = _certain(_gains_next(measured, today, now), EVIDENCE_NEXT)
-    return _best(np.array(kept), is_certain & _certain(np.array(kept), EVIDENCE))
+    is_certain = _certain(np.array(kept), EVIDENCE) & _certain(_gains_next(measured, today, now), EVIDENCE_NEXT)
+    is_certain[0] = is_certain[1]  # no pins: neither better nor worse
+    around = np.pad(is_certain, 1, mode="edge")
+    return _best(np.array(kept), around[:-2] & is_certain & around[2:] & (np.arange(len(is_certain)) > 0))
 
 
 def _chosen_for_next(measured: Mapping[int, Floats], today: Floats, now: int) -> int:
