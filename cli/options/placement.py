@@ -82,11 +82,13 @@ class Placement:
 
         Raises:
             BadInput: a named key has another type, or was not counted.
-            UsageError: a base is given that the scheme does not support.
+            UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
         from adapt.core.partitioning.build import Recipe
 
         check_base(self.base, scheme)
+        if self.hash and isinstance(self.base, Engine):
+            raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
         return Recipe(
             scheme,
             construction,

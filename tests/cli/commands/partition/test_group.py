@@ -127,6 +127,9 @@ def test_one_channel_count_is_compared_over_the_engine_and_several_over_the_ring
 def test_a_base_without_pinned_keys_is_refused(adapt, here):
     line = ("counts.csv", "--channels", 3, "--base", "spark", "--scheme", "jump")
     assert "scheme jump does not support --base; use --scheme hybrid" in adapt.refused(2, "partition", "build", *line)
+    assert "--base kafka has a hash of its own" in adapt.refused(
+        2, *"partition build counts.csv --channels 3 --base kafka --hash xxhash64".split()
+    )
     assert "--base needs scheme hybrid" in adapt.refused(2, "partition", "compare", *line)
 
 
