@@ -72,7 +72,7 @@ def by_arrow(hybrid: HybridPartitioner) -> Callable[[pa.Array], Channels]:
     known, owners = hybrid.explicit.column, hybrid.explicit.channels
 
     def channels_of(keys: pa.Array) -> Channels:
-        channels = hybrid.ring.channels_of(keys)
+        channels = hybrid.base.channels_of(keys)
         rows = np.asarray(pc.index_in(keys, value_set=known).fill_null(-1))
         tracked = rows >= 0
         channels[tracked] = owners[rows[tracked]]

@@ -15,6 +15,7 @@ from adapt.cli.commands.lint import lint
 from adapt.cli.commands.partition import group as partition
 from adapt.cli.commands.replay import group as replay
 from adapt.cli.commands.report import report
+from adapt.cli.commands.verdict import verdict
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed
@@ -22,9 +23,8 @@ from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 
 PANELS = {
-    "Commands": ("ingest", "partition", "replay", "report"),
-    "Before and after": ("lint", "advise", "check"),
-    "To try it": ("demo", "generate"),
+    "Commands": ("verdict", "ingest", "partition", "replay", "report"),
+    "More commands": ("lint", "advise", "check", "demo", "generate"),
 }
 """The commands by panel of the help."""
 
@@ -36,7 +36,7 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 class InOrder(Group):
-    """Lists commands by panel, the four main ones first."""
+    """Lists commands by panel, the main ones first."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The command names."""
@@ -46,12 +46,12 @@ class InOrder(Group):
 app = typer.Typer(
     cls=InOrder,
     help="Decide from your own trace how to partition, rebalance, scale and shed load.",
-    epilog="Start with `adapt demo`, then read your own stream with `adapt ingest`.",
+    epilog="Start with `adapt demo`, then try `adapt verdict` on your own stream.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (ingest, lint, report, check, demo, generate):
+for command in (verdict, ingest, lint, report, check, demo, generate):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
 for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])

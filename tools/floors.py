@@ -55,7 +55,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/replay",
     ),
     "mechanisms": ("core/mechanisms",),
-    "answers": ("core/verdict", "core/lint", "core/check", "core/advice"),
+    "evidence": ("core/out_of_sample", "core/lint"),
+    "answers": ("core/verdict", "core/check", "core/advice"),
     "report": ("core/report",),
     "traces": (
         "traces/read_errors",

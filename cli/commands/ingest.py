@@ -1,13 +1,12 @@
 """`adapt ingest`: turn a raw keyed stream into a trace."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Annotated
 
 import typer
 
 from adapt.cli.options.groups import short_help
-from adapt.cli.options.mapping import GivenOptions
+from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.result import TraceOutput
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import Spark
@@ -45,7 +44,7 @@ def ingest(
     """
     options = spark.options()
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
-    given = GivenOptions.over_file(values, _typed_of(context, READING), mapping.mapping)
+    given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
     if not (given.streams or given.values["key"]):
         raise UsageError(
             f"--key is required: the column or expression that partitions the stream{_columns_of(sources)}"
@@ -64,12 +63,6 @@ def ingest(
             progress=progress,
         )
     output.show(ingested)
-
-
-def _typed_of(context: typer.Context, names: Sequence[str]) -> set[str]:
-    """Those of these parameters that were given on the command line."""
-    origins = {name: context.get_parameter_source(name) for name in names}
-    return {name for name, origin in origins.items() if origin is not None and origin.name == "COMMANDLINE"}
 
 
 def _columns_of(sources: list[str]) -> str:

@@ -11,10 +11,11 @@ def lint(
     rules: list[str] | None = setting(None, "Apply this rule only; repeatable.", "ID", "--rule"),
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Find what makes results from a trace misleading, with effect and fix.
+    """Find what makes results from a trace misleading.
 
-    Checks for few keys and placeholder keys, drift and turnover, coarse or unordered timestamps, outlier dates, shifted
-    clocks, bytes or costs more skewed than rows, and samples that are too short. Does not start Java.
+    With effect and fix. Checks for few keys and placeholder keys, drift and turnover, coarse or unordered
+    timestamps, outlier dates, shifted clocks, bytes or costs more skewed than rows, and samples that are too short.
+    Does not start Java.
 
     Example: adapt lint web.trace
     """

@@ -13,8 +13,8 @@ from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.out_of_sample.counted_panes import CountedPanes
     from adapt.core.partitioning.measures.resources import Resources
-    from adapt.core.verdict.skew_over_time import CountedPane
     from adapt.traces.counting.count_cache import Counted
 
 WeightOption: TypeAlias = Annotated[
@@ -50,11 +50,11 @@ class KeyCounting:
             progress=progress,
         )
 
-    def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "tuple[CountedPane, ...]":
-        """The panes of the counted trace."""
+    def panes_of(self, source: Path, keys: "Counted", placement: str, progress: "Progress") -> "CountedPanes":
+        """The panes of the counted trace, for a named placement of today."""
         from adapt.traces.counting.count_cache import panes_of
 
-        return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
+        return panes_of(source, keys, placement, spark_options=self.spark.options(), progress=progress)
 
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:

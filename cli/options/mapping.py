@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from adapt.cli.options.amounts import amount_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.units.durations import duration_us
@@ -109,6 +111,12 @@ class GivenOptions:
             streams=streams,
             salt=os.environ.get("ADAPT_SALT"),
         )
+
+
+def typed_of(context: typer.Context, names: Iterable[str]) -> set[str]:
+    """Those of these parameters that were given on the command line."""
+    origins = {name: context.get_parameter_source(name) for name in names}
+    return {name for name, origin in origins.items() if origin is not None and origin.name == "COMMANDLINE"}
 
 
 def _over(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

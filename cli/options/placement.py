@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme
+from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
 
@@ -17,13 +18,28 @@ if TYPE_CHECKING:
 
     SchemeChoice: TypeAlias = AnyScheme
     CurrentSchemeChoice: TypeAlias = AnyScheme
+    BaseChoice: TypeAlias = AnyScheme
 else:  # typer takes the choices of an option from an enumeration or a Literal, and from no union
     SchemeChoice = Literal[tuple(SCHEMES_BY_NAME.values())]
     CurrentSchemeChoice = Literal[CURRENT_SCHEMES]
+    BaseChoice = Literal[BASES]
+
+BaseOption: TypeAlias = Annotated[
+    BaseChoice | None,
+    option(
+        "Scheme of the keys that hybrid does not pin. Default: that of the current plan, else that of --engine;"
+        " consistent with --hash or several channel counts.",
+        panel=EXPERT,
+    ),
+]
 
 EngineOption: TypeAlias = Annotated[CurrentSchemeChoice, option("Engine that assigns the keys today.")]
 UtilityOption: TypeAlias = Annotated[
-    UtilityName, option("How imbalance and migration are weighed against each other.", panel=EXPERT)
+    UtilityName | None,
+    option(
+        "How imbalance and migration are weighed against each other. Default: APM; construction level has none.",
+        panel=EXPERT,
+    ),
 ]
 HashOption: TypeAlias = Annotated[HashName, option("Hash function of the keys.", panel=EXPERT)]
 MaxParallelismOption: TypeAlias = Annotated[
@@ -38,13 +54,14 @@ class Placement:
     PANEL = EXPERT
     loads: Loads = field(default_factory=Loads)
     measure: MeasureOption = None
-    utility: UtilityOption = UtilityName.APM
-    hash: HashOption = HashName.MURMUR3
+    utility: UtilityOption = None
+    hash: Annotated[HashName | None, option("Hash function of the keys. Default: murmur3.", panel=EXPERT)] = None
     limits: LimitOptions = field(default_factory=LimitOptions)
     max_moves: int | None = setting(
         None, "How often construction readj may move each key. Default: unlimited.", "N", min=1
     )
     max_parallelism: MaxParallelismOption = None
+    base: BaseOption = None
 
     def weighed(self) -> "Resources":
         """The loads and tolerances, checked."""
@@ -56,23 +73,42 @@ class Placement:
         frequencies: "Frequencies",
         scheme: AnyScheme = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
+        today: AnyScheme = Scheme.CONSISTENT,
     ) -> "Recipe":
         """How partitioners are built, with keys of the counted type.
 
+        Args:
+            today: The base, if none is given; not an engine if a hash is given, which engines do not use.
+
         Raises:
             BadInput: a named key has another type, or was not counted.
+            UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
         from adapt.core.partitioning.build import Recipe
 
+        check_base(self.base, scheme)
+        if self.hash and isinstance(self.base, Engine):
+            raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
         return Recipe(
             scheme,
             construction,
             self.weighed(),
             self.utility,
             self.loads.max_pins,
-            self.hash,
+            self.hash or HashName.MURMUR3,
             max_moves=self.max_moves,
             max_parallelism=self.max_parallelism,
             constraints=limits.constraints(frequencies),
             pin_only=limits.pin_only(frequencies),
+            base=self.base or (Scheme.CONSISTENT if self.hash and isinstance(today, Engine) else today),
         )
+
+
+def check_base(base: AnyScheme | None, scheme: AnyScheme) -> None:
+    """Refuse a base that the scheme would ignore.
+
+    Raises:
+        UsageError: one is given, and the scheme is not hybrid.
+    """
+    if base is not None and scheme is not Scheme.HYBRID:
+        raise UsageError(f"scheme {scheme} does not support --base; use --scheme hybrid")

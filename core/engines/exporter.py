@@ -20,6 +20,14 @@ class ExportablePlan(Protocol):
         """The scheme."""
 
     @property
+    def base(self) -> AnyScheme:
+        """The scheme under the pinned keys of a hybrid plan."""
+
+    @property
+    def hashing(self) -> AnyScheme:
+        """The scheme of the keys that are not pinned."""
+
+    @property
     def channels(self) -> int:
         """N, at least 1."""
 
@@ -29,7 +37,7 @@ class ExportablePlan(Protocol):
 
     @property
     def hash(self) -> HashName:
-        """The hash function; unused in schemes of engines."""
+        """The hash function; unused where an engine hashes."""
 
     @property
     def replicas(self) -> Replicas:

@@ -5,7 +5,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
+from adapt.core.errors import UsageError
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 
 
 class Engine(StrEnum):
@@ -43,3 +44,21 @@ SCHEMES_BY_NAME: Mapping[str, AnyScheme] = MappingProxyType({scheme.value: schem
 
 CURRENT_SCHEMES: tuple[AnyScheme, ...] = (*Engine, Scheme.UNIFORM, Scheme.CONSISTENT)
 """What may place keys today: engines and plain hashing."""
+
+BASES: tuple[AnyScheme, ...] = tuple(each for each in SCHEMES_BY_NAME.values() if each not in MAPPED_SCHEMES)
+"""What may place the keys that a hybrid plan does not pin."""
+
+
+def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
+    """The scheme of the keys that are not pinned.
+
+    Only hybrid has a choice of base.
+
+    Raises:
+        UsageError: the base pins keys itself.
+    """
+    if scheme is Scheme.HYBRID:
+        if base not in BASES:
+            raise UsageError(f"--base {base} pins keys itself; use one of {', '.join(BASES)}")
+        return base
+    return Scheme.CONSISTENT if scheme in RING_SCHEMES else scheme

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
@@ -19,7 +19,7 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
-from adapt.core.partitioning.problem.constraints import Constraints, limits_nothing, refuse_unhonoured
+from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.problem.problem import Problem, explicit_map
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
@@ -27,6 +27,7 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
+    DEFAULT_UTILITY,
     TRACKING_SCHEMES,
     Construction,
     Scheme,
@@ -40,18 +41,20 @@ class Recipe:
 
     Attributes:
         construction: How the hybrid scheme assigns pinned keys; other schemes ignore it.
+        utility: What scan, redist and readj minimize. Default: `DEFAULT_UTILITY`.
         max_pins: Pin this many of the hottest keys. Default: those that reach delta, and at least `LEAST_TRACKED` where
             the construction has such a number.
         replicas: Virtual nodes of each channel on the hash ring.
         max_moves: How often readj may move each key. Default: unlimited.
         max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
         pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
+        base: The scheme of the keys that hybrid does not pin, one of `BASES`; other schemes ignore it.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
     construction: Construction = DEFAULT_CONSTRUCTION
     resources: Resources = field(default_factory=Resources)
-    utility: UtilityName = UtilityName.APM
+    utility: UtilityName | None = None
     max_pins: int | None = None
     hash: HashName = HashName.MURMUR3
     replicas: int = DEFAULT_REPLICAS
@@ -59,6 +62,17 @@ class Recipe:
     max_parallelism: int | None = None
     pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    base: AnyScheme = Scheme.CONSISTENT
+
+    @property
+    def given(self) -> tuple[Constraint, ...]:
+        """What is asked for that not every scheme supports."""
+        return self.constraints.given + (() if self.utility is None else (Constraint.UTILITY,))
+
+    @property
+    def hashing(self) -> AnyScheme:
+        """The scheme of the keys that are not pinned."""
+        return hashing_of(self.scheme, self.base)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -72,7 +86,7 @@ class Recipe:
             return weighed
         return (
             weighed
-            | {"utility": self.utility.value}
+            | {"utility": (self.utility or DEFAULT_UTILITY).value}
             | ({} if self.max_moves is None else {"max_moves": self.max_moves})
         )
 
@@ -115,7 +129,7 @@ def build_plan(
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
         return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
-    _refuse_other_keys(previous, frequencies, recipe.hash)
+    _refuse_other_keys(previous, frequencies, recipe)
     current = previous.partitioner()
     partitioner = build_partitioner(frequencies, recipe, channels, current)
     population = Population.from_counts(frequencies)
@@ -138,18 +152,18 @@ def build_partitioner(
         raise UsageError(f"the number of channels must be at least 1 (got {channels})")
     constraints = recipe.constraints
     constraints.check_channels(channels)
-    refuse_unhonoured(recipe.scheme, recipe.construction, constraints)
+    refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
     if recipe.scheme not in TRACKING_SCHEMES:
-        parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
-        return follow(recipe.scheme, counted, recipe.resources.network, parts, current, constraints)
-    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+        return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
+        ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
         tracked = _tracked(frequencies, recipe, channels)
         return weighted(counted, tracked, ring, recipe.resources, current, constraints)
-    problem = problem_of(counted, recipe, channels, current)
+    base = _without_construction(recipe.hashing, counted, recipe, channels, current)
+    problem = _problem(counted, recipe, base, current)
     placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
-    return HybridPartitioner(placed.over(constraints.pinned), ring)
+    return HybridPartitioner(placed.over(constraints.pinned), base)
 
 
 def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
@@ -158,12 +172,24 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     Raises:
         UsageError: as `build_partitioner` does.
     """
-    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    return _problem(counted, recipe, _without_construction(recipe.hashing, counted, recipe, channels, current), current)
+
+
+def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
-    tracked = _tracked(frequencies, recipe, channels)
+    tracked = _tracked(frequencies, recipe, base.channels)
+    utility = recipe.utility or DEFAULT_UTILITY
     return Problem.from_counts(
-        current or ring, ring, counted, tracked, recipe.resources, recipe.utility, recipe.max_moves, recipe.constraints
+        current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, recipe.constraints
     )
+
+
+def _without_construction(
+    scheme: AnyScheme, counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None
+) -> Partitioner:
+    """The partitioner of the recipe's scheme, or of its base."""
+    parts = Parts(channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+    return follow(scheme, counted, recipe.resources.network, parts, current, recipe.constraints)
 
 
 def describe(
@@ -182,6 +208,7 @@ def describe(
     """
     population = Population.from_counts(counted)
     frequencies = population.frequencies
+    hashed = partitioner.base if isinstance(partitioner, HybridPartitioner) else partitioner
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
     metrics = measure(partitioner, population, recipe.resources, placed, loads, before, recipe.constraints.unequal)
@@ -191,9 +218,10 @@ def describe(
         key_type=frequencies.key_type,
         construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
         hash=recipe.hash,
-        replicas=partitioner.ring.replicas if isinstance(partitioner, HybridPartitioner) else recipe.replicas,
+        replicas=hashed.replicas if isinstance(hashed, ConsistentHash) else recipe.replicas,
         explicit=explicit_map(partitioner),
         max_parallelism=max_parallelism_of(partitioner),
+        base=recipe.base,
         trace=trace,
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
@@ -217,11 +245,12 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Arra
     return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
 
 
-def _refuse_other_keys(previous: Plan, frequencies: Frequencies, hash: HashName) -> None:
+def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe) -> None:
     """Refuse a change of hash or key type, which would move nearly every key; engines have their own hash."""
-    if previous.hash is not hash and not isinstance(previous.scheme, Engine):
+    engine = isinstance(previous.hashing, Engine) or isinstance(recipe.hashing, Engine)
+    if previous.hash is not recipe.hash and not engine:
         raise BadInput(
-            f"the current plan hashes with {previous.hash}, the new one would with {hash}; pass --hash"
+            f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; pass --hash"
             f" {previous.hash}, or build without --from"
         )
     if previous.key_type is not frequencies.key_type:

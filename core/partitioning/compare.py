@@ -14,7 +14,13 @@ from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.problem.constraints import Constraints, honours, limits_nothing, refuse_unhonoured
+from adapt.core.partitioning.problem.constraints import (
+    Constraint,
+    Constraints,
+    honours,
+    limits_nothing,
+    refuse_unhonoured,
+)
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
@@ -143,14 +149,14 @@ def compare_schemes(
     population = Population.from_counts(frequencies)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
-    for scheme, construction in _chains_of(schemes, constructions, limits):
+    for scheme, construction in _chains_of(schemes, constructions, recipe.given):
         own = replace(recipe, scheme=scheme, construction=construction)
         for built, build_s in _chain(population, own, channels, trace, clock):
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > max_imbalance
-    remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not limits.given else ()
+    remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not recipe.given else ()
     splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
     return Comparison((*rows, *_split_rows(population, splittings, channels, recipe)), tuple(plans))
 
@@ -180,7 +186,7 @@ def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
 def _chains_of(
     schemes: Sequence[AnyScheme | Splitting] | None,
     constructions: Sequence[Construction] | None,
-    constraints: Constraints,
+    given: Sequence[Constraint],
 ) -> list[tuple[AnyScheme, Construction]]:
     """The schemes and constructions of whole keys; defaults that do not support the constraints are skipped.
 
@@ -193,8 +199,8 @@ def _chains_of(
         by_name = schemes is not None if scheme is not Scheme.HYBRID else constructions is not None
         for construction in own:
             if by_name:
-                refuse_unhonoured(scheme, construction, constraints)
-            if not isinstance(scheme, Splitting) and honours(scheme, construction, constraints):
+                refuse_unhonoured(scheme, construction, given)
+            if not isinstance(scheme, Splitting) and honours(scheme, construction, given):
                 chains.append((scheme, construction))
     return chains
 

@@ -1,10 +1,11 @@
 """Opening of a report: the verdict, hot keys, channels before and after."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.table import Table, told_html
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.verdict import Verdict
@@ -20,11 +21,13 @@ class Answer:
     Attributes:
         verdict: None without load.
         channels: Each channel before and after; None without a plan.
+        recommended: The plan that the verdict speaks of; None after reading an artefact.
     """
 
     verdict: Verdict | None
     hot_keys: HotKeys
     channels: BeforeAfter | None = None
+    recommended: Plan | None = field(default=None, compare=False, repr=False)
 
     @property
     def lead(self) -> list[str]:
@@ -42,9 +45,11 @@ class Answer:
         return [] if self.channels is None else [self.channels.table()]
 
     def more_tables(self) -> list[Table]:
-        """Hot keys, and the verdict over time."""
+        """Hot keys, out-of-sample imbalance, and the verdict over time."""
         over_time = None if self.verdict is None else self.verdict.over_time
-        return [self.hot_keys.table(), *([] if over_time is None else [over_time.table()])]
+        tested = None if self.verdict is None else self.verdict.out_of_sample
+        told = [*([] if tested is None else [tested.table()]), *([] if over_time is None else [over_time.table()])]
+        return [self.hot_keys.table(), *told]
 
     def _repr_html_(self) -> str:
         """The verdict in words and its tables, for a notebook."""

@@ -1,19 +1,19 @@
-"""Judge counted keys: verdict, hot keys, channels before and after a plan."""
+"""Judge counted keys: verdict, recommended plan, hot keys, channels before and after."""
+
+from dataclasses import replace
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
-from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.skew_over_time import CountedPane
+from adapt.core.verdict.recommended import recommended_plan, today_of
 from adapt.core.verdict.stream_verdict import judge
 
 
@@ -23,53 +23,57 @@ def answer_on(
     channels: int,
     recipe: Recipe,
     *,
-    panes: tuple[CountedPane, ...] = (),
-    plan: Plan | None = None,
-    before: Plan | None = None,
+    panes: CountedPanes | None = None,
+    current: Plan | None = None,
+    trace: str | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Answer:
-    """Verdict, hot keys, and channels before and after a plan.
+    """Verdict, recommended plan, hot keys, and channels before and after it.
 
     Args:
         recipe: Loads, capacities, and the key groups of an engine that has them.
-        panes: The same stream cut into windows (`panes_of`).
-        before: The plan in force, compared instead of the engine.
+        panes: The same stream cut into windows.
+        current: The current plan, judged instead of the engine.
+        trace: Fingerprint of the trace, for the recommended plan.
         max_imbalance: The limit of the verdict.
     """
-    resources, capacities = recipe.resources, recipe.constraints.unequal
-    today = make_partitioner(engine, channels, max_parallelism=recipe.max_parallelism)
+    capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
+    today, name = today_of(engine, channels, recipe, current)
     verdict = judge(
         counted,
-        today,
-        engine.value,
-        resources=resources,
+        today.partitioner(),
+        name,
+        resources=recipe.resources,
         capacities=capacities,
-        panes=panes,
+        panes=windows.panes,
+        routed=windows.routed,
         max_imbalance=max_imbalance,
     )
-    hot = HotKeys.from_counts(counted, panes)
-    return Answer(
-        verdict, hot, None if plan is None else _placed(counted, today, engine, resources, capacities, plan, before)
-    )
+    hot = HotKeys.from_counts(counted, windows.panes)
+    if verdict is None:
+        return Answer(verdict, hot)
+    parent = None if current is None else current.content_hash()
+    plan = recommended_plan(verdict, counted, recipe, today, parent, trace)
+    channels_loads = None if verdict.pins_nothing else _before_after(counted, recipe, today, name, plan, "recommended")
+    return Answer(verdict, hot, channels_loads, plan)
 
 
-def _placed(
-    counted: Frequencies,
-    today: Partitioner,
-    engine: AnyScheme,
-    resources: Resources,
-    capacities: Floats | None,
-    plan: Plan,
-    before: Plan | None,
+def planned(
+    answer: Answer, counted: Frequencies, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
+) -> Answer:
+    """The answer with the channels before and after a given plan."""
+    today, name = today_of(engine, plan.channels, recipe, current)
+    construction = f" ({plan.construction})" if plan.construction is not None else ""
+    found = _before_after(counted, recipe, today, name, plan, f"{plan.scheme}{construction}")
+    return replace(answer, channels=found)
+
+
+def _before_after(
+    counted: Frequencies, recipe: Recipe, today: Plan, name: str, plan: Plan, planned: str
 ) -> BeforeAfter | None:
     """Channels today and as the plan predicts; None if the plan has no predicted loads."""
     if not plan.predicted_loads:
         return None
-    was, name = (today, engine.value) if before is None else (before.partitioner(), "the plan in force")
-    construction = f" ({plan.construction})" if plan.construction is not None else ""
-    return BeforeAfter.from_loads(
-        name,
-        over_average(counted, was, resources, capacities if before is None else None),
-        f"{plan.scheme}{construction}",
-        relative(plan.predicted_loads["network"], capacities),
-    )
+    capacities: Floats | None = recipe.constraints.unequal
+    before = over_average(counted, today.partitioner(), recipe.resources, capacities)
+    return BeforeAfter.from_loads(name, before, planned, relative(plan.predicted_loads["network"], capacities))

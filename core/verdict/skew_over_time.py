@@ -5,33 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.table import Column, Kind, Table
 from adapt.core.verdict.verdict_class import VerdictClass
-
-MOST_PANES = 24
-"""Most windows of a stream."""
-
-ROWS_A_PANE = 1000
-"""Fewest rows of a window, so that noise does not look like change."""
-
-
-def rows_a_pane(rows: int) -> int | None:
-    """Rows of each window; None if the stream is too short."""
-    panes = min(MOST_PANES, rows // ROWS_A_PANE)
-    return -(-rows // panes) if panes > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class CountedPane:
-    """A window and its counted keys.
-
-    Attributes:
-        start_us: Time of its first row, in microseconds since 1970.
-    """
-
-    start_us: int
-    frequencies: Frequencies
 
 
 @dataclass(frozen=True, slots=True)

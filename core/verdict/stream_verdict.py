@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
@@ -10,13 +11,22 @@ from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPane, RoutedLoads
+from adapt.core.out_of_sample.outcome import OutOfSample
+from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
+from adapt.core.out_of_sample.windows import Windows
+from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.core.verdict.classify import Skewed, classify
 from adapt.core.verdict.moving import moved_within
-from adapt.core.verdict.skew_over_time import CountedPane, JudgedWindow, OverTime
+from adapt.core.verdict.on_the_future import class_out_of_sample
+from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
@@ -34,6 +44,7 @@ def judge(
     resources: Resources | None = None,
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
+    routed: RoutedLoads | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
@@ -42,6 +53,7 @@ def judge(
         resources: The network load is what is to be even; the state load is what moves. Default: "LLL".
         capacities: Of each channel, where they differ, shape (channels,).
         panes: The same stream cut by time, each to be judged by itself.
+        routed: Routes every row of the panes; asked only where they do not list every key.
         max_imbalance: T, the most imbalance that is accepted.
 
     Raises:
@@ -56,13 +68,18 @@ def judge(
     if found is None:
         return None
     top = _top(population, loads)
-    keys, state, after = (
-        _moves(population, loads, placed, each, weighed, max_imbalance)
-        if found.verdict_class is VerdictClass.PINNING
-        else (None, None, None)
-    )
+    verdict_class, tested, pins = found.verdict_class, None, None
+    walked = _walked(panes, routed, today, weighed, capacities)
+    if walked is not None:
+        tested, pins = walked
+        verdict_class = class_out_of_sample(found.verdict_class, tested, len(pins), max_imbalance)
+    elif found.verdict_class is VerdictClass.PINNING:
+        pins = _fewest_pins(population, loads, placed, each, max_imbalance)
+    if verdict_class is VerdictClass.BALANCED:
+        pins = None
+    keys, state, after = _effect(population, loads, placed, each, weighed, pins)
     return Verdict(
-        found.verdict_class,
+        verdict_class,
         today.channels,
         engine,
         max_imbalance,
@@ -78,23 +95,64 @@ def judge(
         split_share=found.split_share,
         proved=found.proved,
         confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
+        out_of_sample=tested,
         over_time=_over_time(panes, today, weighed, each, max_imbalance),
+        pins=pins,
     )
 
 
-def _moves(
-    population: Population, loads: Floats, placed: Channels, capacities: Floats, resources: Resources, limit: float
-) -> tuple[int | None, float | None, float | None]:
-    """Keys to pin, their share of the state, the imbalance after; all None where the limit is not met."""
+def _walked(
+    panes: Sequence[CountedPane],
+    routed: RoutedLoads | None,
+    today: Partitioner,
+    resources: Resources,
+    capacities: Floats | None,
+) -> tuple[OutOfSample, ExplicitMap] | None:
+    """What later windows showed, and the keys to pin; None with too few windows, or if loads do not add up by row."""
+    at = [number for number, pane in enumerate(panes) if pane.frequencies.total > 0]
+    held = [panes[number] for number in at]
+    if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
+        return None
+    is_whole = all(pane.frequencies.complete_above == 0 for pane in held)
+    loads = None if routed is None or is_whole else routed(today)
+    windows = Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at])
+    others = {scheme.value: make_partitioner(scheme, today.channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
+    walked = walk_forward(windows, others)
+    if walked is None:
+        return None
+    tested, pins = walked
+    return tested, ExplicitMap(windows.keys.take(pa.array(pins.rows)), pins.channels)
+
+
+def _fewest_pins(
+    population: Population, loads: Floats, placed: Channels, capacities: Floats, limit: float
+) -> ExplicitMap | None:
+    """The keys to pin so that the limit is met in-sample; None if they are not known."""
     moved = moved_within(placed, loads, population.listed, capacities, limit)
     if moved is None:
+        return None
+    rows = np.flatnonzero(moved != placed)
+    return ExplicitMap(population.keys.take(pa.array(rows)), moved[rows])
+
+
+def _effect(
+    population: Population,
+    loads: Floats,
+    placed: Channels,
+    capacities: Floats,
+    resources: Resources,
+    pins: ExplicitMap | None,
+) -> tuple[int | None, float | None, float | None]:
+    """Keys to pin, their share of the state, the imbalance after; all None without pins."""
+    if pins is None:
         return None, None, None
+    rows = pins.rows_of(population.keys[: population.listed])
+    moved = placed.copy()
+    moved[: len(rows)] = np.where(rows >= 0, pins.channels[rows] if len(pins) else 0, moved[: len(rows)])
     state, is_moved = population.loads(resources.state), moved != placed
     total = float(state.sum())
     share = float(state[is_moved].sum()) / total if total else 0.0
-    filled = np.bincount(moved, loads, len(capacities)) / capacities
-    after = float(filled.max()) * float(capacities.sum()) / float(loads.sum())
-    return int(np.count_nonzero(is_moved)), share, after
+    return len(pins), share, max_over_mean(np.bincount(moved, loads, len(capacities)).astype(np.float64), capacities)
 
 
 def _over_time(

@@ -1,13 +1,18 @@
 """Verdict on a stream: action, evidence, confidence."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from adapt.core.counting.tables import NULL_KEY
+from adapt.core.out_of_sample.outcome import LEVEL, OutOfSample
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
+from adapt.core.values import duration
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
 
@@ -25,8 +30,10 @@ _BEST = "the best possible without splitting keys"
 _NEEDED = {
     VerdictClass.BALANCED: "nothing to do",
     VerdictClass.PINNING: "pinning is enough",
+    VerdictClass.REFRESHING: "pinning is enough",
     VerdictClass.SPLITTING: "splitting is needed",
     VerdictClass.ANOTHER_KEY: "another key is needed",
+    VerdictClass.UNKNOWN: "unknown",
 }
 """What a window needs, in words."""
 
@@ -66,15 +73,18 @@ class Verdict:
         top_key: The hottest key as displayed; empty if none is listed.
         top_share: f_max, its share of the load.
         busy_keys: Keys with a load; an estimate where some are not listed.
-        keys_to_pin: Where pinning is enough, how many keys to pin; None elsewhere, or if too few are listed to know.
+        keys_to_pin: How many keys the recommended plan pins; None where nothing is to be pinned, or if too few are
+            listed to know which.
         state_to_move: Their share of all state.
-        imbalance_after: Imbalance once they are pinned.
+        imbalance_after: Imbalance of all counted rows once they are pinned.
         keys_to_split: Names of the keys to split, hottest first, at most 20.
         number_to_split: How many keys to split.
         split_share: Their share of the load.
         proved: Whether it is certain that no assignment of whole keys stays within the limit, where none was found.
         confidence: Confidence interval of f_max; None where nothing was estimated.
         over_time: The verdict window by window; None without timestamps.
+        out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
+        pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
     """
 
     verdict_class: VerdictClass
@@ -95,11 +105,18 @@ class Verdict:
     proved: bool = True
     confidence: Confidence | None = None
     over_time: OverTime | None = None
+    out_of_sample: OutOfSample | None = None
+    pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
 
     @property
     def gap(self) -> float:
         """Imbalance over the best possible imbalance."""
         return self.imbalance / self.imbalance_floor
+
+    @property
+    def pins_nothing(self) -> bool:
+        """Whether the recommended plan is today's placement."""
+        return not self.keys_to_pin
 
     @property
     def useful_workers(self) -> float:
@@ -115,11 +132,13 @@ class Verdict:
     def sentences(self) -> list[str]:
         """Effect of the action, evidence, confidence, variation over time."""
         effect, confidence = _effect(self), self.confidence
+        varies = self.over_time is not None and self.out_of_sample is None
         return [
             *([effect] if effect else []),
+            *_out_of_sample(self),
             _evidence(self),
             *([] if confidence is None else [_sure(self, confidence)]),
-            *([] if self.over_time is None else [_varies(self.over_time)]),
+            *([_varies(self.over_time)] if varies and self.over_time is not None else []),
         ]
 
     def _repr_html_(self) -> str:
@@ -135,6 +154,7 @@ class Verdict:
             **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved")},
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
+            "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
             "sentence": " ".join([f"{self.headline}.", *self.sentences]),
         }
 
@@ -145,13 +165,23 @@ class Verdict:
         Raises:
             KeyError, TypeError, ValueError: the data is not a verdict.
         """
-        derived = {"class", "gap", "useful_workers", "sentence", "confidence", "over_time", "keys_to_split"}
-        confidence, over_time = data["confidence"], data["over_time"]
+        derived = {
+            "class",
+            "gap",
+            "useful_workers",
+            "sentence",
+            "confidence",
+            "over_time",
+            "keys_to_split",
+            "out_of_sample",
+        }
+        confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
         return cls(
             verdict_class=VerdictClass(data["class"]),
             keys_to_split=tuple(data["keys_to_split"]),
             confidence=None if confidence is None else Confidence(**confidence),
             over_time=None if over_time is None else OverTime.from_data(over_time),
+            out_of_sample=None if tested is None else OutOfSample.from_data(tested),
             **{name: value for name, value in data.items() if name not in derived},
         )
 
@@ -162,12 +192,16 @@ def _action(verdict: Verdict) -> str:
             return "Nothing to do"
         case VerdictClass.PINNING:
             return "Pin hot keys" if verdict.keys_to_pin is None else f"Pin {counted(verdict.keys_to_pin, 'key')}"
+        case VerdictClass.REFRESHING:
+            return f"Pin {counted(verdict.keys_to_pin or 0, 'key')}, and choose them again every {_refresh(verdict)}"
         case VerdictClass.SPLITTING if verdict.number_to_split == 1:
             return f"Split key {verdict.keys_to_split[0]} over at least {_workers_of_split(verdict)} workers"
         case VerdictClass.SPLITTING:
             return f"Split {verdict.number_to_split:,} keys"
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
+        case VerdictClass.UNKNOWN:
+            return "Cannot tell: change nothing yet"
 
 
 def _workers_of_split(verdict: Verdict) -> int:
@@ -185,7 +219,12 @@ def _effect(verdict: Verdict) -> str:
                 "Some assignment of whole keys stays within the limit, but too few keys are counted to name it: count"
                 " with --method exact."
             )
-        case VerdictClass.PINNING:
+        case VerdictClass.UNKNOWN:
+            return (
+                "No number of pinned keys has lowered the imbalance of later windows for certain: hot keys change"
+                " faster than a plan can follow. A longer trace may tell."
+            )
+        case VerdictClass.PINNING | VerdictClass.REFRESHING:
             pinned = "it" if verdict.keys_to_pin == 1 else "them"
             best = f", {_BEST}" if _after(verdict) == _floor(verdict) else ""
             return (
@@ -203,6 +242,32 @@ def _effect(verdict: Verdict) -> str:
                 f"{_no_assignment(verdict)}. Splitting would have to cover {_keys(verdict)}{_together(verdict)}; above"
                 f" {percent(MOST_SPLIT)} another key is the better fix.{_null(verdict)}"
             )
+
+
+def _refresh(verdict: Verdict) -> str:
+    """The time between two choices of keys to pin."""
+    return duration(0.0 if verdict.out_of_sample is None else verdict.out_of_sample.window_us / 1e6)
+
+
+def _out_of_sample(verdict: Verdict) -> list[str]:
+    """What later windows showed; nothing without any."""
+    tested = verdict.out_of_sample
+    if tested is None:
+        return []
+    windows = f"in {len(tested.rows)} later windows of about {tested.rows[0]:,} rows"
+    best = f"{float(np.median(tested.floors)):.3f}"
+    today = f"{tested.today.median:.3f}"
+    if verdict.pins_nothing:
+        return [f"Out-of-sample, {windows}: median imbalance {today}; {_BEST} is {best}."]
+    low, high = tested.next_window
+    sentences = [
+        f"Out-of-sample, {windows}: median imbalance {today} today, {tested.kept.median:.3f} with a plan from the"
+        f" windows before, {tested.rebuilt.median:.3f} if rebuilt each time; {_BEST} is {best}. In the next window,"
+        f" expect {low:.3f} to {high:.3f} at {percent(LEVEL)} confidence."
+    ]
+    if verdict.verdict_class is VerdictClass.REFRESHING:
+        sentences.append(f"Each refresh moves {percent(tested.rebuilt.state_to_move)} of the state.")
+    return sentences
 
 
 def _evidence(verdict: Verdict) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import adapt.core.engines
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
-from adapt.core.engines.names import SCHEMES_BY_NAME, Engine, Target
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of, key_groups_of
 from adapt.core.errors import AdaptError, UsageError
 from adapt.core.keys.names import HashName
@@ -92,10 +92,13 @@ def test_targets_are_the_engines_with_an_export_and_any_language():
 
 
 @pytest.mark.parametrize("target", Target)
-@pytest.mark.parametrize("scheme", SCHEMES_BY_NAME.values())
-def test_every_plan_is_exported_or_refused_in_a_sentence(target, scheme):
+@pytest.mark.parametrize(
+    ("scheme", "base"),
+    [*((each, Scheme.CONSISTENT) for each in SCHEMES_BY_NAME.values()), *((Scheme.HYBRID, base) for base in BASES)],
+)
+def test_every_plan_is_exported_or_refused_in_a_sentence(target, scheme, base):
     explicit = {"user": 1} if scheme in MAPPED_SCHEMES else {}
-    plan = Plan(scheme, 3, KeyType.STRING, hash=HashName.XXHASH64, replicas=10, explicit=explicit)
+    plan = Plan(scheme, 3, KeyType.STRING, hash=HashName.XXHASH64, replicas=10, explicit=explicit, base=base)
     exported = exported_or_refused(target, plan)
     if isinstance(exported, str):
         assert f"scheme {scheme}" in exported

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, hashing_of
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
@@ -46,14 +46,17 @@ def placements(draw, scheme):
     keys, arrow_types = TYPES[key_type]
     channels = draw(st.integers(1, 12))
     entries = draw(st.dictionaries(st.none() | keys, st.integers(0, channels - 1), max_size=5))
+    base = draw(st.sampled_from(BASES))
+    hashing = hashing_of(scheme, base)
     plan = Plan(
         scheme=scheme,
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=draw(replicas_of(channels) if scheme in RING_SCHEMES else st.just(1000)),
+        replicas=draw(replicas_of(channels) if hashing is Scheme.CONSISTENT else st.just(1000)),
         explicit=ExplicitMap.from_mapping(entries if scheme in MAPPED_SCHEMES else {}, key_type),
-        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(scheme) else None,
+        max_parallelism=draw(st.none() | st.integers(channels, 32768)) if key_groups_of(hashing) else None,
+        base=base,
     )
     rows = draw(st.lists(st.sampled_from([None, *entries]) | keys, max_size=20))
     return plan, pa.array(rows, draw(st.sampled_from(arrow_types)))

@@ -6,13 +6,16 @@ import pytest
 
 from adapt.core.counting.panes import Panes
 from adapt.core.counting.sliding import SlidingWindow
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import exact, lossy
+from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.counting.measured import measure_columns
 from adapt.traces.spark.names import RunnerName
@@ -122,3 +125,13 @@ def test_whole_sums_that_overflow_are_refused(tmp_path, runner):
     heavy = write_trace(tmp_path / "heavy.trace", pa.table(rows), parts=1)
     with pytest.raises(BadInput, match="overflow"):
         exact.count_exactly(heavy, weight=Weight.BYTES, spark_options=SparkOptions(runner=runner))
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_both_route_rows_alike(trace, weight, tmp_path):
+    today = make_partitioner(Engine.KAFKA, 5)
+    found = [
+        channel_loads(trace, today, str(runner), tmp_path, weight, spark_options=SparkOptions(runner=runner))
+        for runner in RUNNERS
+    ]
+    assert found[0].tobytes() == found[1].tobytes()

@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.stream import KeyType, Weight
-from adapt.core.verdict.skew_over_time import CountedPane
+from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
 from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
@@ -96,16 +99,41 @@ def counted(
 
 
 def panes_of(
-    source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
-) -> tuple[CountedPane, ...]:
-    """The panes of a counted trace; cached ones only for an artefact."""
-    folder = source.absolute().parent / CACHE
+    source: Path, counted: Counted, placement: str, *, spark_options: Spark = None, progress: Progress = silent
+) -> CountedPanes:
+    """The panes of a counted trace; cached ones only for an artefact.
+
+    Args:
+        placement: Unique name of today's placement, for the cache.
+    """
+    folder, weight = source.absolute().parent / CACHE, counted.frequencies.weight
     if source.is_file():
-        return ()
-    if read_manifest(source).kind == "trace":
-        trace = open_trace(source)
-        return counted_panes(trace, folder, counted.frequencies.weight, spark_options=spark_options, progress=progress)
-    return kept_panes(folder, counted.fingerprint, counted.frequencies.weight)
+        return CountedPanes()
+    if read_manifest(source).kind != "trace":
+        return CountedPanes(kept_panes(folder, counted.fingerprint, weight))
+    return windows_of(open_trace(source), placement, weight, spark_options=spark_options, progress=progress)
+
+
+def windows_of(
+    trace: Trace,
+    placement: str,
+    weight: Weight | None = None,
+    *,
+    spark_options: Spark = None,
+    progress: Progress = silent,
+) -> CountedPanes:
+    """The panes of a trace, and the way to route its rows.
+
+    Args:
+        placement: As in `panes_of`.
+    """
+    folder = trace.path.absolute().parent / CACHE
+    panes = counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)
+
+    def route(today: Partitioner) -> Floats | None:
+        return channel_loads(trace, today, placement, folder, weight, spark_options=spark_options, progress=progress)
+
+    return CountedPanes(panes, route)
 
 
 def _refuse_options(how: Counting, path: Path) -> None:

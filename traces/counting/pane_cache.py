@@ -14,9 +14,9 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.panes import Panes
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.keys.columns import one_array
+from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
@@ -74,7 +74,7 @@ def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[Counted
 
 def _place(folder: Path, content_hash: str, weight: Weight) -> Path:
     version = program_versions()["adapt-streams"]
-    return folder / f"{hash_of([content_hash, weight.value, EPSILON, version])[:32]}.panes"
+    return folder / f"{hash_of([content_hash, weight.value, EPSILON, MOST_PANES, version])[:32]}.panes"
 
 
 def _packed(panes: tuple[CountedPane, ...]) -> bytes:

@@ -12,6 +12,7 @@ from adapt.core.counting.zipf_fit import zipf_table
 from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.key_text import keys_from_texts
+from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 from adapt.core.table import Table
@@ -19,11 +20,10 @@ from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
-from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.count import Counting, count_trace
+from adapt.traces.counting.count_cache import windows_of
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
-from adapt.traces.counting.pane_cache import CACHE, counted_panes
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import runner_for
@@ -167,10 +167,9 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             trace, how.epsilon_on(trace), weight=how.weight, spark_options=spark_options, progress=progress
         )
         streams = streams_counted_table(found)
-    panes: tuple[CountedPane, ...] = ()
+    panes = CountedPanes()
     if how.window is None and not asked.by_stream:
-        folder = trace.path.absolute().parent / CACHE
-        panes = counted_panes(trace, folder, how.weight, spark_options=spark_options, progress=progress)
+        panes = windows_of(trace, asked.engine.value, how.weight, spark_options=spark_options, progress=progress)
     support = how.support or min(10 * frequencies.epsilon, 1.0)
     return Surveyed(
         frequencies,

@@ -97,8 +97,10 @@ def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], f
     files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
     reader = "any language" if target is Target.PLAN else definition_of(Engine(target.value)).title
     keys = f"{len(plan.explicit):,} pinned keys" if plan.explicit else "no pinned keys"
+    base = f" over {plan.base}" if plan.is_based else ""
     return (
-        f"# A plan for {reader}\n\nScheme {plan.scheme}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
+        f"# A plan for {reader}\n\n"
+        f"Scheme {plan.scheme}{base}, {plan.channels} channels, {plan.key_type} keys, {keys}.\n"
         f"Content hash {plan.content_hash()}.\n`_manifest.json` records how it was made.\n\n"
         f"{bundle.use.replace('{folder}', folder)}\n## Files\n\n{files}\n"
     )

@@ -11,6 +11,9 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
+from adapt.core.engines.kafka.hash import hash_of_serialized
+from adapt.core.engines.names import Engine
+from adapt.core.engines.spark.hash import hash_of_bytes
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
 from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, key_bytes
@@ -18,7 +21,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
-from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Key, KeyType
 from adapt.traces.store.plans import read_plan
 
@@ -229,8 +232,8 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
     """The channel of one key by its hash, ignoring pins, in schemes with a fast lookup."""
     words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
     channels, groups = plan.channels, plan.max_parallelism or 0
-    match plan.scheme:
-        case scheme if scheme in RING_SCHEMES:
+    match plan.hashing:
+        case Scheme.CONSISTENT:
             return _on_ring(ConsistentHash(channels, plan.replicas, plan.hash), words)
         case Scheme.UNIFORM:
             return lambda key: _number(words(key), plan.hash) % channels
@@ -239,6 +242,12 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
         case Scheme.MAGLEV:
             table: list[int] = Maglev(channels, plan.hash).table.tolist()
             return lambda key: table[_number(words(key), plan.hash) % TABLE]
+        case Engine.SPARK:
+            return lambda key: hash_of_bytes(key) % channels
+        case Engine.KAFKA if plan.key_type is KeyType.INT64:
+            return lambda key: hash_of_serialized(key[::-1]) % channels
+        case Engine.KAFKA:
+            return lambda key: hash_of_serialized(key) % channels
     return None
 
 

@@ -21,6 +21,9 @@ from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_o
 from adapt.traces.store.plans import read_plan, write_plan
 from adapt.traces.store.tables import table_facts, table_hash, write_table
 
+RECOMMENDED = "recommended"
+"""Name of the plan that the verdict speaks of."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredComparison:
@@ -73,7 +76,9 @@ def write_comparison(
     answer: Answer | None = None,
     force: bool = False,
 ) -> Manifest:
-    """Write a comparison as an artefact, its plans as `NAME.plan` inside.
+    """Write a comparison as an artefact, its plans as `NAME.plan`.
+
+    The plan of the answer is `recommended.plan`.
 
     Args:
         frequencies: The counted keys; facts about them are stored.
@@ -86,9 +91,10 @@ def write_comparison(
     table = comparison.table()
     with whole_folder(out, force=force) as folder:
         write_table(table, folder / FILE)
-        plans = {
-            plan_name(plan): write_plan(plan, folder / f"{plan_name(plan)}.plan", made) for plan in comparison.plans
-        }
+        named = {plan_name(plan): plan for plan in comparison.plans}
+        if answer is not None and answer.recommended is not None:
+            named[RECOMMENDED] = answer.recommended
+        plans = {name: write_plan(plan, folder / f"{name}.plan", made) for name, plan in named.items()}
         facts = {"schema": SCHEMA, "frequencies": _facts(frequencies), "plans": plans, "rows": table_facts(table)}
         files = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
         entries = [file_entry(folder, path) for path in files]

@@ -14,6 +14,7 @@ REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 
 _DECISIVE = (
     "scheme",
+    "base",
     "construction",
     "channels",
     "key_type",

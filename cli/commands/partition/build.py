@@ -48,7 +48,7 @@ def build(
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
-    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.answering import answer_on, planned
     from adapt.traces.store.atomic import check_free
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
@@ -61,14 +61,21 @@ def build(
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, progress)
+        panes = counting.panes_of(source, keys, engine.value if before is None else before.content_hash(), progress)
     narrate_counts(keys.frequencies, weighed, channels)
-    recipe = placement.recipe(limits, keys.frequencies, scheme, construction)
+    recipe = placement.recipe(
+        limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
+    )
     plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
     limit = placement.loads.max_imbalance
     found = answer_on(
-        keys.frequencies, engine, channels, recipe, panes=panes, plan=plan, before=before, max_imbalance=limit
+        *(keys.frequencies, engine, channels, recipe),
+        panes=panes,
+        current=before,
+        trace=keys.fingerprint,
+        max_imbalance=limit,
     )
+    found = planned(found, keys.frequencies, engine, recipe, plan, before)
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
     against = []
     if search_s is not None:

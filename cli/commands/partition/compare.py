@@ -17,7 +17,7 @@ from adapt.cli.terminal.output import for_people, is_for_programs, narrate, narr
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, DEFAULT_UTILITY, Construction, Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 
 if TYPE_CHECKING:
@@ -65,12 +65,14 @@ def compare(
 
     from adapt.core.partitioning.compare import compare_schemes
     from adapt.core.partitioning.model_error import model_error
-    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
 
+    if placement.base is not None and schemes and Scheme.HYBRID not in schemes:
+        raise UsageError(f"--base needs scheme hybrid among those compared (got {', '.join(schemes)})")
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
     limits, limit = placement.limits.judged(counts, placement.loads.max_pins), placement.loads.max_imbalance
@@ -78,8 +80,10 @@ def compare(
         check_folder_free(out, force=output.force)
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, progress)
-        recipe = placement.recipe(limits, keys.frequencies)
+        panes = counting.panes_of(source, keys, engine.value, progress)
+        # A step to another channel count moves nearly all keys of an engine.
+        today = engine if len(counts) == 1 else Scheme.CONSISTENT
+        recipe = placement.recipe(limits, keys.frequencies, today=today)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
             keys.frequencies,
@@ -102,10 +106,12 @@ def compare(
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, plan=best, max_imbalance=limit)
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, trace=keys.fingerprint, max_imbalance=limit)
+    if found.channels is None and best is not None:
+        found = planned(found, keys.frequencies, engine, recipe, best, None)
     narrate_counts(keys.frequencies, weighed, most, always=True)
-    if recipe.constraints.given and not schemes:
-        narrate(f"comparing only the schemes that support {' and '.join(recipe.constraints.given)}")
+    if recipe.given and not schemes:
+        narrate(f"comparing only the schemes that support {' and '.join(recipe.given)}")
     if out is not None:
         parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
         made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)
@@ -138,10 +144,11 @@ def _parameters(recipe: "Recipe") -> dict[str, Any]:
     return {
         **recipe.resources.as_data(),
         "sigma": recipe.resources.sigma,
-        "utility": recipe.utility.value,
+        "utility": (recipe.utility or DEFAULT_UTILITY).value,
         "max_pins": recipe.max_pins,
         "hash": recipe.hash.value,
         **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
         **({} if recipe.pin_only is None else {"pin_only": len(recipe.pin_only)}),
+        **({} if recipe.base is Scheme.CONSISTENT else {"base": recipe.base.value}),
         **recipe.constraints.parameters,
     }

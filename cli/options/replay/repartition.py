@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import HashOption, SchemeChoice, UtilityOption
+from adapt.cli.options.placement import BaseChoice, HashOption, SchemeChoice, UtilityOption, check_base
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
@@ -49,14 +49,16 @@ class RecipeOptions:
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
     sigma: SigmaOption = 0.1
-    utility: UtilityOption = UtilityName.APM
+    utility: UtilityOption = None
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
+    base: BaseChoice = setting(Scheme.CONSISTENT, "Scheme of the keys that hybrid does not pin.", panel=EXPERT)
 
     def recipe(self) -> "Recipe":
         """The recipe of every plan."""
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
 
+        check_base(None if self.base is Scheme.CONSISTENT else self.base, self.scheme)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
-        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash)
+        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base)

@@ -80,7 +80,7 @@ class PlannedPlacement:
             self._current = build_partitioner(counted, recipe, workers, self._current)
         else:
             self._current = make_partitioner(
-                recipe.scheme, workers, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+                recipe.hashing, workers, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
             )
         weights = np.zeros(len(self._ids))
         weights[counted.keys.to_numpy()] = counted.count_low

@@ -2,6 +2,7 @@ import static java.lang.Long.rotateLeft;
 import java.io.*;
 import java.math.BigInteger;
 import java.nio.*;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
 import java.util.stream.IntStream;
@@ -13,12 +14,14 @@ public class PlanReader {
   private final Map<String, String> fields = new HashMap<>();
   private final Map<String, Integer> explicit = new HashMap<>();
   private final TreeMap<BigInteger, Integer> ring = new TreeMap<>();
+  private final String hashing; // of the keys that are not pinned
   private final int channels;
   private final int[] maglev;
 
   public PlanReader(Path plan) throws IOException {
     List<String> lines = Files.readAllLines(plan);
-    if (!lines.get(0).equals("adapt.plan.text/1") || !lines.contains("end")) throw new IOException("bad plan: " + plan);
+    boolean known = lines.get(0).matches("adapt[.]plan[.]text/[12]");
+    if (!known || !lines.contains("end")) throw new IOException("bad plan: " + plan);
     for (String line : lines.subList(1, lines.size() - 1)) {
       String[] words = line.split(" ", -1);
       if (words[0].equals("key")) explicit.put(words[2], Integer.valueOf(words[1])); // in hex, or null
@@ -29,7 +32,8 @@ public class PlanReader {
     for (int c = 0; c < channels; c++) // of replicas at one position, the lowest channel's counts
       for (int r = 0; r < Integer.parseInt(replicas[c % replicas.length]); r++)
         ring.putIfAbsent(number((c + "#" + r).getBytes()), c);
-    maglev = fields.get("scheme").equals("maglev") ? maglev() : null;
+    hashing = ring.isEmpty() ? fields.getOrDefault("base", fields.get("scheme")) : "consistent";
+    maglev = hashing.equals("maglev") ? maglev() : null;
   }
 
   /** The channel of a key: text in UTF-8, an integer as 8 bytes little-endian; null is a key of its own. */
@@ -37,14 +41,17 @@ public class PlanReader {
     int groups = Integer.parseInt(fields.getOrDefault("max_parallelism", "0"));
     Integer known = explicit.get(given == null ? "null" : HexFormat.of().formatHex(given));
     byte[] key = given == null ? new byte[0] : given;
-    return known != null ? known : switch (fields.get("scheme")) {
+    return known != null ? known : switch (hashing) {
       case "uniform" -> modulo(key, channels);
       case "key-groups" -> (int) ((long) modulo(key, groups) * channels / groups);
       case "maglev" -> maglev[modulo(key, maglev.length)];
       case "jump" -> jump(hash(key)[0]);
       case "rendezvous" -> rendezvous(hash(key)[0]);
-      case "spark", "kafka", "flink" -> throw new UnsupportedOperationException("this is the engine's own placement");
-      default -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
+      case "spark" -> Math.floorMod(given == null ? 42 : spark(key), channels);
+      case "kafka" -> kafka(serialized(key)) % channels;
+      case "flink" -> (int) ((long) (flink(hashCode(given)) % groups) * channels / groups);
+      case "consistent" -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
+      default -> throw new UnsupportedOperationException("unknown: " + hashing);
     };
   }
   private BigInteger number(byte[] key) { // on a ring: first word * 2^64 + second word
@@ -75,6 +82,39 @@ public class PlanReader {
   private int rendezvous(long key) { // ties go to the lowest channel
     var bids = Comparator.comparing((Integer c) -> mixed(key ^ hash(("" + c).getBytes())[0]), Long::compareUnsigned);
     return IntStream.range(0, channels).boxed().max(bids.thenComparing(c -> -c)).get();
+  }
+  private byte[] serialized(byte[] key) { // for Kafka, where integers are big-endian
+    if (!fields.get("key_type").equals("int64") || key.length == 0) return key;
+    return ByteBuffer.allocate(8).putLong(little(key).getLong()).array();
+  }
+  private int hashCode(byte[] key) {
+    return key == null ? 0 : switch (fields.get("key_type")) {
+      case "string" -> new String(key, StandardCharsets.UTF_8).hashCode();
+      case "int64" -> Long.hashCode(little(key).getLong());
+      default -> Arrays.hashCode(key);
+    };
+  }
+  private static int spark(byte[] key) {
+    int h = 42;
+    for (var rest = little(key); rest.hasRemaining(); ) h = with(h, rest.remaining() < 4 ? rest.get() : rest.getInt());
+    return mixed(h ^ key.length);
+  }
+  static int flink(int hashCode) { return Math.max(0, Math.abs(mixed(with(0, hashCode) ^ 4))); } // 0 for the least int
+  private static int with(int h, int word) { // of murmur3 in 32 bits
+    return Integer.rotateLeft(h ^ Integer.rotateLeft(word * 0xCC9E2D51, 15) * 0x1B873593, 13) * 5 + 0xE6546B64;
+  }
+  private static int mixed(int h) {
+    h = (h ^ h >>> 16) * 0x85EBCA6B;
+    return (h = (h ^ h >>> 13) * 0xC2B2AE35) ^ h >>> 16;
+  }
+  private static int kafka(byte[] key) { // murmur2
+    ByteBuffer rest = little(Arrays.copyOf(key, (key.length + 3) / 4 * 4));
+    int h = 0x9747B28C ^ key.length;
+    for (int at = 4; rest.hasRemaining(); at += 4) {
+      int word = rest.getInt(), once = word * 0x5BD1E995;
+      h = at <= key.length ? h * 0x5BD1E995 ^ (once ^ once >>> 24) * 0x5BD1E995 : (h ^ word) * 0x5BD1E995;
+    }
+    return ((h = (h ^ h >>> 13) * 0x5BD1E995) ^ h >>> 15) & Integer.MAX_VALUE;
   }
   private long[] hash(byte[] key) { return fields.get("hash").equals("murmur3") ? murmur3(key) : xxhash64(key); }
   private static long[] murmur3(byte[] key) {

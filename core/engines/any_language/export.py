@@ -10,8 +10,7 @@ their channels.
 
     printf '%s\n' 616263 null | java {folder}/PlanReader.java {folder}/plan.txt
 
-Keys are the hashed bytes: UTF-8 of text, 8 bytes little-endian of an integer. The reader does not support the schemes
-kafka, spark and flink, which the engines implement themselves.
+Keys are the hashed bytes: UTF-8 of text, 8 bytes little-endian of an integer.
 """
 
 READER = Program("reader of plan.txt in Java", __package__, "PlanReader.java")

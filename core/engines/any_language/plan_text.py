@@ -7,10 +7,13 @@ import pyarrow.compute as pc
 from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.hexadecimal import hex_of
 from adapt.core.engines.names import Engine
-from adapt.core.partitioning.schemes.names import RING_SCHEMES
+from adapt.core.partitioning.schemes.names import Scheme
 
 HEADER = "adapt.plan.text/1"
-"""The first line; readers refuse other version numbers."""
+"""The first line; readers refuse version numbers that they do not know."""
+
+BASED_HEADER = "adapt.plan.text/2"
+"""The first line of plans over another base than the ring."""
 
 END = "end"
 """The last line; a text without it is truncated."""
@@ -24,10 +27,13 @@ def plan_text(plan: ExportablePlan) -> bytes:
 
     Source: docs/plan-format.md.
     """
-    fields: dict[str, object] = {"scheme": plan.scheme.value, "channels": plan.channels, "key_type": plan.key_type}
-    if not isinstance(plan.scheme, Engine):
+    header, fields = HEADER, dict[str, object](scheme=plan.scheme.value)
+    if plan.base is not Scheme.CONSISTENT:
+        header, fields["base"] = BASED_HEADER, plan.base.value
+    fields |= {"channels": plan.channels, "key_type": plan.key_type}
+    if not isinstance(plan.hashing, Engine):
         fields["hash"] = plan.hash.value
-    if plan.scheme in RING_SCHEMES:
+    if plan.hashing is Scheme.CONSISTENT:
         each = plan.replicas if isinstance(plan.replicas, tuple) else (plan.replicas,)
         fields["replicas"] = " ".join(map(str, each))
     if plan.max_parallelism is not None:
@@ -35,7 +41,7 @@ def plan_text(plan: ExportablePlan) -> bytes:
     fields["content_hash"] = plan.content_hash()
     null = "" if plan.explicit.of_null is None else f"key {plan.explicit.of_null} null\n"
     head = "".join(f"{name} {value}\n" for name, value in fields.items())
-    return f"{HEADER}\n{head}{null}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
+    return f"{header}\n{head}{null}".encode() + _explicit_lines(plan) + f"{END}\n".encode()
 
 
 def _explicit_lines(plan: ExportablePlan) -> bytes:

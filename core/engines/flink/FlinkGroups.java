@@ -48,6 +48,7 @@ public class FlinkGroups {
   private int group(byte[] key, int hashCode) {
     Integer known = explicit.get(key == null ? "null" : HexFormat.of().formatHex(key));
     if (known != null) return known;
+    if ("flink".equals(fields.get("base"))) return (int) (mix(hashCode) % groups); // as without a plan
     long channel = plan.channel(key), start = start(channel), width = start(channel + 1) - start;
     return (int) (start + mix(hashCode) % width); // within the range of the channel, by Flink's own hash
   }
@@ -59,13 +60,7 @@ public class FlinkGroups {
     return ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(number).array();
   }
 
-  private static int mix(int code) { // MathUtils.murmurHash of Flink
-    int h = Integer.rotateLeft(Integer.rotateLeft(code * 0xCC9E2D51, 15) * 0x1B873593, 13) * 5 + 0xE6546B64 ^ 4;
-    h = (h ^ h >>> 16) * 0x85EBCA6B;
-    h = (h ^ h >>> 13) * 0xC2B2AE35;
-    h ^= h >>> 16;
-    return h == Integer.MIN_VALUE ? 0 : Math.abs(h);
-  }
+  private static int mix(int code) { return PlanReader.flink(code); }
 
   private static int unmix(int h) { // the inverse of mix for numbers >= 0
     h = (h ^ h >>> 16) * 0x7ED1B41D;

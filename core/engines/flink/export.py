@@ -95,7 +95,13 @@ def flink_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:
 def _text(grouped: GroupPlan) -> bytes:
     """ASCII lines of name, space, value; a pinned key is `key GROUP HEX`, with null for the null key."""
     plan = grouped.plan
-    head = [HEADER, f"max_parallelism {grouped.groups}", f"channels {plan.channels}", f"key_type {plan.key_type}"]
+    head = [
+        HEADER,
+        *(["base flink"] if plan.hashing is Engine.FLINK else []),
+        f"max_parallelism {grouped.groups}",
+        f"channels {plan.channels}",
+        f"key_type {plan.key_type}",
+    ]
     present = plan.explicit.column.is_valid().to_pylist()
     texts = [
         text if known else "null" for text, known in zip(hex_of(plan.explicit.column).to_pylist(), present, strict=True)

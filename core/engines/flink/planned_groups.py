@@ -41,10 +41,14 @@ class GroupPlan:
     def groups_of(self, keys: pa.Array | pa.ChunkedArray) -> Groups:
         """The group of each key of a column.
 
-        A pinned key has its own; other keys are spread over the range of their channel by Flink's own hash.
+        A pinned key has its own. Of other keys, Flink's hash takes each to a group: over base flink of all groups, as
+        without a plan, else of the range of its channel.
         """
-        channels, starts = self.plan.partitioner().channels_of(keys), self.starts()
-        groups = (starts[channels] + flink_hash(keys) % np.diff(starts)[channels]).astype(np.int32)
+        if self.plan.hashing is Engine.FLINK:
+            groups = np.mod(flink_hash(keys), np.int32(self.groups))
+        else:
+            channels, starts = self.plan.partitioner().channels_of(keys), self.starts()
+            groups = (starts[channels] + flink_hash(keys) % np.diff(starts)[channels]).astype(np.int32)
         rows = self.plan.explicit.rows_of(keys)
         known = rows >= 0
         groups[known] = self.explicit[rows[known]]

@@ -36,6 +36,13 @@ def kafka_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     return hashes
 
 
+def hash_of_serialized(key: bytes) -> int:
+    """Kafka's hash of one key, as serialized in a record."""
+    found = np.empty(1, np.int32)
+    _kafka_hash(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64), found)
+    return int(found[0])
+
+
 def _big_endian(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Each 8 bytes reversed, read-only."""
     turned = np.ascontiguousarray(data.reshape(-1, 8)[:, ::-1]).reshape(-1)

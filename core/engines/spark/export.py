@@ -17,7 +17,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
-from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 
 SCHEMA = "adapt.spark/1"
 ROUTING, EXPLICIT, BUCKETS = "routing.json", "explicit.parquet", "buckets.parquet"
@@ -98,26 +98,28 @@ def spark_bundle(plan: ExportablePlan, max_parallelism: int | None) -> Bundle:  
 
 
 def _lookup(plan: ExportablePlan) -> _Lookup:
-    if plan.scheme is Engine.SPARK:
+    hashing = plan.hashing
+    if hashing is Engine.SPARK:
         return _Lookup("hash", {"modulo": plan.channels})
-    refused = definition_of(plan.scheme).hash_title if isinstance(plan.scheme, Engine) else _REFUSED.get(plan.scheme)
+    refused = definition_of(hashing).hash_title if isinstance(hashing, Engine) else _REFUSED.get(hashing)
     if refused is not None:
         raise BadInput(
             f"scheme {plan.scheme} cannot run on Spark, which has no expression for {refused}; build the"
-            " plan with --scheme hybrid --hash xxhash64, or export it --to plan for your own program"
+            " plan with --scheme hybrid --base spark, or export it --to plan for your own program"
         )
     if plan.hash is not HashName.XXHASH64:
         raise BadInput(
-            f"Spark has no function for {plan.hash}, the hash of the plan; build it again with --hash xxhash64"
+            f"Spark has no function for {plan.hash}, the hash of the plan; build it again with --hash xxhash64 or, if"
+            " hybrid, --base spark"
         )
-    if plan.scheme in RING_SCHEMES:
+    if hashing is Scheme.CONSISTENT:
         made = ring_table(ConsistentHash(plan.channels, plan.replicas, plan.hash))
         return _Lookup("xxhash64", {"shift": made.shift, "steps": made.bounds.shape[1]}, made.table())
-    if plan.scheme is Scheme.MAGLEV:
+    if hashing is Scheme.MAGLEV:
         table = pa.array(Maglev(plan.channels, plan.hash).table)
         return _Lookup(
             "xxhash64", {"modulo": TABLE}, pa.table({"bucket": pa.array(np.arange(TABLE)), "channel_0": table})
         )
-    if plan.scheme is Scheme.KEY_GROUPS:
+    if hashing is Scheme.KEY_GROUPS:
         return _Lookup("xxhash64", {"modulo": plan.max_parallelism, "groups": True})
     return _Lookup("xxhash64", {"modulo": plan.channels})

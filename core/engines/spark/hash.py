@@ -38,6 +38,16 @@ def spark_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
     return hashes
 
 
+def hash_of_bytes(key: bytes) -> int:
+    """Spark's hash of one key, not null, as bytes.
+
+    UTF-8 of text, 8 bytes little-endian of an integer.
+    """
+    found = np.empty(1, np.int32)
+    _spark_hash(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64), found)
+    return int(found[0])
+
+
 @inlined
 def _rotated(word: np.uint32, bits: int) -> np.uint32:
     return np.uint32((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))

@@ -234,7 +234,7 @@ def _evened_out(resources: Resources) -> Load:
 
 def _replicas_in_force(current: Partitioner | None, ring: ConsistentHash) -> Counts | None:
     """The current replicas of each channel, shape (current channels,); None without a ring to follow."""
-    now = current.ring if isinstance(current, HybridPartitioner) else current
+    now = current.base if isinstance(current, HybridPartitioner) else current
     if not isinstance(now, ConsistentHash) or now.hash is not ring.hash:
         return None
     return now.replica_counts if isinstance(now.replicas, tuple) or now.replicas == ring.replicas else None

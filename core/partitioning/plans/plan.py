@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, AnyScheme, Engine, hashing_of
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.hashes import HASHES
@@ -26,13 +26,16 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
 from adapt.core.stream import KeyType
 
 SCHEMA = "adapt.plan/1"
-"""The format; readers refuse other versions."""
+"""The format; readers refuse versions that they do not know."""
+
+BASED_SCHEMA = "adapt.plan/2"
+"""The format of plans over another base than the ring, which readers of the first version would misplace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,11 @@ class Plan:
         channels: N, from 1.
         key_type: The type of the keys; the same value hashes differently as another type.
         construction: How pinned keys were assigned; None in other schemes than hybrid.
-        hash: The hash function; its seed is fixed. Ignored, and murmur3, in the scheme of an engine, which has its own.
-        replicas: Of each channel on the ring, one number or one per channel; ignored in a scheme without a ring.
+        hash: The hash function; its seed is fixed. Ignored, and murmur3, where an engine hashes, which has its own.
+        replicas: Of each channel on the ring, one number or one per channel; ignored without a ring.
         explicit: Pinned keys with their channels; empty in a scheme that pins no keys.
-        max_parallelism: Number of key groups, in a scheme that has them. Default: Flink's default.
+        max_parallelism: Number of key groups, in a scheme or base that has them. Default: Flink's default.
+        base: The scheme of the keys that are not pinned, in the hybrid scheme; the others ignore it.
         trace: Fingerprint of the trace it was built for.
         parent: Content hash of the plan it follows.
         predicted_loads: Predicted load of each channel, by resource; JSON data.
@@ -64,6 +68,7 @@ class Plan:
     replicas: Replicas = DEFAULT_REPLICAS
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_parallelism: int | None = None
+    base: AnyScheme = Scheme.CONSISTENT
     trace: str | None = None
     parent: str | None = None
     predicted_loads: Mapping[str, Any] = field(default_factory=dict)
@@ -75,16 +80,28 @@ class Plan:
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
-        if isinstance(self.scheme, Engine):
+        if self.scheme is not Scheme.HYBRID:
+            object.__setattr__(self, "base", Scheme.CONSISTENT)
+        if isinstance(self.hashing, Engine):
             object.__setattr__(self, "hash", HashName.MURMUR3)
-        limits = key_groups_of(self.scheme)
+        limits = key_groups_of(self.hashing)
         if limits is None or self.max_parallelism is None:
             object.__setattr__(self, "max_parallelism", limits and limits.default(self.channels))
+
+    @property
+    def hashing(self) -> AnyScheme:
+        """The scheme of the keys that are not pinned."""
+        return hashing_of(self.scheme, self.base)
+
+    @property
+    def is_based(self) -> bool:
+        """Whether its base is another than the ring."""
+        return self.base is not Scheme.CONSISTENT
 
     def partitioner(self) -> Partitioner:
         """A new partitioner of this plan."""
         return make_partitioner(
-            self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism
+            self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base
         )
 
     def content_hash(self) -> str:
@@ -116,7 +133,8 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     Args:
         with_explicit: Without it `explicit` is null, for readers of `explicit_table`.
     """
-    data = {"schema": SCHEMA, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
+    schema = BASED_SCHEMA if plan.is_based else SCHEMA
+    data = {"schema": schema, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
     if not with_explicit:
         data["explicit_null"] = None
     data |= {"trace": plan.trace, "parent": plan.parent, "predicted_loads": dict(plan.predicted_loads)}
@@ -135,6 +153,10 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     _check_schema(read_field(data, "schema", str))
     _refuse_splitting(data)
     scheme = read_name(data, "scheme", SCHEMES_BY_NAME.values())
+    base = Scheme.CONSISTENT if data.get("base") is None else read_name(data, "base", BASES)
+    if base is not Scheme.CONSISTENT and scheme is not Scheme.HYBRID:
+        raise BadInput(f"plan field 'base': given, but scheme {scheme} has no choice of base")
+    hashing = hashing_of(scheme, base)
     channels = read_positive(data, "channels")
     key_type = read_name(data, "key_type", KeyType)
     tracked = (
@@ -144,17 +166,18 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     )
     if tracked and scheme not in MAPPED_SCHEMES:
         raise BadInput(f"plan field 'explicit': pins {counted(len(tracked), 'key')}, but scheme {scheme} pins no keys")
-    if data.get("ring_replicas") is not None and scheme not in RING_SCHEMES:
-        raise BadInput(f"plan field 'ring_replicas': given, but scheme {scheme} has no ring")
+    if data.get("ring_replicas") is not None and hashing is not Scheme.CONSISTENT:
+        raise BadInput(f"plan field 'ring_replicas': given, but scheme {hashing} has no ring")
     return Plan(
         scheme=scheme,
         channels=channels,
         key_type=key_type,
         construction=None if data.get("construction") is None else read_name(data, "construction", Construction),
-        hash=HashName.MURMUR3 if isinstance(scheme, Engine) else _hash_from_data(read_field(data, "hash", Mapping)),
+        hash=HashName.MURMUR3 if isinstance(hashing, Engine) else _hash_from_data(read_field(data, "hash", Mapping)),
         replicas=read_replicas(data, channels),
         explicit=tracked,
-        max_parallelism=_groups_from_data(data, scheme, channels),
+        max_parallelism=_groups_from_data(data, hashing, channels),
+        base=base,
         trace=read_field(data, "trace", str, None),
         parent=read_field(data, "parent", str, None),
         predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
@@ -167,6 +190,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
     """The fields that define the mapping, with this explicit map."""
     return {
         "scheme": plan.scheme.value,
+        **({"base": plan.base.value} if plan.is_based else {}),
         "construction": plan.construction and plan.construction.value,
         "channels": plan.channels,
         "key_type": plan.key_type.value,
@@ -180,8 +204,8 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
 
 def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
-    if [family, version.partition(".")[0]] != SCHEMA.split("/"):
-        raise BadInput(f"plan field 'schema': must be {SCHEMA!r} (got {schema!r})")
+    if f"{family}/{version.partition('.')[0]}" not in (SCHEMA, BASED_SCHEMA):
+        raise BadInput(f"plan field 'schema': must be {SCHEMA!r} or {BASED_SCHEMA!r} (got {schema!r})")
 
 
 def _refuse_splitting(data: Mapping[str, Any]) -> None:
@@ -194,13 +218,13 @@ def _refuse_splitting(data: Mapping[str, Any]) -> None:
 
 
 def _hash_to_data(plan: Plan) -> dict[str, Any] | None:
-    """The hash of the plan; None in the scheme of an engine, which has its own."""
-    return None if isinstance(plan.scheme, Engine) else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
+    """The hash of the plan; None where an engine hashes, which has its own."""
+    return None if isinstance(plan.hashing, Engine) else {"name": plan.hash.value, "seed": HASHES[plan.hash].seed}
 
 
 def _replicas_to_data(plan: Plan) -> dict[str, Any]:
     """The replicas of the plan: one number in `replicas`, or one per channel in `ring_replicas`."""
-    if plan.scheme not in RING_SCHEMES:
+    if plan.hashing is not Scheme.CONSISTENT:
         return {"replicas": None}
     if isinstance(plan.replicas, tuple):
         return {"replicas": None, "ring_replicas": list(plan.replicas)}

@@ -27,7 +27,7 @@ def plan_table(plan: Plan) -> Table:
         "scheme": plan.scheme.value,
         "construction": None if plan.construction is None else plan.construction.value,
         "channels": plan.channels,
-        "hash": None if isinstance(plan.scheme, Engine) else plan.hash.value,
+        "hash": None if isinstance(plan.hashing, Engine) else plan.hash.value,
         "key_type": plan.key_type.value,
     }
     row = [{**plan.metrics, **facts}[column.name] for column in columns]
@@ -56,7 +56,8 @@ _FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_stat
 
 
 def _scheme(plan: Plan) -> str:
-    return plan.scheme.value if plan.construction is None else f"{plan.scheme} ({plan.construction})"
+    details = [*([plan.construction] if plan.construction else []), *([f"base {plan.base}"] if plan.is_based else [])]
+    return f"{plan.scheme} ({', '.join(details)})" if details else plan.scheme.value
 
 
 def load_table(plan: Plan) -> Table:

@@ -6,7 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -21,7 +21,7 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.key_groups import KeyGroups
 from adapt.core.partitioning.schemes.maglev import Maglev
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from adapt.core.stream import Key
@@ -33,6 +33,7 @@ class Parts:
 
     Attributes:
         max_parallelism: Number of key groups. Default: Flink's default.
+        base: The scheme of the keys that are not pinned, in a scheme that pins keys.
     """
 
     channels: int
@@ -40,6 +41,7 @@ class Parts:
     replicas: Replicas = DEFAULT_REPLICAS
     explicit: Mapping[Key, int] = field(default_factory=dict)
     max_parallelism: int | None = None
+    base: AnyScheme = Scheme.CONSISTENT
 
     def ring(self) -> ConsistentHash:
         """The hash ring of the channels."""
@@ -51,7 +53,13 @@ Factory: TypeAlias = Callable[[Parts], Partitioner]
 
 
 def _mapped(parts: Parts) -> Partitioner:
-    return HybridPartitioner(parts.explicit, parts.ring())
+    return HybridPartitioner(parts.explicit, _made(parts.base, parts))
+
+
+def _made(scheme: AnyScheme, parts: Parts) -> Partitioner:
+    if isinstance(scheme, Engine):
+        return definition_of(scheme).placement(parts.channels, parts.max_parallelism)
+    return SCHEMES[scheme](parts)
 
 
 SCHEMES: Mapping[Scheme, Factory] = MappingProxyType(
@@ -93,6 +101,7 @@ def make_partitioner(
     replicas: Replicas = DEFAULT_REPLICAS,
     explicit: Mapping[Key, int] | None = None,
     max_parallelism: int | None = None,
+    base: AnyScheme = Scheme.CONSISTENT,
 ) -> Partitioner:
     """The partitioner of a scheme.
 
@@ -101,19 +110,19 @@ def make_partitioner(
         replicas: Of each channel on a ring, one number or one per channel; one number is ignored without a ring.
         explicit: The pinned keys, for a scheme that has any. Default: none.
         max_parallelism: Number of key groups, for a scheme that has them. Default: Flink's default.
+        base: The scheme of the keys that are not pinned, in the hybrid scheme; one of `BASES`.
 
     Raises:
         UsageError: a number is out of its range, or keys are pinned in a scheme that pins no keys, or replicas differ
-            in a scheme without a ring.
+            in a scheme without a ring, or the base pins keys itself.
         BadInput: a key is pinned to a channel that does not exist.
     """
     if explicit and scheme not in MAPPED_SCHEMES:
         raise UsageError(f"scheme {scheme} does not support pinned keys (got {len(explicit)})")
-    if isinstance(replicas, tuple) and scheme not in RING_SCHEMES:
-        raise UsageError(f"scheme {scheme} has no ring, so it takes no replicas per channel (got {len(replicas)})")
-    if isinstance(scheme, Engine):
-        return definition_of(scheme).placement(channels, max_parallelism)
-    return SCHEMES[scheme](Parts(channels, hash, replicas, explicit or {}, max_parallelism))
+    hashing = hashing_of(scheme, base)
+    if isinstance(replicas, tuple) and hashing is not Scheme.CONSISTENT:
+        raise UsageError(f"scheme {hashing} has no ring, so it takes no replicas per channel (got {len(replicas)})")
+    return _made(scheme, Parts(channels, hash, replicas, explicit or {}, max_parallelism, hashing))
 
 
 def follow(
@@ -155,6 +164,8 @@ class _Grouped(Protocol):
 
 def max_parallelism_of(partitioner: Partitioner | None) -> int | None:
     """The number of key groups of a partitioner, or None."""
+    if isinstance(partitioner, HybridPartitioner):
+        return max_parallelism_of(partitioner.base)
     return partitioner.groups if isinstance(partitioner, _Grouped) else None
 
 

@@ -27,11 +27,12 @@ MOST_CAPACITY_RATIO = 1e6
 
 
 class Constraint(StrEnum):
-    """A constraint, by the option that sets it."""
+    """What not every scheme supports, by the option that sets it."""
 
     CAPACITY = "--capacity"
     PIN = "--pin"
     MAX_MIGRATION = "--max-migration"
+    UTILITY = "--utility"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Constraints:
     def given(self) -> tuple[Constraint, ...]:
         """The constraints that are set."""
         present = (self.capacities is not None, len(self.pinned) > 0, self.max_migration is not None)
-        return tuple(constraint for constraint, there in zip(Constraint, present, strict=True) if there)
+        return tuple(constraint for constraint, there in zip(Constraint, present, strict=False) if there)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -237,17 +238,18 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
         Constraint.CAPACITY: (frozenset({Construction.LEVEL}), _MAPPED),
         Constraint.PIN: (_PINNING, _MAPPED),
         Constraint.MAX_MIGRATION: (frozenset({Construction.LEVEL}), frozenset[Scheme]()),
+        Constraint.UTILITY: (_PINNING - {Construction.LEVEL}, frozenset[Scheme]()),
     }
 )
 """The constructions of the hybrid scheme, and the other schemes, that support each constraint."""
 
 
-def honours(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> bool:
+def honours(scheme: AnyScheme | Splitting, construction: Construction, given: Sequence[Constraint]) -> bool:
     """Whether a scheme or hybrid construction supports the constraints."""
-    return not _unhonoured(scheme, construction, constraints)
+    return not _unhonoured(scheme, construction, given)
 
 
-def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints) -> None:
+def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction, given: Sequence[Constraint]) -> None:
     """Refuse constraints that a scheme does not support.
 
     Schemes that split keys support none.
@@ -255,17 +257,17 @@ def refuse_unhonoured(scheme: AnyScheme | Splitting, construction: Construction,
     Raises:
         UsageError: the scheme does not support a constraint.
     """
-    for constraint in _unhonoured(scheme, construction, constraints):
+    for constraint in _unhonoured(scheme, construction, given):
         named = f"construction {construction}" if scheme is Scheme.HYBRID else f"scheme {scheme}"
         raise UsageError(f"{named} does not support {constraint}; use {_supporters(constraint)}")
 
 
 def _unhonoured(
-    scheme: AnyScheme | Splitting, construction: Construction, constraints: Constraints
+    scheme: AnyScheme | Splitting, construction: Construction, given: Sequence[Constraint]
 ) -> list[Constraint]:
     return [
         constraint
-        for constraint in constraints.given
+        for constraint in given
         if not (
             construction in HONOURED[constraint][0] if scheme is Scheme.HYBRID else scheme in HONOURED[constraint][1]
         )

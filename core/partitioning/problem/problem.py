@@ -20,7 +20,7 @@ from adapt.core.partitioning.problem.constraints import Constraint, Constraints,
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.partitioning.schemes.names import UtilityName
+from adapt.core.partitioning.schemes.names import DEFAULT_UTILITY, UtilityName
 
 _LEAST_THETA = 1e-6
 """Least theta: an alpha of 1 would make theta 0 and rho infinite."""
@@ -45,7 +45,7 @@ class Problem:
         units: The weight of a unit of each load, shape (functions,): its share of the whole load with measured
             resources, otherwise 0.
         home: Current channel of each, p(t); N or above if it no longer exists. Shape (keys,).
-        hashed: Channel of each on the next ring, H_c(t+1); shape (keys,).
+        hashed: Channel of each by the next base, H_c(t+1); shape (keys,).
         functions: The loads that are balanced, functions of counts or measured, at most three.
         loads: Each of these loads of each key, shape (functions, keys).
         theta: theta of each of these loads (Eq. 15), shape (functions,).
@@ -60,7 +60,7 @@ class Problem:
         capacities: Of each channel / mean capacity; shape (channels,).
         budget: Computes the state that may migrate by choice. Default: no limit. Routes the whole population, and
             raises UsageError if more must migrate than may.
-        residual: Computes the load of the hashed keys on each channel of the next ring, by resource: shape
+        residual: Computes the load of the hashed keys on each channel by the next base, by resource: shape
             (3, channels). Routes the whole population, so only constructions that need it call it.
 
     Source: partitioning functions, section 4.2.
@@ -101,11 +101,11 @@ class Problem:
     def from_counts(
         cls,
         current: Partitioner,
-        ring: Partitioner,
+        base: Partitioner,
         counted: Counted,
         tracked: pa.Array,
         resources: Resources,
-        utility: UtilityName = UtilityName.APM,
+        utility: UtilityName = DEFAULT_UTILITY,
         moves: int | None = None,
         constraints: Constraints | None = None,
     ) -> "Problem":
@@ -113,7 +113,7 @@ class Problem:
 
         Args:
             current: The current partitioner, p(t), of any scheme and channel count.
-            ring: The consistent hash of the next one, H_c(t+1).
+            base: What hashes in the next one, H_c(t+1).
             counted: The counted keys; a key that is not listed weighs 0.
             tracked: Keys to pin, by falling count, then key bytes.
             moves: How often a key may be moved.
@@ -134,34 +134,34 @@ class Problem:
         lost = loads_at(frequencies, frequencies.rows_of(departed.column), resources.state)
         loads = [loads_at(frequencies, rows, load) for load in resources.loads]
         state, home, pinned = loads[0], current.channels_of(tracked), limits.pins_of(tracked)
-        fixed = float(state[(home >= ring.channels) | ((pinned >= 0) & (pinned != home))].sum())
-        step = counted, tracked, resources, current, ring
+        fixed = float(state[(home >= base.channels) | ((pinned >= 0) & (pinned != home))].sum())
+        step = counted, tracked, resources, current, base
         balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
         functions = tuple(resources.loads[k] for k in balanced)
         units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
-        thetas = [max(theta(resources.tolerance[k], ring.channels), _LEAST_THETA) for k in balanced]
+        thetas = [max(theta(resources.tolerance[k], base.channels), _LEAST_THETA) for k in balanced]
         return cls(
             keys=tracked,
             counts=counts,
             weights=weights,
             units=np.array(units, np.float64),
             home=home,
-            hashed=ring.channels_of(tracked),
+            hashed=base.channels_of(tracked),
             functions=functions,
             loads=np.array([loads[k] for k in balanced]).reshape(len(balanced), len(counts)),
             theta=np.array(thetas, np.float64),
             state=state,
             network=loads[2],
-            owed=float(lost[departed.channels != ring.channels_of(departed.column)].sum()),
-            ideal=float(state.sum() + lost.sum()) / ring.channels,
-            channels=ring.channels,
+            owed=float(lost[departed.channels != base.channels_of(departed.column)].sum()),
+            ideal=float(state.sum() + lost.sum()) / base.channels,
+            channels=base.channels,
             utility=utility,
             resources=resources,
             moves=moves,
             pinned=pinned,
-            capacities=limits.relative(ring.channels),
+            capacities=limits.relative(base.channels),
             budget=None if limits.max_migration is None else partial(_budget, limits.max_migration, *step, fixed),
-            residual=partial(_residual, counted, tracked, resources, ring),
+            residual=partial(_residual, counted, tracked, resources, base),
         )
 
 
@@ -201,14 +201,14 @@ def _budget(
     tracked: pa.Array,
     resources: Resources,
     current: Partitioner,
-    ring: Partitioner,
+    base: Partitioner,
     fixed: float,
 ) -> float:
     """The state that may still migrate by choice under a limit.
 
     Args:
         limit: The limit on the migration of the whole population.
-        counted, tracked, resources, current, ring: As in `Problem.from_counts`.
+        counted, tracked, resources, current, base: As in `Problem.from_counts`.
         fixed: State of the tracked keys that must move.
 
     Raises:
@@ -216,21 +216,21 @@ def _budget(
     """
     population = Population.from_counts(counted)
     state = population.loads(resources.state)
-    moves = current.channels_of(population.keys) != ring.channels_of(population.keys)
+    moves = current.channels_of(population.keys) != base.channels_of(population.keys)
     must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
-    most = limit.state(float(state.sum()), ring.channels)
+    most = limit.state(float(state.sum()), base.channels)
     if must > most * (1 + _ROUNDING):
-        enough = limit.at_least(must, float(state.sum()), ring.channels)
+        enough = limit.at_least(must, float(state.sum()), base.channels)
         raise UsageError(
             f"{Constraint.MAX_MIGRATION} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
-            " removed channels, keys pinned elsewhere, and hashed keys that the next ring moves; use at least"
+            " removed channels, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
             f" {enough}, or pin more keys"
         )
     return max(most - must, 0.0)
 
 
-def _residual(counted: Counted, tracked: pa.Array, resources: Resources, ring: Partitioner) -> Floats:
+def _residual(counted: Counted, tracked: pa.Array, resources: Resources, base: Partitioner) -> Floats:
     """The load of the hashed keys on each channel; shape (3, channels)."""
     population = Population.from_counts(counted)
-    placed = ring.channels_of(population.keys)
-    return channel_loads(placed, population, resources, ring.channels, _untracked(population, tracked))
+    placed = base.channels_of(population.keys)
+    return channel_loads(placed, population, resources, base.channels, _untracked(population, tracked))

@@ -12,17 +12,23 @@ from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.problem.constraints import refuse_unhonoured
 
 
 class PlanInForce:
     """Routes periods, and rebuilds the plan from the last one."""
 
     def __init__(self, recipe: Recipe, channels: int, clock: Callable[[], float] | None = None) -> None:
-        """Start with hashing alone: the scheme of the recipe without pinned keys."""
+        """Start with hashing alone: the scheme of the recipe without pinned keys.
+
+        Raises:
+            UsageError: the scheme does not support what the recipe asks for.
+        """
+        refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
         self._recipe = recipe
         self._clock = clock
         self._partitioner: Partitioner = make_partitioner(
-            recipe.scheme, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+            recipe.hashing, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
         )
         self._routed: tuple[Frequencies, Channels] | None = None
         self._change: Migration | None = None

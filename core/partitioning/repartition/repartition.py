@@ -18,7 +18,7 @@ from adapt.core.partitioning.repartition.period_tables import (
 )
 from adapt.core.partitioning.repartition.periods import Period, periods
 from adapt.core.partitioning.repartition.plan_in_force import PlanInForce
-from adapt.core.partitioning.schemes.names import RING_SCHEMES, Scheme
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.run import run_as_data
 from adapt.core.stream import Weight
 from adapt.core.table import Table
@@ -92,8 +92,9 @@ def replay_repartition(
     parameters = {
         "scheme": recipe.scheme.value,
         "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,
-        "hash": None if isinstance(recipe.scheme, Engine) else recipe.hash.value,
-        "replicas": recipe.replicas if recipe.scheme in RING_SCHEMES else None,
+        **({} if recipe.hashing in (recipe.scheme, Scheme.CONSISTENT) else {"base": recipe.hashing.value}),
+        "hash": None if isinstance(recipe.hashing, Engine) else recipe.hash.value,
+        "replicas": recipe.replicas if recipe.hashing is Scheme.CONSISTENT else None,
         "period": str(length),
         "schedule": str(schedule),
         "weight": weight.value,

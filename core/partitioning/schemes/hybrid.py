@@ -1,4 +1,4 @@
-"""Hybrid scheme: pinned keys, and a hash ring for all others."""
+"""Hybrid scheme: pinned keys, and a hash scheme for all others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.keys.columns import column_of, one_array
 from adapt.core.keys.hashes import HashedKeys
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.stream import Key
@@ -18,36 +18,36 @@ from adapt.core.stream import Key
 
 @dataclass(frozen=True, init=False, slots=True)
 class HybridPartitioner:
-    """Looks keys up among the pinned ones, then on the ring.
+    """Looks keys up among the pinned ones, then asks the base.
 
     Attributes:
         explicit: H_p, the pinned keys with their channels, readable as a mapping.
-        ring: H_c, the partitioner of every other key.
+        base: H_c, the partitioner of every other key: the paper's ring, or an engine's own placement.
 
     Source: partitioning functions, section 4.1.1, Algorithm 1.
     """
 
     explicit: ExplicitMap
-    ring: ConsistentHash
+    base: Partitioner
 
-    def __init__(self, explicit: Mapping[Key, int], ring: ConsistentHash) -> None:
-        """Put an explicit map before a ring.
+    def __init__(self, explicit: Mapping[Key, int], base: Partitioner) -> None:
+        """Put an explicit map before a base.
 
         Any mapping of keys of one type serves.
 
         Raises:
-            BadInput: a key is pinned to a channel that the ring does not have.
+            BadInput: a key is pinned to a channel that the base does not have.
             UsageError: the keys have several types.
         """
         columns = ExplicitMap.from_mapping(explicit)
-        refuse_out_of_range(columns.column, columns.channels, ring.channels)
+        refuse_out_of_range(columns.column, columns.channels, base.channels)
         object.__setattr__(self, "explicit", columns)
-        object.__setattr__(self, "ring", ring)
+        object.__setattr__(self, "base", base)
 
     @property
     def channels(self) -> int:
         """N, the number of parallel channels."""
-        return self.ring.channels
+        return self.base.channels
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column.
@@ -56,9 +56,12 @@ class HybridPartitioner:
             UsageError: the pinned keys have another type.
         """
         column = one_array(keys)
-        hashed = HashedKeys.from_column(column, self.ring.hash)
-        channels = self.ring.channels_at(hashed.high, hashed.low)
-        rows = self.explicit.rows_of_hashed(hashed, column.type)
+        if isinstance(self.base, ConsistentHash):  # hash each key once, for both
+            hashed = HashedKeys.from_column(column, self.base.hash)
+            channels = self.base.channels_at(hashed.high, hashed.low)
+            rows = self.explicit.rows_of_hashed(hashed, column.type)
+        else:
+            channels, rows = self.base.channels_of(column), self.explicit.rows_of(column)
         if len(self.explicit):
             _override(channels, rows, self.explicit.channels)
         return channels
@@ -67,10 +70,10 @@ class HybridPartitioner:
         """The channel of one key; raises as `channels_of` does."""
         column = column_of(key, self.explicit.key_type)
         self.explicit.refuse_other_type(column.type)
-        return self.explicit[key] if key in self.explicit else int(self.ring.channels_of(column)[0])
+        return self.explicit[key] if key in self.explicit else int(self.base.channels_of(column)[0])
 
-    def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, ConsistentHash]]:
-        return HybridPartitioner, (self.explicit, self.ring)
+    def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, Partitioner]]:
+        return HybridPartitioner, (self.explicit, self.base)
 
 
 @compiled

@@ -26,13 +26,13 @@ DEFAULT_SCHEMES = (Scheme.UNIFORM, Scheme.CONSISTENT, Scheme.HYBRID)
 """Schemes compared by default."""
 
 MAPPED_SCHEMES = frozenset({Scheme.HYBRID, Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED})
-"""Schemes that pin keys, over a ring for all others."""
+"""Schemes that pin keys, over a ring for all others; hybrid over any other scheme too."""
 
 TRACKING_SCHEMES = frozenset({Scheme.HYBRID, Scheme.WEIGHTED})
 """Schemes that pin only hot keys."""
 
 RING_SCHEMES = MAPPED_SCHEMES | {Scheme.CONSISTENT}
-"""Schemes with a ring; the others ignore the replicas of a plan."""
+"""Schemes with a ring, hybrid unless it has another base; the others ignore the replicas of a plan."""
 
 
 class Construction(StrEnum):
@@ -61,3 +61,7 @@ class UtilityName(StrEnum):
     APLM = "APLM"
     ATM = "ATM"
     ATLM = "ATLM"
+
+
+DEFAULT_UTILITY = UtilityName.APM
+"""Default of the constructions that have a utility."""

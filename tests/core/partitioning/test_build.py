@@ -117,7 +117,7 @@ def test_the_metrics_are_those_of_evaluating_the_partitioner():
 
 def test_choices_are_parameters_of_the_plan():
     resources = Resources.parse("LCL", "1.2,1.5,1.3", 0.2)
-    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, resources=resources, utility=UtilityName.ATM, max_pins=7), 6)
+    plan = build_plan(TEXTS, Recipe(Scheme.HYBRID, Construction.SCAN, resources, UtilityName.ATM, max_pins=7), 6)
     assert plan.parameters == {
         "resources": "LCL", "tolerance": [1.2, 1.5, 1.3], "sigma": 0.2, "utility": "ATM", "max_pins": 7,
     }  # fmt: skip

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.verdict.hot_keys import HotKeys
-from adapt.core.verdict.skew_over_time import CountedPane
 
 
 def counted(**counts: int) -> Frequencies:

@@ -9,8 +9,8 @@ import pytest
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.out_of_sample.counted_panes import CountedPane, rows_a_pane
 from adapt.core.stream import Weight
-from adapt.core.verdict.skew_over_time import CountedPane, rows_a_pane
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
@@ -99,7 +99,7 @@ def test_panes_are_judged_by_themselves_and_the_class_may_change():
 
 
 def test_a_short_stream_is_not_cut():
-    assert [rows_a_pane(rows) for rows in (0, 1999, 2000, 2500, 10**6)] == [None, None, 1000, 1250, 41_667]
+    assert [rows_a_pane(rows) for rows in (0, 999, 1000, 2500, 10**6)] == [None, None, 500, 500, 83_334]
 
 
 def test_nothing_is_said_of_no_load():

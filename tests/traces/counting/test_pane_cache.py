@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.stream import Weight
-from adapt.core.verdict.skew_over_time import CountedPane
 from adapt.traces.counting.pane_cache import EPSILON, _packed, _place, kept_panes
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner import Partitioner
 
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import BASES, Engine, hashing_of
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys.names import HashName
@@ -41,6 +41,7 @@ def serialized(key, integers="long"):
 def plans_and_keys(draw, scheme):
     key_type = draw(st.sampled_from(KeyType))
     channels = draw(st.integers(1, 9))
+    base = draw(st.sampled_from(BASES))
     explicit = draw(st.dictionaries(st.none() | KEYS[key_type], st.integers(0, channels - 1), max_size=5))
     plan = Plan(
         scheme=scheme,
@@ -49,12 +50,13 @@ def plans_and_keys(draw, scheme):
         hash=draw(st.sampled_from(HashName)),
         replicas=draw(st.integers(1, 20)) if scheme in RING_SCHEMES else 1000,
         explicit=explicit if scheme in MAPPED_SCHEMES else {},
-        max_parallelism=draw(st.integers(channels, 500)) if key_groups_of(scheme) else None,
+        max_parallelism=draw(st.integers(channels, 500)) if key_groups_of(hashing_of(scheme, base)) else None,
+        base=base,
     )
     return plan, draw(st.lists(KEYS[key_type] | st.sampled_from([None, *explicit]), min_size=1, max_size=10))
 
 
-@pytest.mark.parametrize("scheme", Scheme)
+@pytest.mark.parametrize("scheme", [*Scheme, *Engine])
 @settings(max_examples=settings().max_examples * 15 // 100)
 @given(st.data())
 def test_every_scheme_is_routed_as_the_plan_places_it(scheme, data):

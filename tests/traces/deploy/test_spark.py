@@ -53,10 +53,12 @@ def every_plan(key_type):
         explicit = {key: row % CHANNELS for row, key in enumerate(keys) if key is not None or scheme == "hybrid"}
         replicas = (5, 9, 1, 30, 2, 8) if scheme is Scheme.WEIGHTED else 100
         yield Plan(scheme, CHANNELS, key_type, hash=HashName.XXHASH64, explicit=explicit, replicas=replicas)
+    explicit = {key: row % CHANNELS for row, key in enumerate(keys[::2])}
+    yield Plan(Scheme.HYBRID, CHANNELS, key_type, explicit=explicit, base=Engine.SPARK)
 
 
 def plans(key_type):
-    return [plan for plan in every_plan(key_type) if SOAK or plan.scheme in FEW[key_type]]
+    return [plan for plan in every_plan(key_type) if SOAK or plan.scheme in FEW[key_type] or plan.base is Engine.SPARK]
 
 
 def exported(plan, folder):
@@ -160,7 +162,7 @@ def test_a_smaller_integer_is_the_same_key(spark, tmp_path, kind):
     [
         (Plan(Scheme.HYBRID, 4, KeyType.STRING), "build it again with --hash xxhash64"),
         (Plan(Scheme.JUMP, 4, KeyType.STRING, hash=HashName.XXHASH64), "scheme jump cannot run on Spark"),
-        (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --hash xxhash64"),
+        (Plan(Scheme.RENDEZVOUS, 4, KeyType.STRING, hash=HashName.XXHASH64), "--scheme hybrid --base spark"),
         (Plan(Engine.KAFKA, 4, KeyType.STRING), "Kafka's murmur2"),
         (Plan(Engine.FLINK, 4, KeyType.STRING), "hashCode"),
     ],

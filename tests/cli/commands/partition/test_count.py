@@ -108,7 +108,7 @@ def test_the_skew_is_judged_for_the_channels_asked_for(adapt, here):
     assert (few["verdict"]["class"], many["verdict"]["class"]) == ("balanced", "needs splitting")
     assert few["verdict"]["engine"] == "uniform"
     assert many["verdict"]["imbalance_floor"] > 5
-    assert sum(many["verdict"]["over_time"]["classes"].values()) == 24
+    assert sum(many["verdict"]["over_time"]["classes"].values()) == 12
     law = few["zipf"]
     assert law["zipf_exponent"] == pytest.approx(1, abs=0.05)
     assert (law["zipf_first_rank"], "rank^-" in law["in_words"]) == (1, True)

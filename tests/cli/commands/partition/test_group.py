@@ -41,9 +41,8 @@ def test_build_prints_the_explicit_map_and_the_metrics(adapt, here):
     adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "P2")
     line = "partition build counts.csv --scheme hybrid --construction scan --channels 3 --from P2 --format json"
     plan = document(adapt.done(*line.split()))
-    assert plan["schema"] == "adapt.plan/1"
+    assert (plan["schema"], plan["base"], plan["hash"]) == ("adapt.plan/2", "spark", None)
     assert (plan["scheme"], plan["construction"], plan["channels"]) == ("hybrid", "scan", 3)
-    assert plan["hash"] == {"name": "murmur3", "seed": 0}
     assert set(METRICS) <= plan["metrics"].keys()
     assert plan["explicit"]["k1"] in range(3)
     assert plan["parent"] == read_plan(here / "P2").content_hash()
@@ -90,6 +89,55 @@ def test_a_limit_of_moves_is_kept_and_recorded(adapt, here):
     line = ("partition", "build", "counts.csv", "--channels", 3, "--construction", "readj", "--format", "json")
     assert document(adapt.done(*line, "--max-moves", 1))["parameters"]["max_moves"] == 1
     assert adapt.refused(2, *line, "--max-moves", 0)
+
+
+def test_a_plan_over_an_engine_moves_only_keys_that_it_pins(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 5, "--max-pins", 9, "--format", "json")
+    adapt.done(*line, "--scheme", "kafka", "-o", "today.plan")
+    given = document(adapt.done(*line, "--base", "kafka"))
+    after = document(adapt.done(*line, "--from", "today.plan", "-o", "next.plan"))
+    assert (after["schema"], after["base"], after["explicit"]) == ("adapt.plan/2", "kafka", given["explicit"])
+    moved = document(adapt.done("partition", "diff", "counts.csv", "today.plan", "next.plan", "--format", "json"))
+    assert 0 < moved["migrated_keys"] == after["metrics"]["migrated_keys"] <= len(after["explicit"])
+    again = document(adapt.done(*line, "--from", "next.plan", "--base", "consistent"))
+    assert (again["schema"], again["metrics"]["migrated_keys"] > moved["migrated_keys"]) == ("adapt.plan/1", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [
+        ("", "spark"),
+        ("--engine kafka", "kafka"),
+        ("--engine kafka --base flink", "flink"),
+        ("--hash murmur3", None),
+        ("--hash xxhash64 --engine uniform", "uniform"),
+    ],
+)
+def test_other_keys_stay_as_the_engine_has_them_unless_a_hash_is_given(adapt, here, given, base):
+    line = ("partition", "build", "counts.csv", "--channels", 3, *given.split(), "--format", "json")
+    assert document(adapt.done(*line)).get("base") == base
+
+
+def test_one_channel_count_is_compared_over_the_engine_and_several_over_the_ring(adapt, here):
+    for channels, base in ((3, "spark"), ("2:3", None)):
+        adapt.done("partition", "compare", "counts.csv", "--channels", channels, "-o", "a.plans", "--force")
+        assert json.loads((here / "a.plans" / "hybrid-level.plan").read_text()).get("base") == base
+
+
+def test_a_base_without_pinned_keys_is_refused(adapt, here):
+    line = ("counts.csv", "--channels", 3, "--base", "spark", "--scheme", "jump")
+    assert "scheme jump does not support --base; use --scheme hybrid" in adapt.refused(2, "partition", "build", *line)
+    assert "--base kafka has a hash of its own" in adapt.refused(
+        2, *"partition build counts.csv --channels 3 --base kafka --hash xxhash64".split()
+    )
+    assert "--base needs scheme hybrid" in adapt.refused(2, "partition", "compare", *line)
+
+
+def test_a_utility_is_refused_where_nothing_minimizes_it(adapt, here):
+    line = ("partition", "build", "counts.csv", "--channels", 3, "--utility", "ATM")
+    assert "construction level does not support --utility; use hybrid (scan" in adapt.refused(2, *line)
+    made = document(adapt.done(*line, "--construction", "scan", "--format", "json"))
+    assert made["parameters"]["utility"] == "ATM"
 
 
 def test_a_tolerance_is_suggested_without_counting_anything(adapt):
@@ -205,7 +253,7 @@ def test_keys_that_are_not_of_the_type_are_refused_with_their_line(adapt, here):
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(adapt, here, code, line, told):
-    adapt.done("partition", "build", "counts.csv", "--channels", 2, "-o", "a.plan")
+    adapt.done("partition", "build", "counts.csv", "--channels", 2, "--base", "consistent", "-o", "a.plan")
     adapt.done("partition", "compare", "counts.csv", "--channels", 2, "-o", "a.plans")
     before = sorted(here.rglob("*"))
     assert told in adapt.refused(code, "partition", *line.split())

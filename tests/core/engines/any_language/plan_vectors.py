@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from adapt.core.engines.any_language.plan_text import plan_text
-from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, Engine, hashing_of
 from adapt.core.engines.registry import definition_of, key_groups_of
 from adapt.core.keys.columns import ARROW_TYPES, key_bytes
 from adapt.core.keys.hashes import HASHES
@@ -34,7 +34,9 @@ KEYS = {
 
 
 def plans() -> list[Plan]:
-    """A plan of every scheme, by both hashes, for every type of keys."""
+    """A plan of every scheme, and of hybrid over every base, by both hashes, for every type of keys."""
+    made = [(scheme, Scheme.CONSISTENT) for scheme in SCHEMES_BY_NAME.values()]
+    made += [(Scheme.HYBRID, base) for base in BASES if base is not Scheme.CONSISTENT]
     return [
         Plan(
             scheme,
@@ -43,18 +45,19 @@ def plans() -> list[Plan]:
             hash=hash,
             replicas=(5, 1, 9, 4, 4, 20, 2) if scheme is Scheme.WEIGHTED else 50,
             explicit={key: row % CHANNELS for row, key in enumerate(keys[::4])} if scheme in MAPPED_SCHEMES else {},
-            max_parallelism=120 if key_groups_of(scheme) else None,
+            max_parallelism=120 if key_groups_of(hashing_of(scheme, base)) else None,
+            base=base,
         )
-        for scheme in SCHEMES_BY_NAME.values()
-        for hash in ((HashName.MURMUR3,) if isinstance(scheme, Engine) else tuple(HashName))
+        for scheme, base in made
+        for hash in ((HashName.MURMUR3,) if isinstance(hashing_of(scheme, base), Engine) else tuple(HashName))
         for key_type, keys in KEYS.items()
     ]
 
 
 def hashes(plan: Plan, keys: pa.Array) -> list[str]:
     """What each key hashes to: in hex 32 digits of murmur3 (h1, h2) or 16 of xxhash64; an engine's own in decimal."""
-    if isinstance(plan.scheme, Engine):
-        return [str(number) for number in definition_of(plan.scheme).hash(keys).tolist()]
+    if isinstance(plan.hashing, Engine):
+        return [str(number) for number in definition_of(plan.hashing).hash(keys).tolist()]
     high, low = HASHES[plan.hash].positions(keys)
     both = zip(high.tolist(), low.tolist(), strict=True)
     return [f"{h1:016x}" if plan.hash is HashName.XXHASH64 else f"{h1:016x}{h2:016x}" for h1, h2 in both]

@@ -21,6 +21,7 @@ from adapt.traces.deploy.export import export_plan
 from adapt.traces.store.manifest import Provenance
 from tests.core.engines.any_language.plan_vectors import KEYS, in_hex
 
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
 EXAMPLES = Path(__file__).parents[4] / "examples" / "flink"
 needs_a_compiler = pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK on PATH")
 SUBTASKS = """
@@ -42,9 +43,10 @@ class Subtasks {
 """
 
 
-def plan(key_type):
-    keys = KEYS[key_type]
-    return Plan(Scheme.HYBRID, 5, key_type, replicas=50, explicit={key: row % 5 for row, key in enumerate(keys[::3])})
+def plan(key_type, base=Scheme.CONSISTENT):
+    explicit = {key: row % 5 for row, key in enumerate(KEYS[key_type][::3])}
+    groups = 60 if base is Engine.FLINK else None
+    return Plan(Scheme.HYBRID, 5, key_type, replicas=50, explicit=explicit, max_parallelism=groups, base=base)
 
 
 def java(folder, *arguments, asked="", classpath=""):
@@ -75,9 +77,10 @@ def more_keys(key_type):
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("key_type", list(KeyType) if os.environ.get("ADAPT_SOAK") else [KeyType.STRING])
-def test_java_and_python_give_every_key_the_same_group(tmp_path, key_type):
-    folder, made = tmp_path / "web.flink", plan(key_type)
+@pytest.mark.parametrize("key_type", list(KeyType) if SOAK else [KeyType.STRING])
+@pytest.mark.parametrize("base", [Scheme.CONSISTENT, *(Engine if SOAK else [Engine.FLINK])])
+def test_java_and_python_give_every_key_the_same_group(tmp_path, key_type, base):
+    folder, made = tmp_path / "web.flink", plan(key_type, base)
     export_plan(made, Target.FLINK, folder, Provenance("a test"), max_parallelism=60)
     keys = pa.array([*KEYS[key_type], *more_keys(key_type)], made.explicit.column.type)
     asked = "".join(f"{'null' if key is None else key}\n" for key in in_hex(keys))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapt.core.engines.flink.planned_groups import group_plan, group_starts
 from adapt.core.engines.flink.routes import flink_routes
 from adapt.core.engines.flink.scheme import FlinkPartitioner
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import BASES, Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.key_groups import default_max_parallelism
@@ -27,7 +27,8 @@ def grouped(draw):
     scheme = draw(st.sampled_from(SCHEMES))
     keys = st.none() | KEYS[key_type]
     explicit = draw(st.dictionaries(keys, st.integers(0, channels - 1), max_size=9)) if scheme in MAPPED_SCHEMES else {}
-    plan = Plan(scheme, channels, key_type, replicas=20 if explicit else 1000, explicit=explicit)
+    base = draw(st.sampled_from(BASES))
+    plan = Plan(scheme, channels, key_type, replicas=20 if explicit else 1000, explicit=explicit, base=base)
     rows = draw(st.lists(keys | st.sampled_from([None, *explicit]), max_size=20))
     groups = None if plan.max_parallelism else draw(st.none() | st.integers(channels, 300))
     return group_plan(plan, groups), pa.array(rows, plan.explicit.column.type)
@@ -84,3 +85,12 @@ def test_the_groups_are_flink_s_default_or_those_given():
 def test_what_flink_does_by_itself_needs_no_export():
     with pytest.raises(BadInput, match="needs no export"):
         group_plan(Plan(Engine.FLINK, 4, KeyType.STRING))
+
+
+@given(st.lists(st.none() | st.text(max_size=9)), st.integers(1, 9), st.integers(9, 300))
+def test_over_flink_s_own_base_every_key_but_the_pinned_keeps_its_group(keys, channels, groups):
+    column = pa.array(keys, pa.string())
+    plan = Plan(Scheme.HYBRID, channels, KeyType.STRING, explicit={"hot": 0}, max_parallelism=groups, base=Engine.FLINK)
+    theirs = FlinkPartitioner(groups, groups).channels_of(column)
+    free = np.array([key != "hot" for key in keys], bool)
+    assert group_plan(plan).groups_of(column)[free].tolist() == theirs[free].tolist()

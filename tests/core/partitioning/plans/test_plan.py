@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
-from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Construction, Scheme
+from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
 from adapt.core.stream import KeyType
 
 PLAN = Plan(
@@ -42,6 +42,7 @@ def replicas_of(channels):
 def plans(draw):
     key_type = draw(st.sampled_from(KeyType))
     scheme = draw(st.sampled_from(list(SCHEMES_BY_NAME.values())))
+    base = draw(st.sampled_from(BASES))
     channels = draw(st.integers(1, 20))
     entries = st.dictionaries(st.none() | KEYS[key_type], st.integers(0, channels - 1))
     return Plan(
@@ -49,9 +50,10 @@ def plans(draw):
         channels=channels,
         key_type=key_type,
         hash=draw(st.sampled_from(HashName)),
-        replicas=draw(replicas_of(channels)) if scheme in RING_SCHEMES else 1000,
+        replicas=draw(replicas_of(channels)) if hashing_of(scheme, base) is Scheme.CONSISTENT else 1000,
         explicit=ExplicitMap.from_mapping(draw(entries) if scheme in MAPPED_SCHEMES else {}, key_type),
         max_parallelism=draw(st.none() | st.integers(channels, 2**15)),
+        base=base,
     )
 
 
@@ -72,6 +74,25 @@ def test_the_data_is_the_json_of_the_design():
         "metrics": {"imbalance": 1.25, "r_s": None},
         "parameters": {"sigma": 0.1, "resources": "LLL"},
     }
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_base_other_than_the_ring_is_written_in_a_version_that_old_readers_refuse(base):
+    data = plan_to_data(replace(PLAN, base=base, max_parallelism=120))
+    if base is Scheme.CONSISTENT:
+        assert data == DATA
+    else:
+        assert (data["schema"], data["base"], data["replicas"]) == ("adapt.plan/2", base, None)
+        assert (data["hash"] is None) is isinstance(base, Engine)
+        assert data.get("max_parallelism") == (120 if base in ("flink", "key-groups") else None)
+
+
+@pytest.mark.parametrize("scheme", [each for each in SCHEMES_BY_NAME.values() if each is not Scheme.HYBRID])
+def test_only_a_hybrid_plan_has_a_base(scheme):
+    plan = Plan(scheme, 4, KeyType.STRING, base=Engine.SPARK)
+    assert (plan.base, plan.hashing) == (Scheme.CONSISTENT, hashing_of(scheme, Engine.SPARK))
+    with pytest.raises(BadInput, match=f"'base': given, but scheme {scheme} has no choice of base"):
+        plan_from_data(plan_to_data(plan) | {"base": "spark"})
 
 
 def test_a_plan_survives_json():
@@ -102,7 +123,7 @@ def test_the_partitioner_places_as_the_plan_says():
     built = PLAN.partitioner()
     assert isinstance(built, HybridPartitioner)
     assert built.explicit == {"a": 1, "b": 7, None: 3}
-    assert (built.ring.channels, built.ring.replicas, built.ring.hash) == (8, 10, HashName.MURMUR3)
+    assert (built.base.channels, built.base.replicas, built.base.hash) == (8, 10, HashName.MURMUR3)
 
 
 def test_predictions_and_origins_do_not_count_in_the_content_hash():
@@ -120,6 +141,7 @@ def test_predictions_and_origins_do_not_count_in_the_content_hash():
         {"explicit": ExplicitMap.from_mapping({"a": 2, "b": 7, None: 3})},
         {"explicit": ExplicitMap.from_mapping({"a": 1, "b": 7})},
         {"construction": None},
+        {"base": Engine.SPARK},
         {"parameters": {"sigma": 0.2, "resources": "LLL"}},
     ],
 )
@@ -137,7 +159,7 @@ def test_replicas_that_differ_stand_in_a_field_of_their_own():
     weighted = replace(PLAN, replicas=(9, 10, 10, 10, 10, 10, 10, 12))
     data = plan_to_data(weighted)
     assert (data["replicas"], data["ring_replicas"]) == (None, [9, 10, 10, 10, 10, 10, 10, 12])
-    assert weighted.partitioner().ring.replica_counts.tolist() == data["ring_replicas"]
+    assert weighted.partitioner().base.replica_counts.tolist() == data["ring_replicas"]
     assert weighted.content_hash() != PLAN.content_hash()
 
 
@@ -160,9 +182,11 @@ def test_the_order_of_parameters_and_entries_does_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "adapt.plan/2"}, r"'schema': must be 'adapt.plan/1' \(got 'adapt.plan/2'\)"),
+        ({"schema": "adapt.plan/3"}, r"'schema': must be 'adapt.plan/1' or 'adapt.plan/2' \(got 'adapt.plan/3'\)"),
         ({"schema": "adapt.run/1"}, r"'schema'"),
         ({"schema": None}, r"'schema': missing"),
+        ({"base": "sprak"}, r"'base': unknown 'sprak'; did you mean 'spark'"),
+        ({"base": "greedy"}, r"'base': unknown 'greedy'"),
         ({"scheme": "hybird"}, r"'scheme': unknown 'hybird'; did you mean 'hybrid'"),
         ({"scheme": "uniform"}, r"'explicit': pins 3 keys, but scheme uniform pins no keys"),
         ({"construction": "scam"}, r"'construction': unknown 'scam'; did you mean 'scan'"),

@@ -18,7 +18,7 @@ from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan_tables import load_table
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit, honours
-from adapt.core.partitioning.schemes.names import Construction, Scheme
+from adapt.core.partitioning.schemes.names import Construction, Scheme, UtilityName
 
 COUNTS = 3000 // np.arange(1, 200)
 STREAM = frequencies_of(KeyCounts(pa.array([f"k{n}" for n in range(1, 200)]), COUNTS, int(COUNTS.sum())))
@@ -221,13 +221,15 @@ class TestRefusals:
             Constraint.CAPACITY: Constraints(capacities=(1, 2, 3)),
             Constraint.PIN: Constraints(pinned={"k9": 1}),
             Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(0.1)),
-        }[constraint]
+        }.get(constraint, Constraints())
+        utility = UtilityName.A if constraint is Constraint.UTILITY else None
+        recipe = Recipe(scheme, construction, constraints=given, utility=utility)
         previous = build_plan(STREAM, Recipe(scheme, construction), 3)
 
         def built():
-            return build_plan(STREAM, Recipe(scheme, construction, constraints=given), 3, previous=previous)
+            return build_plan(STREAM, recipe, 3, previous=previous)
 
-        if honours(scheme, construction, given):
+        if honours(scheme, construction, recipe.given):
             plan = built()
             capacities = given.relative(3)
             used = [
@@ -241,7 +243,19 @@ class TestRefusals:
         with pytest.raises(UsageError) as refusal:
             built()
         assert str(refusal.value).startswith(f"{name} does not support {constraint}; use hybrid (")
-        assert "level" in str(refusal.value)
+        named = str(refusal.value).partition("; use ")[2]
+        assert ("unlocked" if constraint is Constraint.UTILITY else "level") in named
+
+    def test_a_comparison_skips_what_has_no_utility_unless_it_is_named(self):
+        compared = compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM))
+        assert {row.construction for row in compared.rows} == {
+            Construction.SCAN,
+            Construction.REDIST,
+            Construction.READJ,
+        }
+        refusal = r"construction level does not support --utility; use hybrid \(scan, redist, .*unlocked\)"
+        with pytest.raises(UsageError, match=refusal):
+            compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM), constructions=[Construction.LEVEL])
 
     def test_the_refusal_has_every_scheme_that_can(self):
         with pytest.raises(UsageError) as refusal:

@@ -1,0 +1,149 @@
+"""`adapt verdict`: from a raw file to what to do about skew."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adapt.cli.options.channels import check_channels
+from adapt.cli.options.groups import option, setting, short_help
+from adapt.cli.options.loads import MaxImbalanceOption
+from adapt.cli.options.mapping import GivenOptions, typed_of
+from adapt.cli.options.placement import EngineOption
+from adapt.cli.options.result import ForceOption
+from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
+from adapt.cli.options.spark import CountingSpark
+from adapt.cli.terminal.command_line import command_line
+from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show, verdict_of
+from adapt.cli.terminal.stages import stages
+from adapt.core.engines.names import Engine
+from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
+from adapt.traces.sources.names import FormatName
+
+if TYPE_CHECKING:
+    from adapt.traces.spark.progress import Progress
+
+SCHEMA = "adapt.verdict/1"
+
+
+@short_help("key", "engine", "channels", "time", "max_imbalance", "current", "out", "format", "force")
+def verdict(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE|TRACE", help="A raw file, folder or glob, or a trace.")],
+    channels: Annotated[int, option("Number of channels.", "N")],
+    engine: EngineOption = Engine.SPARK,
+    out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
+    current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
+    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE,
+    source_format: FormatName = setting(FormatName.AUTO, "Format of the source."),
+    format: FormatOption = Format.TABLE,
+    force: ForceOption = False,
+    *,
+    mapping: MappingOptions,
+    spark: CountingSpark,
+) -> None:
+    """Say what to do about skew, judged on later windows.
+
+    Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
+    on later ones. The trace is kept, and used again while the source stays as it is; the plan is written as
+    NAME.recommended.plan.
+
+    Example: adapt verdict access.log --key host --engine kafka --channels 8
+    """
+    from adapt.core.lint.findings import judged
+    from adapt.core.partitioning.build import Recipe
+    from adapt.core.verdict.answering import answer_on
+    from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
+    from adapt.traces.counting.count import Counting
+    from adapt.traces.counting.count_cache import counted, panes_of
+    from adapt.traces.store.manifest import Provenance
+    from adapt.traces.store.plans import read_plan, write_plan
+    from adapt.traces.store.trace import open_trace
+
+    check_channels(channels)
+    before, options = None if current is None else read_plan(current), spark.options()
+    with stages() as progress:
+        reading = {**asdict(FormatOptions()), "format": source_format, **asdict(CleaningOptions()), **asdict(mapping)}
+        given = GivenOptions.over_file(reading, typed_of(context, list(asdict(mapping))), mapping.mapping)
+        path = _kept_trace(source, out, given, spark, progress, force=force)
+        trace = open_trace(path)
+        keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
+        placement = engine.value if before is None else before.content_hash()
+        panes = panes_of(path, keys, placement, spark_options=options, progress=progress)
+        found = answer_on(
+            *(keys.frequencies, engine, channels, Recipe()),
+            panes=panes,
+            current=before,
+            trace=keys.fingerprint,
+            max_imbalance=max_imbalance,
+        )
+    plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
+    if found.recommended is not None:
+        made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source])
+        write_plan(found.recommended, plan, made, answer=found, force=True)
+        narrate_written(plan)
+    findings = judged(trace.profile) or []
+    following = next_command(found.verdict, str(path), str(plan), channels)
+    document = {
+        "schema": SCHEMA,
+        "status": status_of(found.verdict).value,
+        **found.as_data(),
+        **keys.frequencies.as_counted(),
+        "lint": [finding.as_data() for finding in findings],
+        "trace": str(path),
+        "plan": None if found.recommended is None else str(plan),
+        "next": following,
+    }
+    tables = [] if found.verdict is None else [evidence_table(found.verdict)]
+    tables.append(hot_keys_table(found, f"Next: {following}"))
+    show(tables, format, document, lead=[verdict_of(first_lines(found, findings))])
+
+
+def _kept_trace(
+    source: str, out: Path | None, given: GivenOptions, spark: CountingSpark, progress: "Progress", *, force: bool
+) -> Path:
+    """The trace of a source: itself, one made before, or a new one.
+
+    Raises:
+        UsageError: there is no key, or a key for a trace.
+        EnvironmentFailure: a trace of that name was made from something else.
+    """
+    from adapt.traces.ingest.ingest import ingest
+    from adapt.traces.kept_trace import holds, is_trace, remember, source_fingerprint
+
+    if is_trace(Path(source)):
+        if given.values["key"] or out is not None:
+            raise UsageError(f"{source} is a trace, so it takes neither --key nor --out; give a raw file")
+        return Path(source)
+    if not (given.streams or given.values["key"]):
+        raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
+    path = out or Path(f"{_name(source)}.trace")
+    fingerprint = source_fingerprint(source, {name: str(value) for name, value in given.values.items()})
+    if holds(path, fingerprint):
+        narrate(f"using {path}, made from this source before")
+        return path
+    if path.exists() and not force:
+        raise EnvironmentFailure(f"{path} was made from another source, or with other options; use --force or -o TRACE")
+    made = ingest(
+        [source],
+        path,
+        given.mapping,
+        given.options,
+        force=force,
+        spark_options=spark.options(),
+        command=command_line(),
+        progress=progress,
+    )
+    if made.guesses:
+        narrate(f"guessed: {', '.join(made.guesses)}")
+    narrate_written(path)
+    remember(path, fingerprint)
+    return path
+
+
+def _name(source: str) -> str:
+    """The name of a source without folder and endings."""
+    name = Path(source).name.split(".")[0].strip("*?[]")
+    return name or "stream"

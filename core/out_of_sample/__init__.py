@@ -1,0 +1,1 @@
+"""Out-of-sample evaluation of plans, by walk-forward over windows."""

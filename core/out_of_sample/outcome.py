@@ -1,0 +1,147 @@
+"""Out-of-sample imbalance of placements, window by window."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from adapt.core.table import Column, Kind, Table
+
+LEVEL = 0.9
+"""Confidence level of the interval for the next window."""
+
+TODAY, KEPT, REBUILT = "today", "recommended plan, kept", "recommended plan, rebuilt"
+"""Names of placements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Imbalance of a placement in the tested windows.
+
+    Attributes:
+        imbalances: By tested window.
+        state_to_move: Share of all state that it moves once; for a plan that is rebuilt, per window.
+        pins: Number of pinned keys; of the last plan, if it is rebuilt.
+    """
+
+    imbalances: tuple[float, ...]
+    state_to_move: float
+    pins: int = 0
+
+    @property
+    def median(self) -> float:
+        """Median imbalance."""
+        return float(np.median(self.imbalances))
+
+    @property
+    def p90(self) -> float:
+        """90th percentile of the imbalance."""
+        return float(np.quantile(self.imbalances, 0.9))
+
+    @property
+    def worst(self) -> float:
+        """Highest imbalance."""
+        return max(self.imbalances)
+
+    def helps(self, today: "Track") -> float:
+        """Share of the windows with a lower imbalance than today's."""
+        below = [own < other for own, other in zip(self.imbalances, today.imbalances, strict=True)]
+        return sum(below) / len(below)
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfSample:
+    """Placements measured on windows after those they were built from.
+
+    Attributes:
+        past: Number of windows before the first tested one.
+        starts_us: Start of each tested window, in microseconds since 1970.
+        rows: Rows of each tested window.
+        floors: Best possible imbalance of each tested window with whole keys.
+        tracks: Placements by name: today's, others without pins, the recommended plan built before the first tested
+            window and kept, and the same rebuilt before each tested window.
+        next_window: Interval of the recommended plan's imbalance in the window that follows, at confidence `LEVEL`.
+    """
+
+    past: int
+    starts_us: tuple[int, ...]
+    rows: tuple[int, ...]
+    floors: tuple[float, ...]
+    tracks: Mapping[str, Track]
+    next_window: tuple[float, float]
+
+    @property
+    def today(self) -> Track:
+        """Today's placement."""
+        return self.tracks[TODAY]
+
+    @property
+    def kept(self) -> Track:
+        """The recommended plan, kept."""
+        return self.tracks[KEPT]
+
+    @property
+    def rebuilt(self) -> Track:
+        """The recommended plan, rebuilt before each window."""
+        return self.tracks[REBUILT]
+
+    @property
+    def window_us(self) -> int:
+        """Median length of a window, in microseconds; 0 for one window."""
+        return int(np.median(np.diff(self.starts_us))) if len(self.starts_us) > 1 else 0
+
+    def table(self) -> Table:
+        """One row per placement, and one for the best possible."""
+        columns = (
+            Column("placement"),
+            Column("median_imbalance", Kind.RATIO, about="median over the tested windows", bar=True),
+            Column("p90_imbalance", Kind.RATIO, about="90th percentile over the tested windows"),
+            Column("worst_imbalance", Kind.RATIO, about="worst tested window"),
+            Column("helps", Kind.SHARE, about="share of the tested windows with a lower imbalance than today's"),
+            Column("pins", Kind.COUNT, about="pinned keys"),
+            Column("state_to_move", Kind.SHARE, about="of all state: once, or in each window if rebuilt"),
+        )
+        rows: list[tuple[Any, ...]] = [
+            (name, track.median, track.p90, track.worst, track.helps(self.today), track.pins, track.state_to_move)
+            for name, track in self.tracks.items()
+        ]
+        best = Track(self.floors, 0.0)
+        rows.append(("best possible", best.median, best.p90, best.worst, None, None, None))
+        note = (
+            f"Imbalance in {len(self.rows)} windows of about {self.rows[0]:,} rows, each measured on rows that the plan"
+            " was not built from."
+        )
+        return Table.from_rows("Out-of-sample imbalance", columns, rows, note)
+
+    def windows_table(self) -> Table:
+        """One row per tested window, for charts."""
+        names = list(self.tracks)
+        columns = (
+            Column("start", Kind.TIME, about="time of the window's first row"),
+            Column("rows", Kind.COUNT),
+            *(Column(name, Kind.RATIO, about="imbalance") for name in names),
+            Column("best possible", Kind.RATIO, about="imbalance"),
+        )
+        tracks = [self.tracks[name].imbalances for name in names]
+        rows = zip(self.starts_us, self.rows, *tracks, self.floors, strict=True)
+        return Table.from_rows("Out-of-sample imbalance by window", columns, rows)
+
+    def as_data(self) -> dict[str, Any]:
+        """JSON data."""
+        return asdict(self) | {"placements": self.table().records()}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "OutOfSample":
+        """Read the data of `as_data`.
+
+        Raises:
+            KeyError, TypeError, ValueError: the data is damaged.
+        """
+        tracks = {
+            name: Track(tuple(track["imbalances"]), float(track["state_to_move"]), int(track["pins"]))
+            for name, track in data["tracks"].items()
+        }
+        low, high = data["next_window"]
+        starts, rows, floors = (tuple(data[name]) for name in ("starts_us", "rows", "floors"))
+        return cls(int(data["past"]), starts, rows, floors, tracks, (float(low), float(high)))

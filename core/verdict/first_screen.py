@@ -1,0 +1,132 @@
+"""A verdict on one screen: action, evidence, hot keys, next command."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from adapt.core.lint.finding import Finding, Severity
+from adapt.core.out_of_sample.outcome import LEVEL
+from adapt.core.phrases import counted, percent
+from adapt.core.table import Column, Kind, Table
+from adapt.core.values import duration
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.verdict import Verdict
+from adapt.core.verdict.verdict_class import VerdictClass
+
+TOUCHING = frozenset({"drift", "turnover", "source-order", "granularity", "clocks", "few-rows", "short-span"})
+"""Lint rules whose findings make a verdict less certain."""
+
+_MOST_KEYS = 3
+_MOST_FINDINGS = 2
+
+
+class Status(StrEnum):
+    """What a verdict asks for, in a word."""
+
+    FINE = "fine"
+    """Nothing to do."""
+    ACT = "act"
+    """The imbalance is above the limit, and something helps."""
+    UNCERTAIN = "uncertain"
+    """Nobody can tell yet."""
+
+
+def status_of(verdict: Verdict | None) -> Status:
+    """The status of a verdict; fine without load."""
+    if verdict is None or verdict.verdict_class is VerdictClass.BALANCED:
+        return Status.FINE
+    return Status.UNCERTAIN if verdict.verdict_class is VerdictClass.UNKNOWN else Status.ACT
+
+
+def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
+    """Headline, cost, confidence, and what lint found that touches the verdict."""
+    verdict = answer.verdict
+    if verdict is None:
+        return answer.lead
+    return [
+        verdict.headline,
+        *([] if verdict.pins_nothing else [_cost(verdict)]),
+        _sure(verdict),
+        *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
+    ]
+
+
+def touching(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings that make a verdict less certain."""
+    return [finding for finding in findings if finding.id in TOUCHING and finding.severity is not Severity.NOTE]
+
+
+def evidence_table(verdict: Verdict) -> Table:
+    """Imbalance today, with the recommended plan, and at best."""
+    columns = (
+        Column("imbalance"),
+        Column("today", Kind.RATIO),
+        Column("recommended", Kind.RATIO),
+        Column("best_possible", Kind.RATIO),
+    )
+    rows: list[tuple[str, float | None, float | None, float | None]] = []
+    tested = verdict.out_of_sample
+    if tested is not None:
+        is_refreshed = verdict.verdict_class is VerdictClass.REFRESHING
+        plan = tested.today if verdict.pins_nothing else tested.rebuilt if is_refreshed else tested.kept
+        windows = f"{len(tested.rows)} later windows"
+        rows.append((f"{windows}, median", tested.today.median, plan.median, float(np.median(tested.floors))))
+        rows.append((f"{windows}, worst", tested.today.worst, plan.worst, max(tested.floors)))
+    after = verdict.imbalance if verdict.pins_nothing else verdict.imbalance_after
+    rows.append(("all rows (in-sample)", verdict.imbalance, after, verdict.imbalance_floor))
+    return Table.from_rows("Before and after", columns, rows)
+
+
+def hot_keys_table(answer: Answer, note: str) -> Table:
+    """The hottest keys with bounds on their counts."""
+    table = answer.hot_keys.table()
+    kept = ("key", "count_low", "count_high", "share")
+    columns = [column for column in table.columns if column.name in kept]
+    rows = [[row[name] for name in kept] for row in table.records()[:_MOST_KEYS]]
+    return Table.from_rows("Hot keys", columns, rows, note)
+
+
+def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) -> str:
+    """The next command to type."""
+    match None if verdict is None else verdict.verdict_class:
+        case VerdictClass.PINNING | VerdictClass.REFRESHING if verdict is not None and not verdict.pins_nothing:
+            to = verdict.engine if verdict.engine in ("spark", "kafka", "flink") else "plan"
+            return f"adapt partition export {plan} --to {to} -o {trace.removesuffix('.trace')}.{to}"
+        case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
+            return f"adapt advise keys {trace} --parallelism {channels}"
+        case VerdictClass.UNKNOWN:
+            return f"adapt lint {trace}"
+        case _:
+            return f"adapt report {trace} --html {trace.removesuffix('.trace')}.html"
+
+
+def _cost(verdict: Verdict) -> str:
+    moves = f"It moves {percent(verdict.state_to_move or 0.0)} of the state"
+    tested = verdict.out_of_sample
+    if tested is not None and verdict.verdict_class is VerdictClass.REFRESHING:
+        every = duration(tested.window_us / 1e6)
+        return f"{moves}, and {percent(tested.rebuilt.state_to_move)} in each refresh, every {every}."
+    return f"{moves}."
+
+
+def _sure(verdict: Verdict) -> str:
+    """How certain the verdict is, and when it flips."""
+    tested = verdict.out_of_sample
+    if tested is None:
+        return "In-sample only: the rows are too few for windows, or have no times, so what comes next is not tested."
+    low, high = tested.next_window
+    span = f", about {duration(tested.window_us / 1e6)}" if tested.window_us else ""
+    helped = "" if verdict.pins_nothing else f" It helped in {_windows(verdict)}."
+    return (
+        f"Next window ({tested.rows[-1]:,} rows{span}): imbalance {low:.3f} to {high:.3f} at {percent(LEVEL)}"
+        f" confidence.{helped}"
+    )
+
+
+def _windows(verdict: Verdict) -> str:
+    tested = verdict.out_of_sample
+    assert tested is not None
+    plan = tested.rebuilt if verdict.verdict_class is VerdictClass.REFRESHING else tested.kept
+    number = round(plan.helps(tested.today) * len(tested.rows))
+    return f"{number} of {counted(len(tested.rows), 'later window')}"

@@ -1,0 +1,59 @@
+"""The plan that a verdict speaks of."""
+
+from dataclasses import replace
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
+from adapt.core.partitioning.build import Recipe, describe
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
+from adapt.core.verdict.verdict import Verdict
+
+
+def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None) -> tuple[Plan, str]:
+    """Today's placement and its name: the current plan, or the engine.
+
+    A plan for another number of channels places no keys at this one; its hashing does.
+    """
+    if current is not None and current.channels == channels:
+        return current, "the current plan"
+    hashing, groups = (engine, recipe.max_parallelism) if current is None else (current.hashing, None)
+    key_type = KeyType.STRING if current is None else current.key_type
+    plan = Plan(Scheme.HYBRID, channels, key_type, hash=recipe.hash, base=hashing, max_parallelism=groups)
+    return plan, hashing.value
+
+
+def recommended_plan(
+    verdict: Verdict, counted: Frequencies, recipe: Recipe, today: Plan, parent: str | None, trace: str | None
+) -> Plan:
+    """Today's placement with the verdict's pins; without any, as it is.
+
+    Its metrics are those of the counted keys, with the migration from today's placement.
+
+    Args:
+        today: As in `today_of`.
+        parent: Content hash of the current plan, if any.
+        trace: Fingerprint of the trace.
+    """
+    pinned = ExplicitMap.from_mapping(today.explicit, counted.key_type)
+    pins = ExplicitMap.from_mapping({}, counted.key_type) if verdict.pins is None else verdict.pins
+    own = replace(
+        recipe,
+        scheme=Scheme.HYBRID,
+        base=today.hashing,
+        hash=today.hash,
+        max_parallelism=today.max_parallelism,
+        max_pins=None,
+        pin_only=None,
+    )
+    placed = pins.over(pinned)
+    partitioner = make_partitioner(
+        own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base
+    )
+    population = Population.from_counts(counted)
+    before = today.partitioner().channels_of(population.keys)
+    return replace(describe(population, own, partitioner, before, parent, trace).plan, construction=None)

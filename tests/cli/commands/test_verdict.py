@@ -1,0 +1,92 @@
+"""`adapt verdict`: from a raw file to what to do, with the plan it speaks of, in one command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from adapt.traces.kept_trace import holds, remember, source_fingerprint
+from adapt.traces.spark import session
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A current folder with a source of skewed keys."""
+    monkeypatch.chdir(tmp_path)
+    chance = np.random.default_rng(5)
+    keys = (1000 ** chance.random(6_000)).astype(int)
+    rows = [f"{1_700_000_000 + at},k{key}" for at, key in enumerate(keys)]
+    (tmp_path / "clicks.csv").write_text("\n".join(["time,user", *rows]) + "\n")
+    return tmp_path
+
+
+ASK = ("verdict", "clicks.csv", "--key", "user", "--engine", "kafka", "--channels", "6")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_raw_file_is_answered_in_one_command(adapt, here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = adapt.done(*ASK)
+    assert len(said.out.rstrip("\n").splitlines()) <= 24
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert said.out.startswith("Verdict: Pin ")
+    following = said.out.rstrip("\n").splitlines()[-1].removeprefix("Next: adapt ")
+    adapt.done(*following.split())
+    assert (here / "clicks.kafka" / "README.md").exists()
+
+    document = json.loads(adapt.done(*ASK, "--format", "json").out)
+    verdict = document["verdict"]
+    assert (document["status"], document["plan"]) == ("act", "clicks.recommended.plan")
+    assert verdict["out_of_sample"]["past"] == 6
+    diff = json.loads(adapt.done("partition", "evaluate", "clicks.trace", document["plan"], "--format", "json").out)
+    assert diff["plans"][0]["measured"]["imbalance"] == pytest.approx(verdict["imbalance_after"])
+    assert adapt.done(*ASK, "--format", "md").out.count("Verdict: Pin") == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_trace_is_used_again_until_the_source_changes(adapt, here):
+    first = adapt.done(*ASK)
+    assert "wrote clicks.trace" in first.err
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(session, "spark_session", lambda *_, **__: pytest.fail("Spark was started"))
+        again = adapt.done(*ASK)
+        assert adapt.done("verdict", "clicks.trace", "--engine", "kafka", "--channels", 6).out == again.out
+    assert again.out == first.out
+    assert "using clicks.trace" in again.err
+    assert "made from another source" in adapt.refused(4, *ASK, "--time-zone", "CET")
+    with (here / "clicks.csv").open("a") as source:
+        source.write("1700009000,k1\n")
+    assert "use --force or -o TRACE" in adapt.refused(4, *ASK)
+    assert "wrote clicks.trace" in adapt.done(*ASK, "--force").err
+    assert "wrote other.trace" in adapt.done(*ASK, "-o", "other.trace").err
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_few_rows_get_an_answer_in_sample(adapt, here):
+    lines = (here / "clicks.csv").read_text().splitlines()[:200]
+    (here / "few.csv").write_text("\n".join(lines) + "\n")
+    said = adapt.done("verdict", "few.csv", "--key", "user", "--channels", 6)
+    assert "In-sample only" in said.out
+    current = adapt.done("partition", "build", "few.trace", "--channels", 6, "-o", "now.plan")
+    assert "wrote now.plan" in current.err
+    assert "verdict" in json.loads(
+        adapt.done("verdict", "few.trace", "--channels", 6, "--from", "now.plan", "--format", "json").out
+    )
+
+
+def test_bad_input_is_one_line(adapt, here):
+    assert "--key is required" in adapt.refused(2, "verdict", "clicks.csv", "--channels", 4)
+    assert "nothing.csv" in adapt.refused(3, "verdict", "nothing.csv", "--key", "user", "--channels", 4)
+    assert "from 1 to" in adapt.refused(2, *ASK[:-1], "0")
+
+
+def test_a_note_that_is_gone_or_damaged_holds_nothing(here):
+    fingerprint = source_fingerprint("clicks.csv", {"key": "user"})
+    assert fingerprint == source_fingerprint("clicks.csv", {"key": "user"})
+    assert fingerprint != source_fingerprint("clicks.csv", {"key": "time"})
+    assert not holds(here / "clicks.trace", fingerprint)
+    (here / ".adapt-counts").mkdir()
+    (here / ".adapt-counts" / "clicks.trace.source").write_text("{")
+    assert not holds(here / "clicks.trace", fingerprint)
+    with pytest.raises(Exception, match=r"clicks\.trace"):
+        remember(here / "clicks.trace", fingerprint)

@@ -1,0 +1,103 @@
+"""The recommended plan: the verdict's keys, state and imbalance are those of evaluate and diff."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import Engine
+from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
+from adapt.core.partitioning.build import Recipe, build_plan
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.plans.difference import plan_difference
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.verdict_class import VerdictClass
+from adapt.traces.counting.evaluating import evaluate_counts
+
+NULL_TOO = pa.array([None, *(f"key{at}" for at in range(399))])
+
+
+def counted(counts: np.ndarray, keys: pa.Array) -> Frequencies:
+    held = counts > 0
+    return frequencies_of(KeyCounts(keys.filter(pa.array(held)), counts[held], int(counts.sum())))
+
+
+def stream(seed: int, windows: int, skew: float, kind: pa.DataType) -> tuple[Frequencies, CountedPanes]:
+    """A stream of 400 keys and its windows."""
+    chance = np.random.default_rng(seed)
+    keys = NULL_TOO if kind == pa.string() else pa.array([None, *range(399)], pa.int64())
+    weights = 1 / np.arange(1, 401) ** skew
+    counts = np.array([chance.multinomial(2_000, weights / weights.sum()) for _ in range(max(windows, 1))])
+    panes = [CountedPane(at, counted(own, keys)) for at, own in enumerate(counts)]
+    return counted(counts.sum(axis=0), keys), CountedPanes(tuple(panes) if windows else ())
+
+
+def check(found: Answer, frequencies: Frequencies, today: Plan) -> None:
+    """The plan says what the verdict says."""
+    plan, verdict = found.recommended, found.verdict
+    evaluated = evaluate_counts([("today", today), ("recommended", plan)], frequencies)
+    was, is_now = (each.measured for each in evaluated.plans)
+    assert was.imbalance == pytest.approx(verdict.imbalance)
+    diff = plan_difference(today, plan, frequencies, Resources())
+    if verdict.pins_nothing:
+        assert (is_now.imbalance, diff.migration.keys) == (was.imbalance, 0)
+        return
+    assert is_now.imbalance == pytest.approx(verdict.imbalance_after)
+    assert diff.migration.keys == verdict.keys_to_pin == plan.metrics["migrated_keys"]
+    assert diff.migration.state / frequencies.total == pytest.approx(verdict.state_to_move)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([0, 6, 12]),
+    st.sampled_from([0.4, 0.9, 1.2]),
+    st.sampled_from([pa.string(), pa.int64()]),
+    st.sampled_from([Engine.SPARK, Engine.KAFKA, Engine.FLINK]),
+    st.integers(2, 9),
+)
+def test_verdict_plan_evaluate_and_diff_agree(seed, windows, skew, kind, engine, channels):
+    frequencies, panes = stream(seed, windows, skew, kind)
+    found = answer_on(frequencies, engine, channels, Recipe(), panes=panes)
+    today = Plan(engine, channels, frequencies.key_type)
+    check(found, frequencies, today)
+    assert found.recommended.base is engine
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6))
+def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels):
+    frequencies, panes = stream(seed, windows, 1.0, pa.string())
+    current = build_plan(frequencies, Recipe(max_pins=3, base=Engine.KAFKA), channels)
+    found = answer_on(frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, max_imbalance=1.01)
+    assert (found.verdict.engine, found.recommended.base) == ("the current plan", Engine.KAFKA)
+    assert found.recommended.parent == current.content_hash()
+    evaluated = evaluate_counts([("a", current), ("b", found.recommended)], frequencies).plans
+    assert evaluated[0].measured.imbalance == pytest.approx(found.verdict.imbalance)
+    if not found.verdict.pins_nothing:
+        assert evaluated[1].measured.imbalance == pytest.approx(found.verdict.imbalance_after)
+
+
+def test_another_number_of_channels_is_judged_by_the_hash_of_the_plan():
+    frequencies, panes = stream(1, 0, 1.0, pa.string())
+    current = build_plan(frequencies, Recipe(scheme=Scheme.CONSISTENT), 4)
+    found = answer_on(frequencies, Engine.SPARK, 5, Recipe(), panes=panes, current=current)
+    assert (found.verdict.engine, found.recommended.channels, found.recommended.base) == ("consistent", 5, "consistent")
+
+
+def test_nothing_to_do_keeps_the_placement_of_today():
+    frequencies, panes = stream(1, 12, 0.0, pa.string())
+    found = answer_on(frequencies, Engine.SPARK, 2, Recipe(), panes=panes)
+    assert found.verdict.verdict_class is VerdictClass.BALANCED
+    assert (len(found.recommended.explicit), found.channels) == (0, None)
+
+
+def test_no_load_has_no_plan():
+    empty = replace(stream(1, 0, 1.0, pa.string())[0].above(1.0), total=0.0)
+    assert answer_on(empty, Engine.SPARK, 2, Recipe()).recommended is None

@@ -1,0 +1,49 @@
+"""Traces kept for a source, and used again while it stays unchanged."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import AdaptError, EnvironmentFailure
+from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.sources.reading.files import source_files
+from adapt.traces.store.atomic import MANIFEST, replace_whole
+from adapt.traces.store.manifest import as_json, hash_of, program_versions, read_manifest
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a path is a trace."""
+    return (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
+
+
+def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
+    """Fingerprint of a source and its reading options.
+
+    From the place, size and time of change of each file.
+
+    Raises:
+        UsageError, BadInput: the source does not exist or cannot be read.
+    """
+    files = [[file.path, file.size, Path(file.path).stat().st_mtime_ns] for file in source_files([source])]
+    return hash_of([files, dict(options), program_versions()["adapt-streams"]])
+
+
+def holds(trace: Path, fingerprint: str) -> bool:
+    """Whether a trace matches the fingerprint of its source."""
+    with suppress(OSError, ValueError, TypeError, AdaptError):
+        kept = json.loads(_place(trace).read_bytes())
+        return bool(kept == [fingerprint, read_manifest(trace, "trace").content_hash])
+    return False
+
+
+def remember(trace: Path, fingerprint: str) -> None:
+    """Note the source of a trace, for `holds`."""
+    with suppress(OSError, EnvironmentFailure):
+        _place(trace).parent.mkdir(exist_ok=True)
+        replace_whole(_place(trace), as_json([fingerprint, read_manifest(trace).content_hash]))
+
+
+def _place(trace: Path) -> Path:
+    return trace.absolute().parent / CACHE / f"{trace.name}.source"
