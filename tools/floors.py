@@ -21,6 +21,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/partitioning/splitting",
         "core/partitioning",
         "core/partitioning/optimum",
+        "core/partitioning/frontier",
         "core/partitioning/repartition",
     ),
     "stage": (

@@ -75,10 +75,11 @@ class Program:
         sum over c of y[g, c] = n_g                          for every group
         L C_c <= R_c + sum over g of l_g y[g, c] <= U C_c    for every channel
         sum over g of s_g y[g, home of g] >= what must stay  if migration is limited
+        sum over g of y[g, home of g] >= how many must stay  if pins are limited
 
     U and L are the highest and the lowest utilization of a channel: loads, if all capacities are 1. Equal keys are one
-    group, and channels of equal residual and capacity are interchangeable (`Alike`); if migration is limited, equal
-    keys have one home too, and a home is unique. U and L are bounded beforehand by what whole keys allow
+    group, and channels of equal residual and capacity are interchangeable (`Alike`); if migration or pins are
+    limited, equal keys have one home too, and a home is unique. U and L are bounded beforehand by what whole keys allow
     (`least_highest`, `most_lowest`), which the linear relaxation, splitting keys, does not see.
 
     Attributes:
@@ -88,6 +89,7 @@ class Program:
         home: Current channel of each key; `channels` or above if it is removed. Shape (keys,).
         most_moved: State that may leave a remaining home. Default: unlimited.
         capacities: Of each channel / mean capacity; shape (channels,).
+        most_pins: Number of keys that may leave a remaining home. Default: unlimited.
 
     Source: ours. Solved by HiGHS (Huangfu and Hall, Parallelizing the dual revised simplex method, Mathematical
     Programming Computation 10, 2018), by one thread and with a fixed seed.
@@ -99,6 +101,7 @@ class Program:
     home: Channels
     most_moved: float | None
     capacities: Floats
+    most_pins: int | None = None
 
     @property
     def channels(self) -> int:
@@ -144,11 +147,10 @@ class Program:
         return (self.residual + np.bincount(placement, self.loads, minlength=self.channels)) / self.capacities
 
     def allows(self, placement: Channels) -> bool:
-        """Whether an assignment keeps to the migration limit."""
-        if self.most_moved is None:
-            return True
+        """Whether an assignment keeps to the limits of migration and pins."""
         leaves = (placement != self.home) & (self.home < self.channels)
-        return float(self.state[leaves].sum()) <= self.most_moved * (1 + TOLERANCE)
+        is_little = self.most_moved is None or float(self.state[leaves].sum()) <= self.most_moved * (1 + TOLERANCE)
+        return is_little and (self.most_pins is None or int(leaves.sum()) <= self.most_pins)
 
     def minimise(self, on_highest: float, on_lowest: float, first: Channels, effort: Effort) -> Found:
         """Minimize on_highest * U - on_lowest * L.
@@ -196,7 +198,7 @@ class Program:
     def _alike(self) -> Alike:
         described = np.stack((self.residual, self.capacities))
         channels = np.unique(described, axis=1, return_inverse=True)[1].reshape(-1).astype(np.float64)
-        if self.most_moved is None:
+        if self.most_moved is None and self.most_pins is None:
             return Alike.from_descriptions([self.loads], channels, np.empty(0, np.int32))
         return Alike.from_descriptions([self.loads, self.state, self.home.astype(np.float64)], channels, self.home)
 
@@ -216,23 +218,24 @@ class Program:
         ]
         lower = [sizes, residual, -residual]
         upper = [sizes, np.full(2 * channels, highspy.kHighsInf)]
-        if self.most_moved is not None:
-            home = self.home[heads]
-            left = np.flatnonzero(home < channels)
-            state = self.state[heads][left]
-            total = float((state * sizes[left]).sum())
-            unit = total or 1.0
-            entries.append((np.full(len(left), stays), left * channels + home[left], state / unit))
-            lower.append(np.array([(total - self.most_moved) / unit]))
-            upper.append(np.array([highspy.kHighsInf]))
+        home = self.home[heads]
+        left = np.flatnonzero(home < channels)
+        for most, each in ((self.most_moved, self.state[heads][left]), (self.most_pins, np.ones(len(left)))):
+            if most is not None:
+                total = float((each * sizes[left]).sum())
+                unit = total or 1.0
+                entries.append((np.full(len(left), stays), left * channels + home[left], each / unit))
+                lower.append(np.array([(total - most) / unit]))
+                upper.append(np.array([highspy.kHighsInf]))
+                stays += 1
         row, column, value = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         order = np.lexsort((row, column))
         model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = cells + 2, stays + (self.most_moved is not None)
+        model.num_col_, model.num_row_ = cells + 2, stays
         model.col_cost_ = np.concatenate((np.zeros(cells), [on_highest, -on_lowest]))
         model.col_lower_ = np.concatenate((np.zeros(cells), [self.least_highest * scale, 0.0]))
-        most = np.array([self.total / float(self.capacities.min()), self.most_lowest]) * scale
-        model.col_upper_ = np.concatenate((alike.most.reshape(-1), most))
+        highest = np.array([self.total / float(self.capacities.min()), self.most_lowest]) * scale
+        model.col_upper_ = np.concatenate((alike.most.reshape(-1), highest))
         model.row_lower_, model.row_upper_ = np.concatenate(lower), np.concatenate(upper)
         whole, real = highspy.HighsVarType.kInteger, highspy.HighsVarType.kContinuous
         model.integrality_ = [whole] * cells + [real] * 2

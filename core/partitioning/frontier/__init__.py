@@ -1,0 +1,1 @@
+"""Frontier: imbalance against state moved and pinned keys."""

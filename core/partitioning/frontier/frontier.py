@@ -1,0 +1,184 @@
+"""Frontier of imbalance against state moved and pinned keys."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.frontier.bound import MOST_PAIRS, bound_of_today, exact_bound
+from adapt.core.partitioning.frontier.search import WORK, rebalance
+from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.table import Cell, Column, Kind, Table
+
+SCHEMA = "adapt.frontier/1"
+
+_BY_PINS, _BY_STATE = 7, 4
+"""Budgets between doing nothing and the full rebuild: by pins, rising geometrically, and by state, doubling."""
+
+_TIE = 1e-8
+"""Relative difference of imbalances that counts as none; above the rounding of bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A placement on the frontier, and what is possible at its budget.
+
+    Attributes:
+        budget: The budget that it was searched for.
+        placed: The channel of each key, int32, shape (keys,).
+        pins: Number of keys away from home.
+        state_moved: State of those keys / all state.
+        imbalance: Of the loads that it was built from.
+        bound: Lower bound of the imbalance of any placement within the budget.
+        proved: Whether the placement is proven optimal.
+        out_of_sample: Median imbalance in later windows of plans of this budget; None without windows.
+    """
+
+    budget: Budget
+    placed: Channels
+    pins: int
+    state_moved: float
+    imbalance: float
+    bound: float
+    proved: bool
+    out_of_sample: float | None = None
+
+    @property
+    def gap(self) -> float:
+        """Imbalance / its lower bound: 1 for an optimum."""
+        return self.imbalance / self.bound
+
+    @property
+    def judged(self) -> float:
+        """The imbalance: out of sample if known, else in sample."""
+        return self.imbalance if self.out_of_sample is None else self.out_of_sample
+
+    def keeps(self, budget: Budget) -> bool:
+        """Whether the placement is within another budget."""
+        share = budget.max_moved_state
+        return self.pins <= budget.pins and (share is None or self.state_moved <= share * (1 + _TIE))
+
+    def beats(self, other: "Point") -> bool:
+        """Whether it is as good in everything, and better in something."""
+        own, its = (self.pins, self.state_moved, self.imbalance), (other.pins, other.state_moved, other.imbalance)
+        return own != its and all(one <= two for one, two in zip(own, its, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Pareto-optimal placements, from doing nothing to the full rebuild.
+
+    Attributes:
+        points: By rising state moved; the first one pins nothing.
+        knee: Where more state moved begins to buy less: the point of greatest distance to the chord. With x the state
+            moved and y the logarithm of the imbalance, out of sample if known, each scaled to [0, 1] between doing
+            nothing and the least of all, it is the point of least x + y; the lower imbalance of equal ones. If no point
+            lowers the imbalance, nothing is pinned. Without state, x counts pins.
+    """
+
+    points: tuple[Point, ...]
+    knee: Point
+
+    @classmethod
+    def of_points(cls, points: Sequence[Point]) -> "Frontier":
+        """The points that no other beats, and their knee."""
+        distinct = {(point.pins, point.state_moved, point.imbalance): point for point in reversed(points)}
+        kept = [point for point in distinct.values() if not any(other.beats(point) for other in distinct.values())]
+        kept.sort(key=lambda point: (point.state_moved, point.pins))
+        return cls(tuple(kept), _knee(kept))
+
+    def within(self, budget: Budget) -> Point:
+        """The point of least imbalance that keeps to a budget."""
+        return min((point for point in self.points if point.keeps(budget)), key=lambda point: point.judged)
+
+    def table(self) -> Table:
+        """One row per point, by rising state moved."""
+        is_tested = self.knee.out_of_sample is not None
+        columns = [column for column in _COLUMNS if is_tested or column is not _OUT_OF_SAMPLE]
+        rows = [[self._cells(point)[column.name] for column in columns] for point in self.points]
+        return Table.from_rows("Imbalance against state moved", columns, rows, _NOTE)
+
+    def as_data(self) -> dict[str, object]:
+        """The frontier for JSON, with the meaning and unit of each field."""
+        fields = {column.name: f"{column.about} ({column.unit})" for column in _COLUMNS}
+        return {"schema": SCHEMA, "fields": fields, "points": [self._cells(point) for point in self.points]}
+
+    def _cells(self, point: Point) -> dict[str, Cell]:
+        return {
+            "pins": point.pins,
+            "state_moved": point.state_moved,
+            "imbalance": point.imbalance,
+            "out_of_sample": point.out_of_sample,
+            "bound": point.bound,
+            "gap": point.gap,
+            "proved": point.proved,
+            "knee": point is self.knee,
+        }
+
+
+_OUT_OF_SAMPLE = Column("out_of_sample", Kind.RATIO, "ratio", "median imbalance of later windows, by walk-forward")
+
+_COLUMNS = (
+    Column("pins", Kind.COUNT, "keys", "keys pinned away from their channel of today"),
+    Column("state_moved", Kind.SHARE, "share", "state of the pinned keys / all state"),
+    Column("imbalance", Kind.RATIO, "ratio", "load of the busiest channel / mean load"),
+    _OUT_OF_SAMPLE,
+    Column("bound", Kind.RATIO, "ratio", "lower bound of the imbalance at this budget"),
+    Column("gap", Kind.RATIO, "ratio", "imbalance / bound"),
+    Column("proved", Kind.TEXT, "yes or no", "whether the placement is proven optimal"),
+    Column("knee", Kind.TEXT, "yes or no", "where more state moved begins to buy less"),
+)
+
+_NOTE = "Choose a row with --max-migration or --max-pins; by default, the knee."
+
+
+def frontier(today: Today, limits: Budget | None = None, work: int = WORK) -> Frontier:
+    """The frontier of about a dozen budgets.
+
+    They rise from doing nothing to the full rebuild. Some budgets limit pins, from 1 to those of the full rebuild;
+    others limit the state moved. With at most `MOST_PAIRS` pairs of a key and a channel, each placement is improved and
+    bounded by an integer program.
+
+    Args:
+        limits: Limits that every point keeps to.
+        work: Comparisons of each search (`rebalance`).
+    """
+    return Frontier.of_points([_point(today, budget, work) for budget in budgets(today, limits or Budget(), work)])
+
+
+def budgets(today: Today, limits: Budget, work: int = WORK) -> list[Budget]:
+    """Budgets from nothing to all that the limits allow, distinct."""
+    rebuilt = rebalance(today, limits, work=work)
+    pins, state = today.pins(rebuilt), today.moved_share(rebuilt)
+    by_pins = {round(pins ** (at / _BY_PINS)) for at in range(_BY_PINS)} if pins else set()
+    some = [Budget(None, number) for number in sorted(by_pins)]
+    some += [Budget(state / 2**at) for at in range(_BY_STATE, 0, -1)] if state else []
+    return [Budget(None, 0).within(limits), *(each.within(limits) for each in some), limits]
+
+
+def _point(today: Today, budget: Budget, work: int) -> Point:
+    bound = bound_of_today(today, budget)
+    placed = rebalance(today, budget, bound, work)
+    reached = today.imbalance(placed)
+    if len(today.loads) * len(today.residual) <= MOST_PAIRS and reached > bound * (1 + _TIE):
+        searched, better, _ = exact_bound(today, budget, placed)
+        bound = max(bound, searched)
+        if today.imbalance(better) < reached * (1 - _TIE) and today.moved(better) <= today.state_in(budget):
+            placed, reached = better, today.imbalance(better)
+    is_proved = reached <= bound * (1 + _TIE)
+    pins, moved = today.pins(placed), today.moved_share(placed)
+    return Point(budget, placed, pins, moved, reached, min(bound, reached), is_proved)
+
+
+def _knee(points: Sequence[Point]) -> Point:
+    least = min(point.judged for point in points)
+    fall = math.log(points[0].judged / least)
+    if fall <= _TIE:
+        return points[0]
+    is_moved = points[-1].state_moved > 0
+    costs = [point.state_moved if is_moved else float(point.pins) for point in points]
+    sums = [
+        math.log(point.judged / least) / fall + cost / max(costs) for point, cost in zip(points, costs, strict=True)
+    ]
+    nearest = [point for point, each in zip(points, sums, strict=True) if each <= min(sums) + _TIE]
+    return min(nearest, key=lambda point: point.judged)
