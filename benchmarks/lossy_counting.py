@@ -1,8 +1,8 @@
 """Lossy counting against other ways to count a trace.
 
 The claims are against Spark and DuckDB (two threads) on the same rows, second pass, local[2], and against the limit:
-Arrow reads only the key column, two threads. In this process, without Spark, they are against DuckDB with one thread, in
-CPU seconds. It also prints datasketches' frequent items fed with counted batches, and how time grows with rows and
+Arrow reads only the key column, two threads. In this process, without Spark, they are against DuckDB with one thread,
+in CPU seconds. It also prints datasketches' frequent items fed with counted batches, and how time grows with rows and
 distinct keys. ADAPT_BENCH_ROWS sets the rows (20 million)."""
 
 import os

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.counting.key_order import key_order
+from adapt.core.counting.sketches import hashed_keys
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import one_array
+from adapt.core.keys.key_index import distinct_rows
 from adapt.core.stream import Weight
 
 
@@ -98,8 +100,15 @@ def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
     if len(held) == 1:
         return held[0]
     keys = pa.concat_arrays([part.keys for part in held])
-    joined = count_keys(keys, np.concatenate([part.counts for part in held]))
-    return KeyCounts(joined.keys, joined.counts, sum(part.rows for part in held))
+    weights, rows = np.concatenate([part.counts for part in held]), sum(part.rows for part in held)
+    if keys.null_count or not np.issubdtype(weights.dtype, np.integer):
+        joined = count_keys(keys, weights)
+        return KeyCounts(joined.keys, joined.counts, rows)
+    refuse_overflow(weights)
+    codes, firsts = distinct_rows(hashed_keys(keys))  # half the time of Arrow's encoding
+    counts = np.zeros(len(firsts), np.int64)
+    np.add.at(counts, codes, weights)
+    return KeyCounts(keys.take(pa.array(firsts)), counts, rows)
 
 
 def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT) -> Frequencies:
