@@ -61,6 +61,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "report": ("core/report",),
     "traces": (
         "traces/read_errors",
+        "traces/dictionary_pages",
         "traces/spark",
         "traces/store",
         "traces/sources/reading",

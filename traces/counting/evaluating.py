@@ -44,9 +44,6 @@ NamedPlans = Sequence[tuple[str, Plan]]
 KEYS_AT_ONCE = 1 << 18
 """Keys per batch when all are in this process."""
 
-_KEYS_A_TASK = 1 << 22
-"""Keys, or rows, per task; a task holds one batch of them at a time."""
-
 _PARQUET = b"PAR1"
 _DOING = "routing all keys"
 _KEY, _COUNT, _WRONG = "key", "counted", "wrong"
@@ -168,7 +165,7 @@ def _of_trace(
     sources = dict(zip(resources.sources, check_measurable(trace, resources.sources), strict=True))
     asked = _Asked.from_plans(plans, trace.key_type, resources, trace.path)
     weights = list(dict.fromkeys([chosen, *sources.values()]))
-    sums = key_sums(trace, weights, _DOING, lambda parallelism: max(-(-trace.rows // _KEYS_A_TASK), parallelism))
+    sums = key_sums(trace, weights, _DOING)
     tally = _tallying(asked, chosen, trace.path)
 
     def named(batches: Batches) -> Batches:

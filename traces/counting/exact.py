@@ -1,6 +1,6 @@
 """Exact counting of the keys of a trace."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, TraceBlock, read_pieces
+
+ROWS_A_PARTITION = 1 << 21
+"""Rows of the trace per Spark partition of its keys, hence the most keys of a partition."""
 
 
 def count_exactly(
@@ -38,14 +41,12 @@ def count_exactly(
     return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
 
 
-def key_sums(
-    trace: Trace, weights: Sequence[Weight], doing: str, partitions: Callable[[int], int] | None = None
-) -> BlockSums:
+def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
     """Work that sums the weights of every key exactly.
 
     Args:
         weights: What a row weighs, in one way or in several.
-        doing, partitions: As in `BlockSums`.
+        doing: As in `BlockSums`.
 
     Returns:
         Sums with the columns `key` and one per weight, of its name.
@@ -69,7 +70,9 @@ def key_sums(
     kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
     schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
     amounts = {weight.value: weight for weight in weights}
-    return BlockSums(doing, len(blocks), work, schema, ["key"], amounts, "block", partitions=partitions)
+    return BlockSums(
+        doing, len(blocks), work, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)
+    )
 
 
 _NUMPY = {Weight.COUNT: np.int64, Weight.BYTES: np.int64, Weight.COST: np.float64}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,7 +32,7 @@ from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, SparkRunner, runner_for, spark_sums
+from adapt.traces.spark.runner import BlockSums, SparkRunner, added, may_overflow, runner_for, spark_sums
 from adapt.traces.spark.session import Spark, carrying, spark_failures
 from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock, blocks_from, read_pieces
 
@@ -42,6 +43,7 @@ MOST_GROUPS = 10_000
 """The most panes or streams that are counted at once."""
 
 _LARGEST_LIMIT = 1 << 30
+_KEYS_A_PARTITION = 1 << 19
 _GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
 _BY = (_GROUP, _TOLD, _KEY)
 
@@ -207,6 +209,30 @@ class _Found:
     last_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Facts about a group: one part for each block, and a sketch of the keys of all."""
+
+    parts: list[dict[str, Any]]
+    distinct: DistinctSketch
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> "_Told":
+        """Facts that `packed` packed, together; sketches as large as one at a time."""
+        parts: list[dict[str, Any]] = []
+        distinct = DistinctSketch.empty(DISTINCT_LIMIT)
+        for told in map(json.loads, texts):
+            parts += told["parts"]
+            hashes = np.frombuffer(base64.b64decode(told["distinct"]), "<u8")
+            distinct = distinct.merged(DistinctSketch(hashes, DISTINCT_LIMIT))
+        return cls(sorted(parts, key=itemgetter("block")), distinct)
+
+    def packed(self) -> str:
+        """As a text."""
+        hashes = base64.b64encode(self.distinct.smallest.astype("<u8").tobytes()).decode()
+        return json.dumps({"parts": self.parts, "distinct": hashes})
+
+
 class _Group:
     """One group while a block is counted."""
 
@@ -226,22 +252,22 @@ class _Group:
     def as_rows(self, name: str, block: int) -> pa.RecordBatch:
         """One row per listed key, then one with the facts about the block."""
         summary = self._counter.summary()
-        told = {
+        part = {
             "block": block,
             "rows": summary.rows,
             "total": summary.total,
             "missed": summary.missed,
             "first_us": self._first_us,
             "last_us": self._last_us,
-            "distinct": base64.b64encode(summary.distinct.smallest.astype("<u8").tobytes()).decode(),
         }
+        told = _Told([part], summary.distinct)
         size = len(summary) + 1
         kind = pa.float64() if self._weight is Weight.COST else pa.int64()
         spared = summary.missed - summary.errors
         return pa.RecordBatch.from_arrays(
             [
                 pa.array([name] * size, pa.string()),
-                pa.concat_arrays([pa.nulls(size - 1, pa.string()), pa.array([json.dumps(told)])]),
+                pa.concat_arrays([pa.nulls(size - 1, pa.string()), pa.array([told.packed()])]),
                 pa.concat_arrays([summary.keys, pa.nulls(1, summary.keys.type)]),
                 pa.concat_arrays([pa.array(summary.counts, kind), pa.array([0], kind)]),
                 pa.concat_arrays([pa.array(spared, kind), pa.array([0], kind)]),
@@ -322,7 +348,9 @@ def _counted(
         _amounts(weight),
         _BLOCK,
         tasks=tasks,
-        partitions=lambda parallelism: parallelism,
+        partitions=-(-len(blocks) * most // _KEYS_A_PARTITION),
+        together=partial(_together, amounts=_amounts(weight)),
+        few=not grouped and len(blocks) * most <= _KEYS_A_PARTITION,
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
     )
     runner = (SparkRunner if tasks else runner_for)(trace.rows, spark_options, progress)
@@ -336,7 +364,7 @@ def _block_counter(
     """The function that counts a block, by its index in `blocks`, with `room` keys per group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
     # Dictionary-encoded keys stay encoded, so rows are never decoded; slices would each carry the whole dictionary.
-    encoded = ("key",) if columns == ["key"] and kind != pa.int64() else ()
+    encoded = ("key",) if columns == ["key"] else ()
     most, too_many = MOST_GROUPS, _too_many_streams()
     flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # float sums as in exact counting
 
@@ -390,22 +418,43 @@ def _narrowed(sums: DataFrame, *, most: int, grouped: bool) -> DataFrame:
     return sums.orderBy(*hottest).limit(most) if most <= _LARGEST_LIMIT else sums
 
 
+def _together(rows: pa.Table, amounts: dict[str, Weight]) -> pa.Table:
+    """Rows of some blocks as fewer: facts of a group in one row, and whole amounts of a key in one.
+
+    Floats stay apart, as they are added in the order of blocks, and so do amounts that may overflow.
+    """
+    told, keys = rows.filter(pc.is_valid(rows[_TOLD])), rows.filter(pc.is_null(rows[_TOLD]))
+    if Weight.COST not in amounts.values() and not any(may_overflow(keys[amount]) for amount in amounts):
+        keys = added(keys, _BY, amounts)
+        keys = keys.append_column(_BLOCK, pa.array(np.zeros(len(keys), np.int64)))
+    names = told[_GROUP].to_pylist()
+    facts = _told(told)
+    firsts = told.take([names.index(name) for name in facts])
+    texts = pa.array([each.packed() for each in facts.values()], pa.string())
+    return pa.concat_tables([keys, firsts.set_column(firsts.schema.get_field_index(_TOLD), _TOLD, texts)])
+
+
+def _told(rows: pa.Table) -> dict[str, _Told]:
+    """The facts about each group, from rows of facts."""
+    texts: dict[str, list[str]] = {}
+    for name, text in zip(rows[_GROUP].to_pylist(), rows[_TOLD].to_pylist(), strict=True):
+        texts.setdefault(name, []).append(text)
+    return {name: _Told.of_texts(each) for name, each in texts.items()}
+
+
 def _summaries(
     table: pa.Table, key_type: KeyType, weight: Weight, most: int, blocks: int, *, grouped: bool
 ) -> dict[str, _Found]:
     """One summary per group from the sums over its blocks, with at most `most` keys."""
-    facts = table.filter(pc.is_valid(table[_TOLD]))
+    told = _told(table.filter(pc.is_valid(table[_TOLD])))
     keys = table.filter(pc.is_null(table[_TOLD]))
     if keys[_COUNT].null_count:
         raise BadInput(f"the total {weight} of one key overflows an int64; use a larger unit")
-    told: dict[str, list[dict[str, Any]]] = {}
-    for name, text in zip(facts[_GROUP].to_pylist(), facts[_TOLD].to_pylist(), strict=True):
-        told.setdefault(name, []).append(json.loads(text))
     of_group = _by_group(keys) if grouped else {"": keys}
     kind = ARROW_TYPES[key_type]
-    room = {name: most + 1 + (blocks - len(parts)) for name, parts in told.items()}
+    room = {name: most + 1 + (blocks - len(facts.parts)) for name, facts in told.items()}
     hottest = {name: _hottest(of_group.get(name, keys[:0]), room[name]) for name in told}
-    return {name: _found(hottest[name], parts, kind, weight, most) for name, parts in told.items()}
+    return {name: _found(hottest[name], facts, kind, weight, most) for name, facts in told.items()}
 
 
 def _hottest(keys: pa.Table, most: int) -> pa.Table:
@@ -427,21 +476,17 @@ def _by_group(keys: pa.Table) -> dict[str, pa.Table]:
     return {names[codes[order[first]]]: together.slice(first, end - first) for first, end in _runs(codes[order])}
 
 
-def _found(keys: pa.Table, parts: list[dict[str, Any]], kind: pa.DataType, weight: Weight, most: int) -> _Found:
+def _found(keys: pa.Table, facts: _Told, kind: pa.DataType, weight: Weight, most: int) -> _Found:
     """The summary of one group from its keys and the facts about its blocks."""
-    parts = sorted(parts, key=lambda part: int(part["block"]))
+    parts = facts.parts
     missed, total = sum(part["missed"] for part in parts), sum(part["total"] for part in parts)
     if weight is not Weight.COST and total >= 2**63:
         raise BadInput(f"the total {weight} of all rows overflows an int64; use a larger unit")
-    distinct = DistinctSketch.empty(DISTINCT_LIMIT)
-    for part in parts:
-        hashes = np.frombuffer(base64.b64decode(part["distinct"]), "<u8")
-        distinct = distinct.merged(DistinctSketch(hashes, DISTINCT_LIMIT))
     column = keys[_KEY].combine_chunks().cast(kind)
     counts = keys[_COUNT].combine_chunks().to_numpy(zero_copy_only=False)
     errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
     rows = sum(part["rows"] for part in parts)
-    summary = summary_of(column, counts, errors, missed, total, rows, distinct).cut(most)
+    summary = summary_of(column, counts, errors, missed, total, rows, facts.distinct).cut(most)
     return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
 
 

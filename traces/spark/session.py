@@ -276,6 +276,11 @@ def translated(error: Exception, doing: str) -> AdaptError:
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))
         return BadInput(f"{path} is damaged: {first_sentence(_root_cause(text))}; get the file again")
+    if "spark.driver.maxResultSize" in text:
+        return EnvironmentFailure(
+            f"{doing}: the results are larger than spark.driver.maxResultSize; raise it with --spark-conf"
+            " spark.driver.maxResultSize=8g and spark.driver.memory=16g, or count keys by --method lossy"
+        )
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; add --spark-conf spark.driver.memory=4g")
     return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")

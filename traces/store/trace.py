@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.stream import KeyType
+from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
@@ -192,8 +193,8 @@ def read_pieces(
     """Read pieces in order, one batch each, and verify page checksums.
 
     Args:
-        encoded: Text or binary columns to keep dictionary-encoded; a piece may then give several batches, each with
-            its own dictionary.
+        encoded: Columns to keep dictionary-encoded where they are stored so; a piece may then give several batches,
+            each with its own dictionary.
 
     Raises:
         BadInput: a part is damaged.
@@ -208,13 +209,26 @@ def read_pieces(
                     piece.path, page_checksum_verification=True, pre_buffer=False, read_dictionary=list(encoded)
                 )
                 opened = (piece.path, file)
-            table = opened[1].read_row_group(piece.row_group, columns=list(columns), use_threads=False)
+            table = _row_group(*opened, piece.row_group, columns, encoded)
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
         except (OSError, pa.ArrowException, ValueError) as error:
             raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
+
+
+def _row_group(
+    path: str, file: pq.ParquetFile, number: int, columns: Sequence[str], encoded: Sequence[str]
+) -> pa.Table:
+    """Some columns of a row group."""
+    read = {name: dictionary_column(Path(path), file, number, name) for name in encoded}
+    held = {name: column for name, column in read.items() if column is not None}
+    others = [name for name in columns if name not in held]
+    if others:
+        table = file.read_row_group(number, columns=others, use_threads=False)
+        held |= dict(zip(others, table.select(others).columns, strict=True))
+    return pa.table({name: held[name] for name in columns})
 
 
 def _footer_hash(part: Path) -> str:

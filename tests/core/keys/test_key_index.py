@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.keys.hashes import HASHES, HashedKeys
-from adapt.core.keys.key_index import KeyIndex
+from adapt.core.keys.key_index import KeyIndex, distinct_rows
 from adapt.core.keys.names import HashName
 from adapt.core.stream import KeyType
 
@@ -95,3 +95,15 @@ def test_a_very_full_index_finds_all_and_nothing_else():
         rows = KeyIndex(known).rows_of(HashedKeys.from_column(pa.array(np.arange(200_000)), hash))
         assert (rows[::2] == np.arange(100_000)).all()
         assert (rows[1::2] == -1).all()
+
+
+@given(
+    st.sampled_from([(pa.string(), st.text()), (pa.binary(), st.binary()), (pa.int64(), st.integers(-3, 300))]),
+    st.data(),
+)
+def test_distinct_rows_are_those_of_arrows_encoding(kind, data):
+    column = pa.array(data.draw(st.lists(kind[1], max_size=400)), kind[0])
+    codes, firsts = distinct_rows(HashedKeys.from_column(column, HashName.XXHASH64))
+    encoded = column.dictionary_encode()
+    assert codes.tolist() == encoded.indices.to_pylist()
+    assert column.take(pa.array(firsts)).to_pylist() == encoded.dictionary.to_pylist()

@@ -17,7 +17,7 @@ from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.counting import evaluating
+from adapt.traces.counting import evaluating, exact
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.evaluating import evaluate_counts, evaluate_frame, evaluate_plans
 from adapt.traces.counting.exact import count_exactly
@@ -88,7 +88,7 @@ def test_a_trace_is_measured_as_its_exact_counts_are(trace, weight):
 def test_the_same_comes_out_however_the_keys_are_shared_out(spark, trace, monkeypatch):
     plans = chain(count_exactly(trace))
     whole = evaluate_plans(plans, trace.path)
-    monkeypatch.setattr(evaluating, "_KEYS_A_TASK", 300)
+    monkeypatch.setattr(exact, "ROWS_A_PARTITION", 300)
     shared = evaluate_plans(plans, trace.path, spark_options=SparkOptions(runner=RunnerName.SPARK))
     assert json.dumps(shared.as_data()) == json.dumps(whole.as_data())
     frequencies = count_exactly(trace)

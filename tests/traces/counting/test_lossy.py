@@ -232,6 +232,27 @@ def test_any_tasks_give_the_same_counts_to_the_last_bit(spark, texts, weight):
     assert one == two == eight
 
 
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("weight", list(Weight))
+def test_many_keys_are_added_up_inside_spark_and_few_here(texts, monkeypatch, weight):
+    here = facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2)))
+    monkeypatch.setattr(lossy, "_KEYS_A_PARTITION", 500)
+    assert facts(count_lossy(texts, EPSILON, weight=weight, tasks=spread(9, 2))) == here
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+def test_a_task_tells_of_its_blocks_in_one_row(texts, weight):
+    blocks = texts.blocks()
+    work = lossy._block_counter(blocks, pa.string(), EPSILON / 2, weight, lossy._Ungrouped(), 200)
+    apart = pa.Table.from_batches([batch for place in range(len(blocks)) for batch in work(place)])
+    together = lossy._together(apart, lossy._amounts(weight))
+    told = [text for text in together["told"].to_pylist() if text is not None]
+    assert len(told) == 1
+    assert [part["block"] for part in lossy._Told.of_texts(told).parts] == list(range(len(blocks)))
+    keys = together.filter(together["told"].is_null())["key"].to_pylist()
+    assert (len(keys) == len(set(keys))) is (weight is not Weight.COST)
+
+
 @pytest.mark.parametrize(
     ("weight", "panes"),
     [

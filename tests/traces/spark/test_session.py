@@ -226,6 +226,10 @@ def test_java_that_has_gone_is_told_so(kind):
             "java.lang.OutOfMemoryError: Java heap space",
             "ran out of memory; add --spark-conf spark.driver.memory",
         ),
+        (
+            "Total size of serialized results of 8 tasks (1024.3 MiB) is bigger than spark.driver.maxResultSize",
+            "raise it with --spark-conf spark.driver.maxResultSize=8g",
+        ),
     ],
 )
 def test_want_of_room_names_its_remedy(text, sentence):
