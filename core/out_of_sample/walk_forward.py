@@ -206,15 +206,16 @@ def _moved(windows: Windows, before: Channels, after: Channels, upto: int) -> fl
 
 
 def _next_window(plan: Floats, today: Floats) -> tuple[float, float]:
-    """Interval of the next imbalance: around the mean and around the last one, whichever ends reach further.
+    """Interval of the next imbalance: around the mean, and around the last one if windows resemble those before them.
 
     The spread is the plan's or today's, whichever is greater, since a plan that fits the past well varies less on it.
     """
     number, mean, last = len(plan), float(plan.mean()), float(plan[-1])
-    spread = max(float(plan.std(ddof=1)), float(today.std(ddof=1))) * np.sqrt(1 + 1 / number)
+    times = student_quantile((1 + LEVEL) / 2, number - 1)
+    own = float(plan.std(ddof=1))
+    spread = times * max(own, float(today.std(ddof=1))) * np.sqrt(1 + 1 / number)
+    low, high = mean - spread, mean + spread
     step = float(np.sqrt((np.diff(plan) ** 2).mean()))
-    side = (1 + LEVEL) / 2
-    around_mean = student_quantile(side, number - 1) * spread
-    around_last = student_quantile(side, number - 1) * step
-    low = min(mean - around_mean, last - around_last)
-    return max(1.0, float(np.exp(low))), float(np.exp(max(mean + around_mean, last + around_last)))
+    if step < np.sqrt(2) * own:  # else the windows are as unlike as in any order
+        low, high = min(low, last - times * step), max(high, last + times * step)
+    return max(1.0, float(np.exp(low))), float(np.exp(high))
