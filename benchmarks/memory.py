@@ -59,7 +59,7 @@ def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
 def _workers(java: int) -> list[int]:
     """Spark's Python workers: the children of the daemons that Java started."""
     parents = _parents()
-    daemons = {each for each, parent in parents.items() if parent == java and "pyspark.daemon" in _command_of(each)}
+    daemons = {each for each, parent in parents.items() if parent == java and "pyspark.daemon" in command_of(each)}
     return [each for each, parent in parents.items() if parent in daemons]
 
 
@@ -77,7 +77,7 @@ def _field_of(process: int, name: str) -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{name}:")), None)
 
 
-def _command_of(process: int) -> str:
+def command_of(process: int) -> str:
     """Command line of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
