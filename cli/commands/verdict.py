@@ -81,7 +81,7 @@ def verdict(
         )
     plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
-        made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source])
+        made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source], runner=keys.runner)
         write_plan(found.recommended, plan, made, answer=found, force=True)
         narrate_written(plan)
     findings = judged(trace.profile) or []

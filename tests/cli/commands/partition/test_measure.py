@@ -148,7 +148,7 @@ def test_a_log_that_is_skewed_in_bytes_is_placed_by_bytes(adapt, here):
     column = read_frequencies(here / "web.freq")[0]
     assert dict(zip(column.keys.to_pylist(), column.column("bytes").values.tolist(), strict=True)) == by_path
 
-    build = "--channels 2 --measure state=bytes,network=bytes --format json"
+    build = "--channels 2 --measure state=bytes,network=bytes --base consistent --format json"
     placed = document(adapt.done("partition", "build", "web.freq", *build.split(), "-o", "web.plan"))
     again = document(adapt.done("partition", "build", "web.trace", *build.split()))
     assert placed["explicit"] == again["explicit"]
