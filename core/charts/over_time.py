@@ -53,6 +53,22 @@ def imbalance_per_period(
     return chart("Imbalance per period", body, points, f"{sentence}.{said}", table)
 
 
+def imbalance_of_placements(table: Table, names: Sequence[str], floor: str, at: str = "start") -> Chart:
+    """The imbalance of several placements over time, with their floor."""
+    points, said = _along(table, at, [*names, floor], MOST_POINTS)
+    lines = {
+        "mark": {"type": "line", "point": {"size": 22}},
+        "transform": [{"filter": {"field": "series", "oneOf": list(names)}}],
+        "encoding": {"color": colours(names)},
+    }
+    up_from = up(table, floor)
+    y = up_from | {"axis": up_from["axis"] | {"title": "imbalance"}}
+    encoding = {"x": across(table, at), "y": y, "description": {"field": "d"}}
+    body = {"encoding": encoding, "layer": [lines, {"mark": DASHED, **_only(floor)}]}
+    sentence = f"The imbalance of each window; the dashed line is the {floor}.{said}"
+    return chart(table.title, body, points, sentence, table)
+
+
 def migration_per_period(table: Table, at: str = "start", migration: str = "migrated_state") -> Chart:
     """The state migrated for each period, as bars of equal width."""
     at = _place(table, at)

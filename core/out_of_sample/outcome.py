@@ -11,8 +11,11 @@ from adapt.core.table import Column, Kind, Table
 LEVEL = 0.9
 """Confidence level of the interval for the next window."""
 
-TODAY, KEPT, REBUILT = "today", "recommended plan, kept", "recommended plan, rebuilt"
+TODAY, KEPT, REBUILT = "today", "plan kept", "plan rebuilt"
 """Names of placements."""
+
+BEST = "best possible"
+"""Name of the floor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class OutOfSample:
             for name, track in self.tracks.items()
         ]
         best = Track(self.floors, 0.0)
-        rows.append(("best possible", best.median, best.p90, best.worst, None, None, None))
+        rows.append((BEST, best.median, best.p90, best.worst, None, None, None))
         note = (
             f"Imbalance in {len(self.rows)} windows of about {self.rows[0]:,} rows, each measured on rows that the plan"
             " was not built from."
@@ -121,7 +124,7 @@ class OutOfSample:
             Column("start", Kind.TIME, about="time of the window's first row"),
             Column("rows", Kind.COUNT),
             *(Column(name, Kind.RATIO, about="imbalance") for name in names),
-            Column("best possible", Kind.RATIO, about="imbalance"),
+            Column(BEST, Kind.RATIO, about="imbalance"),
         )
         tracks = [self.tracks[name].imbalances for name in names]
         rows = zip(self.starts_us, self.rows, *tracks, self.floors, strict=True)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from adapt.core.charts.axes import across, colours, column_of, up
 from adapt.core.charts.chart import Chart, Records, chart
-from adapt.core.charts.over_time import imbalance_per_period
+from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
 from adapt.core.charts.theme import PALETTE
 from adapt.core.labels import count, distinct, label
+from adapt.core.out_of_sample.outcome import BEST, KEPT, REBUILT, TODAY, OutOfSample
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human
 
@@ -41,6 +42,11 @@ def channels_before_after(table: Table) -> Chart:
         "description": {"field": "d"},
     }
     return chart(table.title, {"mark": "bar", "encoding": encoding}, points, f"{sentence}.", table)
+
+
+def out_of_sample(tested: OutOfSample) -> Chart:
+    """Imbalance of today's placement and the recommended plan in later windows."""
+    return imbalance_of_placements(tested.windows_table(), (TODAY, KEPT, REBUILT), BEST)
 
 
 def skew_over_time(table: Table) -> Chart:

@@ -229,7 +229,7 @@ def _effect(verdict: Verdict) -> str:
             best = f", {_BEST}" if _after(verdict) == _floor(verdict) else ""
             return (
                 f"Pinning {pinned} to other workers moves {percent(verdict.state_to_move or 0.0)} of the state and"
-                f" lowers the imbalance to {_after(verdict)}{best}."
+                f" lowers the in-sample imbalance to {_after(verdict)}{best}."
             )
         case VerdictClass.SPLITTING:
             split = "this key" if verdict.number_to_split == 1 else f"{_keys(verdict)}{_together(verdict)}"

@@ -8,7 +8,7 @@ from typing import Any
 from adapt.core.charts.chart import Chart
 from adapt.core.errors import BadInput
 from adapt.core.report.page import Page, Section
-from adapt.core.report.verdict_charts import channels_before_after, life_lines, skew_over_time
+from adapt.core.report.verdict_charts import channels_before_after, life_lines, out_of_sample, skew_over_time
 from adapt.core.table import Table
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
@@ -87,7 +87,9 @@ def _answered(artefact: Reported) -> Section:
     if answer is not None:
         tables = answer.tables()
         charts += [channels_before_after(table) for table in answer.channels_tables()]
-        if answer.verdict is not None and answer.verdict.over_time is not None:
+        if answer.verdict is not None and answer.verdict.out_of_sample is not None:
+            charts.append(out_of_sample(answer.verdict.out_of_sample))
+        elif answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
             charts.append(skew_over_time(over_time))
         if answer.hot_keys.starts_us:
