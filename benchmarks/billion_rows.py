@@ -1,7 +1,8 @@
 """A billion rows generated, counted and compared on a standalone Spark of two workers.
 
-Claim: no process needs more memory for 10^9 rows than 1.2 times what it needs for 10^8, or 100 MiB more. Memory is the
-peak (VmHWM) of every process that takes part, by its role. ADAPT_BENCH_ROWS sets the rows (a billion)."""
+Claim: no process needs more memory for 10^9 rows than 1.2 times what it needs for 10^8, or 100 MiB more; but executors,
+whose Java uses the heap that it is given before it collects, stay within their 1 GiB. Memory is the peak (VmHWM) of
+every process that takes part, by its role. ADAPT_BENCH_ROWS sets the rows (a billion)."""
 
 import os
 import subprocess
@@ -27,6 +28,8 @@ ROLES = {
     "adapt": "adapt",
 }
 MOST_TIMES, MOST_MORE = 1.2, 100
+HEAP = {"executor": 1024}
+"""Heap in MiB of Java processes that a task may fill."""
 
 
 def main() -> int:
@@ -37,7 +40,7 @@ def main() -> int:
     grown = {
         role: (small.get(role, 0.0), peak)
         for role, peak in large.items()
-        if peak > max(MOST_TIMES * small.get(role, 0.0), small.get(role, 0.0) + MOST_MORE)
+        if peak > max(MOST_TIMES * small.get(role, 0.0), small.get(role, 0.0) + MOST_MORE, HEAP.get(role, 0))
     }
     print(f"memory of every process flat from {ROWS // 10:,} to {ROWS:,} rows: {'NOT MET' if grown else 'met'} {grown}")
     return 1 if grown else 0
