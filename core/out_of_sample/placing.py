@@ -1,4 +1,4 @@
-"""Placement of hot keys that balances past windows on average.
+"""Moves of hot keys that would have balanced past windows on average.
 
 A key that shares its peaks with others is kept apart from them, and a key that comes and goes counts for what it was in
 each window, which a placement by total counts cannot see.
@@ -11,8 +11,17 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 
+STATE_PRICE = 30.0
+"""What moving all state costs, in gains: a key with 1/30 of the state has to gain twice as much as one without any."""
 
-def place_hottest(
+_LEAST_GAIN = 1e-7
+"""Least gain of a move, as a share of the smooth imbalance at first."""
+
+_MOST_STEPS = 3
+"""At most this many moves per pin; some move a key again."""
+
+
+def moved_hottest(
     hottest: NDArray[np.int64],
     shares: Floats,
     home: Channels,
@@ -20,29 +29,31 @@ def place_hottest(
     capacities: Floats,
     pins: NDArray[np.int64],
 ) -> Channels:
-    """Channels of the hottest keys, for several numbers of pins.
+    """Channels of the hottest keys after the best moves.
 
-    In order of falling share, each key goes where the mean over the windows of the 8-norm of all utilizations, a smooth
-    form of the imbalance, grows least; to its own channel if that is as good. Then keys go home again where that is as
-    good, the hottest first, as they carry the most state.
+    For several numbers of pins.
+
+    One move after the other, each the one that lowers the imbalance most for the state that it moves. The imbalance is
+    the mean over the windows of the 8-norm of all utilizations, which is smooth.
 
     Args:
-        hottest: Rows of the keys, hottest first; shape (hot,).
+        hottest: Rows of the keys that may move, hottest first; shape (hot,).
         shares: Load of each key in each window; shape (keys, windows).
         home: Channel of each key today; shape (keys,).
         loads: Load of each channel today in each window; shape (channels, windows).
         capacities: Of each channel; shape (channels,).
-        pins: How many of the hottest keys to place; shape (sizes,).
+        pins: Numbers of keys away from home, rising; shape (sizes,).
 
     Returns:
-        The channel of each of the hottest keys by number of pins, shape (sizes, hot); keys beyond it stay.
+        The channel of each of the hottest keys by number of pins, shape (sizes, hot). Where no move is left that gains,
+        fewer keys are away from home.
 
-    Source: ours; the greedy order is that of Graham 1969, the objective a sample average over windows.
+    Source: ours; a local search on a sample average over windows.
     """
     out = np.empty((len(pins), len(hottest)), np.int32)
-    out[:] = home[hottest]
-    for at, number in enumerate(np.minimum(pins, len(hottest)).tolist()):
-        _place(hottest[:number], shares, home, loads.copy(), capacities.sum() / capacities, out[at])
+    weights = np.asarray(capacities.sum() / capacities)
+    own = np.ascontiguousarray(shares[hottest])
+    _move(own, home[hottest].astype(np.int32), np.maximum(loads, 0.0) * weights[:, None], weights, pins, out)
     return out
 
 
@@ -53,59 +64,92 @@ def _powered(load: float) -> float:
     return fourth * fourth
 
 
+@inlined
+def _root(power: float) -> float:
+    return float(np.sqrt(np.sqrt(np.sqrt(max(power, 0.0)))))
+
+
+@inlined
+def _refresh(loads: Floats, powers: Floats, sums: Floats, channel: int, window: int) -> None:
+    power = _powered(loads[channel, window])
+    sums[window] += power - powers[channel, window]
+    powers[channel, window] = power
+
+
 @compiled
-def _place(
-    hottest: NDArray[np.int64], shares: Floats, home: Channels, loads: Floats, weights: Floats, out: Channels
+def _move(
+    shares: Floats, home: Channels, loads: Floats, weights: Floats, pins: NDArray[np.int64], out: Channels
 ) -> None:
-    """Place the keys in turn; updates `loads` and `out`."""
+    """Move keys until each number of pins is reached; updates `loads` and `out`."""
     channels, windows = loads.shape
-    for key in hottest:
-        for window in range(windows):
-            loads[home[key], window] -= shares[key, window]
-    powers = np.empty_like(loads)
-    sums = np.zeros(windows)
+    keys = len(home)
+    placed, bounds, state = home.copy(), np.empty(keys), np.empty(keys)
+    powers, sums, left = np.empty_like(loads), np.zeros(windows), np.empty(windows)
+    emptied = np.empty(channels)
+    for key in range(keys):
+        state[key] = 1.0 + STATE_PRICE * shares[key].sum() / windows
     for channel in range(channels):
         for window in range(windows):
-            loads[channel, window] = max(loads[channel, window], 0.0) * weights[channel]
             powers[channel, window] = _powered(loads[channel, window])
             sums[window] += powers[channel, window]
-    for at in range(len(hottest)):
-        key = hottest[at]
-        own, best, least = home[key], -1, 0.0
-        for turn in range(channels + 1):
-            channel = own if turn == 0 else turn - 1
-            if turn > 0 and channel == own:
-                continue
-            grown = 0.0
-            for window in range(windows):
-                filled = _powered(loads[channel, window] + shares[key, window] * weights[channel])
-                grown += max(sums[window] - powers[channel, window] + filled, 0.0) ** 0.125
-            if best < 0 or grown < least * (1 - 1e-12):
-                best, least = channel, grown
-        for window in range(windows):
-            loads[best, window] += shares[key, window] * weights[best]
-            filled = _powered(loads[best, window])
-            sums[window] += filled - powers[best, window]
-            powers[best, window] = filled
-        out[at] = best
-    allowed = 0.0
+    now = 0.0
     for window in range(windows):
-        allowed += sums[window] ** 0.125
-    for at in range(len(hottest)):
-        key, channel, own = hottest[at], out[at], home[hottest[at]]
-        if channel == own:
+        now += _root(sums[window])
+    least, moved, steps, size = _LEAST_GAIN * now, 0, 0, 0
+    while size < len(pins):
+        if moved >= pins[size] or steps >= _MOST_STEPS * pins[size]:
+            out[size] = placed
+            size += 1
             continue
-        grown = 0.0
+        best_key, best_channel, best_gain = -1, -1, least
+        for full in range(channels):  # emptying a channel gains more than any move from it
+            emptied[full] = now
+            for window in range(windows):
+                emptied[full] -= _root(sums[window] - powers[full, window])
+        order = np.argsort(-emptied)
+        for at in range(channels):
+            channel = int(order[at])
+            if emptied[channel] <= best_gain:
+                break
+            bounds[:] = 0.0
+            for one in np.flatnonzero(placed == channel):  # taking a key away gains more than any move of it
+                key = int(one)
+                bounds[key] = now
+                for window in range(windows):
+                    taken = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
+                    bounds[key] -= _root(sums[window] - powers[channel, window] + taken)
+                bounds[key] /= state[key]
+            while True:
+                key = int(np.argmax(bounds))
+                if bounds[key] <= best_gain:
+                    break
+                bounds[key] = 0.0
+                for window in range(windows):
+                    taken = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
+                    left[window] = sums[window] - powers[channel, window] + taken
+                for to in range(channels):
+                    if to == channel:
+                        continue
+                    after = 0.0
+                    for window in range(windows):
+                        filled = _powered(loads[to, window] + shares[key, window] * weights[to])
+                        after += _root(left[window] - powers[to, window] + filled)
+                    gain = (now - after) / state[key]
+                    if gain > best_gain * (1 + 1e-12):
+                        best_key, best_channel, best_gain = key, to, gain
+        if best_key < 0:
+            break
+        source = int(placed[best_key])
+        now = 0.0
         for window in range(windows):
-            left = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
-            back = _powered(loads[own, window] + shares[key, window] * weights[own])
-            grown += max(sums[window] - powers[channel, window] - powers[own, window] + left + back, 0.0) ** 0.125
-        if grown > allowed:
-            continue
-        for window in range(windows):
-            loads[channel, window] = max(loads[channel, window] - shares[key, window] * weights[channel], 0.0)
-            loads[own, window] += shares[key, window] * weights[own]
-            left, back = _powered(loads[channel, window]), _powered(loads[own, window])
-            sums[window] += left + back - powers[channel, window] - powers[own, window]
-            powers[channel, window], powers[own, window] = left, back
-        out[at] = own
+            share = shares[best_key, window]
+            loads[source, window] = max(loads[source, window] - share * weights[source], 0.0)
+            loads[best_channel, window] += share * weights[best_channel]
+            _refresh(loads, powers, sums, source, window)
+            _refresh(loads, powers, sums, best_channel, window)
+            now += _root(sums[window])
+        moved += int(source == home[best_key]) - int(best_channel == home[best_key])
+        placed[best_key] = best_channel
+        steps += 1
+    for rest in range(size, len(pins)):
+        out[rest] = placed

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.outcome import KEPT, LEVEL, REBUILT, TODAY, OutOfSample, Track
-from adapt.core.out_of_sample.placing import place_hottest
+from adapt.core.out_of_sample.placing import moved_hottest
 from adapt.core.out_of_sample.student import student_quantile
 from adapt.core.out_of_sample.windows import Windows, loads_of
 
-PINS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 300, 1000)
-"""Numbers of hot keys that a plan may place."""
+PINS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 300)
+"""Numbers of pinned keys that are tried."""
+
+MOST_HOT = 1000
+"""Only this many of the hottest keys may be pinned."""
 
 FEWEST_PAST = 5
 """Fewest past windows that a plan is chosen from: with fewer, luck and gain look alike."""
@@ -111,7 +114,7 @@ def _plans(windows: Windows, upto: int) -> list[Pins]:
     if len(windows.capacities) == 1 or not len(hottest):
         return [none] * (len(PINS) + 1)
     shares, loads = np.ascontiguousarray(windows.shares[:, :upto]), np.ascontiguousarray(windows.loads[:, :upto])
-    placed = place_hottest(hottest, shares, windows.home, loads, windows.capacities, np.array(PINS))
+    placed = moved_hottest(hottest, shares, windows.home, loads, windows.capacities, np.array(PINS))
     plans = [none]
     for channels in placed:
         is_moved = channels != windows.home[hottest]
@@ -120,8 +123,8 @@ def _plans(windows: Windows, upto: int) -> list[Pins]:
 
 
 def _hottest(past: Floats) -> NDArray[np.int64]:
-    """Rows of the hottest keys with load, by falling load; at most as many as a plan may place."""
-    most = min(PINS[-1], len(past))
+    """Rows of the hottest keys with load, by falling load; at most `MOST_HOT`."""
+    most = min(MOST_HOT, len(past))
     if not most:
         return np.zeros(0, np.int64)
     reaching = np.flatnonzero((past >= np.partition(past, -most)[-most]) & (past > 0))

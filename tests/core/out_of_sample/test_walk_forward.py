@@ -12,7 +12,7 @@ from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
-from adapt.core.out_of_sample.placing import place_hottest
+from adapt.core.out_of_sample.placing import STATE_PRICE, moved_hottest
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
 from adapt.core.out_of_sample.windows import Windows
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -102,18 +102,48 @@ def test_one_channel_pins_nothing():
     assert (len(pins), tested.today.median, tested.kept.median) == (0, 1, 1)
 
 
-@given(st.integers(0, 1000), st.integers(2, 6))
-def test_with_one_window_the_norm_falls_and_unplaced_keys_stay(seed, channels):
+def smooth(loads: np.ndarray) -> float:
+    """The mean over the windows of the 8-norm."""
+    return float(((loads**8).sum(axis=0) ** (1 / 8)).mean())
+
+
+@given(st.integers(0, 1000), st.integers(2, 6), st.integers(1, 4))
+def test_each_move_is_the_best_one(seed, channels, windows):
     chance = np.random.default_rng(seed)
-    shares = chance.random((30, 1)) ** 4
+    shares = chance.random((30, windows)) ** 4
+    shares /= shares.sum(axis=0)
     home = chance.integers(0, channels, 30).astype(np.int32)
-    loads = np.bincount(home, shares[:, 0], channels)[:, None]
-    hottest = np.argsort(-shares[:, 0])
-    placed = place_hottest(hottest, shares, home, loads, np.ones(channels), np.array([0, 10, 100]))
-    assert (placed[0] == home[hottest]).all()
-    assert (placed[1, 10:] == home[hottest[10:]]).all()
-    after = np.bincount(placed[2], shares[hottest, 0], channels)
-    assert (after**8).sum() <= (loads**8).sum() * 1.001**8 * (1 + 1e-9)
+    hottest = np.argsort(-shares.sum(axis=1))
+    loads = np.zeros((channels, windows))
+    np.add.at(loads, home, shares)
+    placed = moved_hottest(hottest, shares, home, loads.copy(), np.ones(channels), np.array([1, 5, 100]))
+    assert [(one != home[hottest]).sum() <= most for one, most in zip(placed, (1, 5, 30), strict=True)] == [True] * 3
+
+    def after(key: int, to: int) -> float:
+        moved = loads.copy()
+        moved[home[key]] -= shares[key]
+        moved[to] += shares[key]
+        return smooth(moved)
+
+    gains = {
+        (key, to): (smooth(loads) - after(key, to)) / (1 + STATE_PRICE * shares[key].mean())
+        for key in range(30)
+        for to in range(channels)
+        if to != home[key]
+    }
+    first = np.flatnonzero(placed[0] != home[hottest])
+    if max(gains.values()) <= 1e-7 * smooth(loads):
+        assert not len(first)
+        return
+    (at,) = first
+    assert gains[int(hottest[at]), int(placed[0, at])] == pytest.approx(max(gains.values()))
+    norms = []
+    for one in placed:
+        filled = np.zeros_like(loads)
+        np.add.at(filled, one, shares[hottest])
+        norms.append(smooth(filled))
+    assert smooth(loads) > norms[0] >= norms[1] * (1 - 1e-9)
+    assert norms[1] >= norms[2] * (1 - 1e-9)
 
 
 def test_unequal_capacities_carry_unequal_loads():
