@@ -24,6 +24,9 @@ LOG = logging.getLogger("adapt")
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options for a process that does little work: the quick compiler, and the collector that starts fastest."""
 
+LENIENT = "-XX:+IgnoreUnrecognizedVMOptions"
+"""Java option that lets a Java without the others start all the same."""
+
 _BASE = "base.jsa"
 _KEPT_KEYS = 2
 _ABANDONED_S = 600.0
@@ -31,6 +34,16 @@ _HEADER_BYTES = 4
 """The first bytes of an archive, which Java writes last."""
 
 _PIECE_BYTES = 1 << 20
+
+
+def java_options(java_home: Path, *, brief: bool) -> str:
+    """Java options of a Spark that starts fast; may be empty.
+
+    Args:
+        brief: Whether the process does little work.
+    """
+    ours = [archive_options(java_home), FIRST_COMPILER if brief else ""]
+    return " ".join([LENIENT, *filter(None, ours)]) if any(ours) else ""
 
 
 def archive_options(java_home: Path) -> str:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
-from adapt.traces.spark.class_archive import FIRST_COMPILER, archive_options
+from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
@@ -173,12 +173,8 @@ def _started(options: SparkOptions) -> "SparkSession":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the Python of a cluster may have another path
     _silence_query_log()
     builder = SparkSession.builder.master(options.url)
-    java_options = [
-        archive_options(java_home),
-        FIRST_COMPILER if options.brief else "",
-        options.conf.get(JAVA_OPTIONS, ""),
-    ]
-    for name, value in {**settings, **options.conf, JAVA_OPTIONS: " ".join(filter(None, java_options))}.items():
+    ours = [java_options(java_home, brief=options.brief), options.conf.get(JAVA_OPTIONS, "")]
+    for name, value in {**settings, **options.conf, JAVA_OPTIONS: " ".join(filter(None, ours))}.items():
         builder = builder.config(name, value)
     if not _jvm_log:
         _jvm_log.append(tempfile.TemporaryFile())  # noqa: SIM115 - it lives as long as the Java process
