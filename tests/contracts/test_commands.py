@@ -179,11 +179,30 @@ def leaves(command, path=()):
     return {name: each for found in below for name, each in found.items()}
 
 
+FLOWN = ("--key", "dest", "--time", "make_date(year, month, day)", "--cost", "distance", "--cost-unit", "us")
+REAL = STREAMS | {
+    "wiki": ("wiki-edits/wikiticker-2015-09-12-sampled.json.gz", "--key", "channel", "--time", "time"),
+    "flights": (
+        "flights/flights.csv.gz",
+        "--key",
+        "dest",
+        "--time",
+        DEPARTURE,
+        "--cost",
+        "distance",
+        "--cost-unit",
+        "us",
+    ),
+    "taxi": ("taxi/taxi-traces.csv", "--no-header", "--key", "_c1", "--time", "_c2"),
+}
+"""Every real stream, as `ingest` takes it."""
+
+
 @SOAK
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", REAL)
 def test_commands_on_a_real_trace_give_the_same_at_both_places(adapt, spark, real_traces, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    ingested(adapt, real_traces, tmp_path, name)
+    ingested(adapt, real_traces, tmp_path, name, REAL)
     plans(f"{name}.trace")
     for line in lines_on(f"{name}.trace"):
         alike(adapt, line, tmp_path)

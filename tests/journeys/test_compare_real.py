@@ -28,8 +28,8 @@ STREAMS = {
 CHANNELS = {"fx-ticks": 4}
 
 
-def ingested(adapt, real_traces, tmp_path, name):
-    source, *options = STREAMS[name]
+def ingested(adapt, real_traces, tmp_path, name, streams=STREAMS):
+    source, *options = streams[name]
     trace = tmp_path / f"{name}.trace"
     separated = real_traces(source)
     if name == "messages":
