@@ -182,17 +182,7 @@ def leaves(command, path=()):
 FLOWN = ("--key", "dest", "--time", "make_date(year, month, day)", "--cost", "distance", "--cost-unit", "us")
 REAL = STREAMS | {
     "wiki": ("wiki-edits/wikiticker-2015-09-12-sampled.json.gz", "--key", "channel", "--time", "time"),
-    "flights": (
-        "flights/flights.csv.gz",
-        "--key",
-        "dest",
-        "--time",
-        DEPARTURE,
-        "--cost",
-        "distance",
-        "--cost-unit",
-        "us",
-    ),
+    "flights": ("flights/flights.csv.gz", *FLOWN),
     "taxi": ("taxi/taxi-traces.csv", "--no-header", "--key", "_c1", "--time", "_c2"),
 }
 """Every real stream, as `ingest` takes it."""
