@@ -8,13 +8,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
-from memory import command_of, descendants, peak_mib
+from memory import command_of, descendants, watched
 from references import from_tests
 
 ROWS = int(os.environ.get("ADAPT_BENCH_ROWS", 1_000_000_000))
@@ -57,7 +55,7 @@ def peaks_of(folder: Path, rows: int, master: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for step in steps:
         started = perf_counter()
-        with watched() as peaks:
+        with watched(by_role) as peaks:
             line = [sys.executable, "-c", "from adapt.cli.main import main; main()", "-q", *step.split()]
             subprocess.run([*line, "--master", master], check=True, stdout=subprocess.DEVNULL)
         told = ", ".join(f"{role} {peak:,.0f}" for role, peak in sorted(peaks.items()))
@@ -68,25 +66,12 @@ def peaks_of(folder: Path, rows: int, master: str) -> dict[str, float]:
     return found
 
 
-@contextmanager
-def watched() -> Iterator[dict[str, float]]:
-    """Peak memory in MiB of all processes under this one, by role, while the body runs."""
-    over, peaks = threading.Event(), dict[str, float]()
-
-    def watch() -> None:
-        while not over.wait(0.2):
-            for process in descendants(os.getpid()):
-                role, peak = role_of(process), peak_mib(process)
-                if role is not None and peak is not None:
-                    peaks[role] = max(peaks.get(role, 0.0), peak)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield peaks
-    finally:
-        over.set()
-        watcher.join()
+def by_role() -> Iterator[tuple[str, int]]:
+    """All processes under this one that have a role."""
+    for process in descendants(os.getpid()):
+        role = role_of(process)
+        if role is not None:
+            yield role, process
 
 
 def role_of(process: int) -> str | None:

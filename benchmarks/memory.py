@@ -1,31 +1,48 @@
 """Peak memory of this process, Spark's Java process and its Python workers."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+Name = TypeVar("Name", bound=Hashable)
+
 
 @contextmanager
-def watched_workers(java: int) -> Iterator[dict[int, float]]:
-    """Peak memory in MiB of a Spark session's Python workers.
-
-    Filled in while the body runs.
+def watched(named: Callable[[], Iterable[tuple[Name, int]]]) -> Iterator[dict[Name, float]]:
+    """Peak memory in MiB of processes by name, filled in while the body runs.
 
     Args:
-        java: Spark's Java process, since other programs may run Spark too.
+        named: Gives the processes of the moment, each with its name.
     """
-    over = threading.Event()
-    peaks: dict[int, float] = {}
-    watcher = threading.Thread(target=_watch, args=(java, peaks, over))
+    over, peaks = threading.Event(), dict[Name, float]()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            for name, process in named():
+                peak = peak_mib(process)
+                if peak is not None:
+                    peaks[name] = max(peaks.get(name, 0.0), peak)
+
+    watcher = threading.Thread(target=watch)
     watcher.start()
     try:
         yield peaks
     finally:
         over.set()
         watcher.join()
+
+
+def watched_workers(java: int) -> AbstractContextManager[dict[int, float]]:
+    """Peak memory in MiB of a Spark session's Python workers.
+
+    Args:
+        java: Spark's Java process, since other programs may run Spark too.
+    """
+    return watched(lambda: [(worker, worker) for worker in _workers(java)])
 
 
 def peak_mib(process: int) -> float | None:
@@ -46,14 +63,6 @@ def descendants(process: int) -> list[int]:
     for parent in found:
         found += [each for each, above in parents.items() if above == parent]
     return found[1:]
-
-
-def _watch(java: int, peaks: dict[int, float], over: threading.Event) -> None:
-    while not over.wait(0.05):
-        for worker in _workers(java):
-            peak = peak_mib(worker)
-            if peak is not None:
-                peaks[worker] = max(peaks.get(worker, 0.0), peak)
 
 
 def _workers(java: int) -> list[int]:
