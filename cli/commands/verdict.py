@@ -70,8 +70,7 @@ def verdict(
         path = _kept_trace(source, out, given, spark, progress, force=force)
         trace = open_trace(path)
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
-        placement = engine.value if before is None else before.content_hash()
-        panes = panes_of(path, keys, placement, spark_options=options, progress=progress)
+        panes = panes_of(path, keys, spark_options=options, progress=progress)
         found = answer_on(
             *(keys.frequencies, engine, channels, Recipe()),
             panes=panes,

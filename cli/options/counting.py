@@ -50,11 +50,11 @@ class KeyCounting:
             progress=progress,
         )
 
-    def panes_of(self, source: Path, keys: "Counted", placement: str, progress: "Progress") -> "CountedPanes":
-        """The panes of the counted trace, for a named placement of today."""
+    def panes_of(self, source: Path, keys: "Counted", progress: "Progress") -> "CountedPanes":
+        """The panes of the counted trace."""
         from adapt.traces.counting.count_cache import panes_of
 
-        return panes_of(source, keys, placement, spark_options=self.spark.options(), progress=progress)
+        return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
 
 
 def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.plans.plan import Plan
 
 MOST_PANES = 12
 """Most windows of a stream."""
@@ -27,7 +27,7 @@ class CountedPane:
     frequencies: Frequencies
 
 
-RoutedLoads: TypeAlias = Callable[[Partitioner], Floats | None]
+RoutedLoads: TypeAlias = Callable[[Plan], Floats | None]
 """Load of each channel in each window of a stream, for a placement; shape (channels, windows)."""
 
 

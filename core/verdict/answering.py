@@ -1,6 +1,7 @@
 """Judge counted keys: verdict, recommended plan, hot keys, channels before and after."""
 
 from dataclasses import replace
+from functools import partial
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
@@ -46,7 +47,7 @@ def answer_on(
         resources=recipe.resources,
         capacities=capacities,
         panes=windows.panes,
-        routed=windows.routed,
+        routed=None if windows.routed is None else partial(windows.routed, today),
         max_imbalance=max_imbalance,
     )
     hot = HotKeys.from_counts(counted, windows.panes)

@@ -1,6 +1,6 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.out_of_sample.counted_panes import CountedPane, RoutedLoads
+from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
 from adapt.core.out_of_sample.windows import Windows
@@ -44,7 +44,7 @@ def judge(
     resources: Resources | None = None,
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
-    routed: RoutedLoads | None = None,
+    routed: Callable[[], Floats | None] | None = None,
     max_imbalance: float = MAX_IMBALANCE,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
@@ -103,7 +103,7 @@ def judge(
 
 def _walked(
     panes: Sequence[CountedPane],
-    routed: RoutedLoads | None,
+    routed: Callable[[], Floats | None] | None,
     today: Partitioner,
     resources: Resources,
     capacities: Floats | None,
@@ -114,7 +114,7 @@ def _walked(
     if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
         return None
     is_whole = all(pane.frequencies.complete_above == 0 for pane in held)
-    loads = None if routed is None or is_whole else routed(today)
+    loads = None if routed is None or is_whole else routed()
     windows = Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at])
     others = {scheme.value: make_partitioner(scheme, today.channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
     walked = walk_forward(windows, others)

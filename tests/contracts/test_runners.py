@@ -10,7 +10,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
@@ -129,9 +129,9 @@ def test_whole_sums_that_overflow_are_refused(tmp_path, runner):
 
 @pytest.mark.parametrize("weight", list(Weight))
 def test_both_route_rows_alike(trace, weight, tmp_path):
-    today = make_partitioner(Engine.KAFKA, 5)
+    today = Plan(Engine.KAFKA, 5, trace.key_type)
     found = [
-        channel_loads(trace, today, str(runner), tmp_path, weight, spark_options=SparkOptions(runner=runner))
+        channel_loads(trace, today, tmp_path / runner, weight, spark_options=SparkOptions(runner=runner))
         for runner in RUNNERS
     ]
     assert found[0].tobytes() == found[1].tobytes()

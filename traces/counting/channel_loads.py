@@ -13,6 +13,7 @@ from adapt.core.counting.panes import Panes
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.counted_panes import rows_a_pane
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.exact import too_heavy
@@ -29,8 +30,7 @@ _DOING = "routing all rows"
 
 def channel_loads(
     trace: Trace,
-    today: Partitioner,
-    name: str,
+    today: Plan,
     folder: Path,
     weight: Weight | None = None,
     *,
@@ -40,9 +40,6 @@ def channel_loads(
     """Exact load of each channel in each window, cached in `folder`.
 
     Every row is routed, so that no estimate of keys that a lossy counter did not list is needed.
-
-    Args:
-        name: Unique name of the placement, for the cache.
 
     Returns:
         Shape (channels, windows); None if the trace is too short for windows.
@@ -56,13 +53,13 @@ def channel_loads(
         return None
     chosen = chosen_weight(trace, weight)
     version = program_versions()["adapt-streams"]
-    decisive = [trace.manifest.content_hash, chosen.value, rows, name, today.channels, version]
+    decisive = [trace.manifest.content_hash, chosen.value, rows, today.content_hash(), version]
     kept = folder / f"{hash_of(decisive)[:32]}.loads"
     shape = (today.channels, -(-trace.rows // rows))
     with suppress(OSError, ValueError, TypeError):  # not cached, or damaged
         return np.array(json.loads(kept.read_bytes()), np.float64).reshape(shape)
     sums = runner_for(trace.rows, spark_options, progress).sums(
-        _routed(trace, today, chosen, Panes(Length(rows, True)))
+        _routed(trace, today.partitioner(), chosen, Panes(Length(rows, True)))
     )
     if sums["load"].null_count:
         raise too_heavy(trace.path, chosen)

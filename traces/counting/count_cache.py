@@ -10,8 +10,8 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.names import CountMethod
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.core.keys.partitioner import Partitioner
 from adapt.core.out_of_sample.counted_panes import CountedPanes
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
@@ -99,39 +99,26 @@ def counted(
 
 
 def panes_of(
-    source: Path, counted: Counted, placement: str, *, spark_options: Spark = None, progress: Progress = silent
+    source: Path, counted: Counted, *, spark_options: Spark = None, progress: Progress = silent
 ) -> CountedPanes:
-    """The panes of a counted trace; cached ones only for an artefact.
-
-    Args:
-        placement: Unique name of today's placement, for the cache.
-    """
+    """The panes of a counted trace; cached ones only for an artefact."""
     folder, weight = source.absolute().parent / CACHE, counted.frequencies.weight
     if source.is_file():
         return CountedPanes()
     if read_manifest(source).kind != "trace":
         return CountedPanes(kept_panes(folder, counted.fingerprint, weight))
-    return windows_of(open_trace(source), placement, weight, spark_options=spark_options, progress=progress)
+    return windows_of(open_trace(source), weight, spark_options=spark_options, progress=progress)
 
 
 def windows_of(
-    trace: Trace,
-    placement: str,
-    weight: Weight | None = None,
-    *,
-    spark_options: Spark = None,
-    progress: Progress = silent,
+    trace: Trace, weight: Weight | None = None, *, spark_options: Spark = None, progress: Progress = silent
 ) -> CountedPanes:
-    """The panes of a trace, and the way to route its rows.
-
-    Args:
-        placement: As in `panes_of`.
-    """
+    """The panes of a trace, and the way to route its rows."""
     folder = trace.path.absolute().parent / CACHE
     panes = counted_panes(trace, folder, weight, spark_options=spark_options, progress=progress)
 
-    def route(today: Partitioner) -> Floats | None:
-        return channel_loads(trace, today, placement, folder, weight, spark_options=spark_options, progress=progress)
+    def route(today: Plan) -> Floats | None:
+        return channel_loads(trace, today, folder, weight, spark_options=spark_options, progress=progress)
 
     return CountedPanes(panes, route)
 

@@ -169,7 +169,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
         streams = streams_counted_table(found)
     panes = CountedPanes()
     if how.window is None and not asked.by_stream:
-        panes = windows_of(trace, asked.engine.value, how.weight, spark_options=spark_options, progress=progress)
+        panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
     support = how.support or min(10 * frequencies.epsilon, 1.0)
     return Surveyed(
         frequencies,

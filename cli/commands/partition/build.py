@@ -61,7 +61,7 @@ def build(
     before = None if previous is None else read_plan(previous)
     with stages() as progress:
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, engine.value if before is None else before.content_hash(), progress)
+        panes = counting.panes_of(source, keys, progress)
     narrate_counts(keys.frequencies, weighed, channels)
     recipe = placement.recipe(
         limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing

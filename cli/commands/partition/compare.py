@@ -80,7 +80,7 @@ def compare(
         check_folder_free(out, force=output.force)
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
-        panes = counting.panes_of(source, keys, engine.value, progress)
+        panes = counting.panes_of(source, keys, progress)
         # A step to another channel count moves nearly all keys of an engine.
         today = engine if len(counts) == 1 else Scheme.CONSISTENT
         recipe = placement.recipe(limits, keys.frequencies, today=today)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.engines.names import Engine
-from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.channel_loads import channel_loads
 from tests.traces.small_traces import write_trace
@@ -38,23 +38,29 @@ def by_row(trace, today, weight):
 @pytest.mark.parametrize("weight", list(Weight))
 @pytest.mark.parametrize("engine", [Engine.KAFKA, Engine.SPARK])
 def test_loads_are_those_of_all_rows(trace, tmp_path, engine, weight):
-    today = make_partitioner(engine, 7)
-    found = channel_loads(trace, today, engine.value, tmp_path, weight)
-    assert found == pytest.approx(by_row(trace, today, weight))
-    kept = channel_loads(trace, today, engine.value, tmp_path, weight)
+    today = Plan(engine, 7, trace.key_type)
+    found = channel_loads(trace, today, tmp_path, weight)
+    assert found == pytest.approx(by_row(trace, today.partitioner(), weight))
+    kept = channel_loads(trace, today, tmp_path, weight)
     assert (kept == found).all()
 
 
 def test_damaged_loads_are_made_anew_and_placements_are_told_apart(trace, tmp_path):
-    one, other = make_partitioner(Engine.KAFKA, 4), make_partitioner(Engine.SPARK, 4)
-    found = channel_loads(trace, one, "kafka", tmp_path, Weight.COUNT)
-    assert (channel_loads(trace, other, "spark", tmp_path, Weight.COUNT) != found).any()
+    one, other = (Plan(engine, 4, trace.key_type) for engine in (Engine.KAFKA, Engine.SPARK))
+    found = channel_loads(trace, one, tmp_path, Weight.COUNT)
+    assert (channel_loads(trace, other, tmp_path, Weight.COUNT) != found).any()
     for kept in tmp_path.glob("*.loads"):
         kept.write_text("[1")
-    assert (channel_loads(trace, one, "kafka", tmp_path, Weight.COUNT) == found).all()
+    assert (channel_loads(trace, one, tmp_path, Weight.COUNT) == found).all()
+
+
+def test_other_key_groups_are_another_placement(trace, tmp_path):
+    one, other = (Plan(Engine.FLINK, 4, trace.key_type, max_parallelism=groups) for groups in (128, 7))
+    found = channel_loads(trace, one, tmp_path, Weight.COUNT)
+    assert (channel_loads(trace, other, tmp_path, Weight.COUNT) != found).any()
 
 
 def test_a_folder_that_cannot_be_written_only_costs_time(trace, tmp_path):
     aside = tmp_path / "file"
     aside.write_text("")
-    assert channel_loads(trace, make_partitioner(Engine.KAFKA, 4), "kafka", aside, Weight.COUNT) is not None
+    assert channel_loads(trace, Plan(Engine.KAFKA, 4, trace.key_type), aside, Weight.COUNT) is not None
