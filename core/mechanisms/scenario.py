@@ -322,6 +322,7 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
         terms.overload.capacity_tuples if scenario.sheds else None,
         scenario.utilization,
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
+        scenario.scale_on,
     )
 
 

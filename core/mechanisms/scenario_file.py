@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
@@ -20,7 +21,7 @@ KIND = "scenario"
 
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
-    *("signal", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "shed"),
+    *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "shed"),
 )
 """The fields of a scenario."""
 
@@ -94,6 +95,7 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
             pool=_whole_or_none(element, "pool"),
             thresholds=_thresholds(element),
             signal=element.choice("signal", Signal, Signal.HELD),
+            scale_on=ScaleOn.parse(element.text("scale_on")) if "scale_on" in fields else BUSIEST,
             scale_out_delay_s=delay_s,
             cooldown_s=cooldown_s,
             alignment=element.choice("alignment", Alignment, Alignment.ANY),

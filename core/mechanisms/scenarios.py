@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.partitioning.splitting.names import Splitting
@@ -46,6 +47,7 @@ class Scenario:
         pool: The maximum number of workers.
         thresholds: tau0 to tau3.
         signal: The utilization that is compared with them.
+        scale_on: Whose utilization it is.
         scale_out_delay_s: How long more workers must be needed before scaling out.
         cooldown_s: How long fewer workers must be enough before scaling in.
         alignment: Which numbers of workers are allowed.
@@ -71,6 +73,7 @@ class Scenario:
     pool: int | None = None
     thresholds: Thresholds | None = None
     signal: Signal = Signal.HELD
+    scale_on: ScaleOn = BUSIEST
     scale_out_delay_s: float | None = None
     cooldown_s: float | None = None
     alignment: Alignment = Alignment.ANY
@@ -94,7 +97,8 @@ class Scenario:
         given = {
             each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
         }
-        return given | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
+        named = {"scale_on": str(self.scale_on)} if "scale_on" in given else {}
+        return given | named | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
 
     @property
     def is_scaled(self) -> bool:

@@ -3,9 +3,11 @@
 import typer
 
 from adapt.cli.commands.advise.keys import keys
+from adapt.cli.commands.advise.workers import workers
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.help import Command, Group
 
 app = typer.Typer(cls=Group, help="Advise on parallelism, key groups, partitions and salts.", no_args_is_help=True)
 
-app.command(cls=Command)(grouped(keys))
+for command in (keys, workers):
+    app.command(cls=Command)(grouped(command))

@@ -98,6 +98,11 @@ class ScalingOptions:
     signal: Signal = setting(
         Signal.HELD, "Utilization that thresholds are compared with, after shedding (held) or before (offered)."
     )
+    scale_on: str = setting(
+        "busiest",
+        "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
+        "busiest|mean|P%",
+    )
     scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
     cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
     startup_time: str = setting("0s", "Worker start-up time.", "10s")
@@ -111,6 +116,7 @@ class ScalingOptions:
         """How the stage scales."""
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
+        from adapt.core.elastic.policies.scale_on import ScaleOn
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
         from adapt.core.stage.control.workers import Migration
@@ -120,7 +126,7 @@ class ScalingOptions:
             pool=self.pool,
             least=self.workers,
             policies=tuple(self.policy or [ScalingPolicy.THRESHOLDS]),
-            chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag),
+            chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag, ScaleOn.parse(self.scale_on)),
             patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from adapt.core.elastic.policies.comparators import FixedWorkers, LagThreshold, TrueRates
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
+from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Policy
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.stage.conditions.shed_factor import Thresholds
@@ -22,6 +23,7 @@ class Chosen:
         thresholds: tau0 to tau3.
         signal: The utilization that is compared with them.
         capacity_tuples: Buffer capacity of a worker; None without buffers.
+        scale_on: Whose utilization it is.
         utilization: Target utilization of DS2.
         lag_rows: Lag threshold of a worker, in rows.
     """
@@ -31,13 +33,14 @@ class Chosen:
     capacity_tuples: int | None = None
     utilization: float = 0.8
     lag_rows: float = LAG_ROWS
+    scale_on: ScaleOn = BUSIEST
 
 
 POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
     {
         ScalingPolicy.FIXED: lambda _: FixedWorkers(),
         ScalingPolicy.THRESHOLDS: lambda chosen: ThresholdScaling(
-            chosen.thresholds, chosen.signal, chosen.capacity_tuples
+            chosen.thresholds, chosen.signal, chosen.capacity_tuples, chosen.scale_on
         ),
         ScalingPolicy.DS2: lambda chosen: TrueRates(chosen.utilization),
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),

@@ -7,8 +7,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.elastic.policies.names import Signal
+from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.shed_factor import ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Seen
@@ -67,26 +69,29 @@ class ThresholdScaling:
         thresholds: tau0 to tau3.
         signal: The utilization that is compared with them.
         capacity_tuples: W, the buffer capacity of a worker; None without buffers, where utilization is busy time.
+        scale_on: Whose utilization it is.
     """
 
     thresholds: Thresholds
     signal: Signal = Signal.HELD
     capacity_tuples: int | None = None
+    scale_on: ScaleOn = BUSIEST
 
     def wanted(self, seen: Seen) -> int:
-        """The number of workers wanted for one observation."""
-        load = self.load(seen)
-        tau = load / seen.workers
+        """The number of workers wanted for one observation.
+
+        The watched utilization is then at tau1, if the imbalance stays.
+        """
+        tau = self.scale_on.of(self.utilizations(seen))
         if self.thresholds.tau0 < tau < self.thresholds.tau3:
             return seen.workers
-        return workers_for(load, self.thresholds.tau1)
+        return workers_for(seen.workers * tau, self.thresholds.tau1)
 
-    def load(self, seen: Seen) -> float:
-        """The load in workers at full utilization: m tau."""
+    def utilizations(self, seen: Seen) -> NDArray[np.float64]:
+        """The utilization of each worker, shape (workers,)."""
         if self.capacity_tuples is not None:
-            return (seen.held if self.signal is Signal.HELD else seen.offered) / self.capacity_tuples
-        busy = float(seen.busy_s.sum()) / seen.collected_s
+            rows = seen.held if self.signal is Signal.HELD else seen.offered
+            return np.zeros(seen.workers) if rows is None else np.asarray(rows / self.capacity_tuples)
+        busy = seen.busy_s / seen.collected_s
         processed = int(seen.processed.sum())
-        if self.signal is Signal.HELD or processed == 0:
-            return busy
-        return busy * seen.arrived / processed
+        return busy if self.signal is Signal.HELD or processed == 0 else busy * (seen.arrived / processed)

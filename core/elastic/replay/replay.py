@@ -246,6 +246,7 @@ def elastic_parameters(
         "policies": [policy.value for policy, _ in elastic.cases().values()],
         "thresholds": asdict(chosen.thresholds),
         "signal": chosen.signal.value,
+        "scale_on": str(chosen.scale_on),
         "utilization": chosen.utilization,
         "lag_rows": chosen.lag_rows,
         **asdict(elastic.patience),

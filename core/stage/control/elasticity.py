@@ -74,6 +74,7 @@ class Elasticity:
         self._idle_s = stage.idle_s()
         self._processed = stage.arrays["worker"]["processed"].copy()
         self._arrivals: list[tuple[float, int]] = [(stage.now_s, 0)]
+        self._taken: list[NDArray[np.int64]] = [np.zeros(stage.settings.partitions, np.int64)]
         self._share_input()
         stage.after(scaling.period_s, self._observe)
 
@@ -99,6 +100,7 @@ class Elasticity:
         arrived, (before_s, arrived_before) = stage.arrived(), self._arrivals[-1]
         collected_s = stage.now_s - before_s
         self._arrivals.append((stage.now_s, arrived))
+        self._taken.append(np.bincount(taken.partitions, minlength=stage.settings.partitions))
         seen = Seen(
             at_s=stage.now_s,
             collected_s=collected_s,
@@ -108,8 +110,8 @@ class Elasticity:
             loads=loads[:m],
             arrived=arrived - arrived_before,
             waiting=arrived - int(processed.sum()) - stage.shed,
-            held=self._held.count(),
-            offered=self._offered(),
+            held=self._held.take(m),
+            offered=self._offered(m),
         )
         self._idle_s, self._processed = idle_s, processed
         self._sheddings.note(taken.times_s, m)
@@ -120,13 +122,16 @@ class Elasticity:
         self._sheddings.note(self._intake.take().times_s, self.workers)
         return self._sheddings.watched()
 
-    def _offered(self) -> int:
-        """Rows that arrived within the retention time before now."""
+    def _offered(self, workers: int) -> NDArray[np.float64]:
+        """Rows that arrived within the retention time, by the worker of their partition."""
         since_s = self._stage.now_s - self._held.held_s
         while len(self._arrivals) > 2 and self._arrivals[1][0] <= since_s:
             self._arrivals.pop(0)
+            self._taken.pop(0)
         times_s, arrived = np.array(self._arrivals).T
-        return round(float(arrived[-1] - np.interp(since_s, times_s, arrived)))
+        total = float(arrived[-1] - np.interp(since_s, times_s, arrived))
+        taken = np.bincount(self._owners(), np.sum(self._taken[1:], axis=0), self._stage.settings.workers)[:workers]
+        return np.asarray(total * taken / max(float(taken.sum()), 1.0))
 
     def _begin(self, decision: Decision, waited: int) -> None:
         """Start workers, then migrate to the new plan."""

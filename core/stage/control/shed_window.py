@@ -1,6 +1,7 @@
 """Buffers of workers that retain tuples for load shedding."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
@@ -16,9 +17,17 @@ class HeldTuples:
         self._room = int(stage.arrays.world["hold"])
         self.held_s = float(stage.arrays.world["held_for"])
 
-    def count(self) -> int:
-        """Number of tuples buffered by all workers."""
-        return sum(len(self._of(worker)) for worker in range(self._stage.settings.workers)) if self._room else 0
+    def take(self, workers: int) -> NDArray[np.int64] | None:
+        """Most tuples buffered by each worker since the last call.
+
+        Of the first workers, shape (workers,); None without buffers. A sample of one moment can miss every burst.
+        """
+        if not self._room:
+            return None
+        records = self._stage.arrays["worker"]
+        most = records["held_most"][:workers].astype(np.int64)
+        records["held_most"] = [len(self._of(worker)) for worker in range(len(records))]
+        return most
 
     def move(self, move: Move) -> None:
         """Move buffered tuples of a partition; a full receiver drops the oldest."""

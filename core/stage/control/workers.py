@@ -23,8 +23,8 @@ class Seen:
         loads: Offered work of each worker's partitions, in any unit, shape (workers,).
         arrived: Rows that arrived in the period.
         waiting: Rows that arrived and were neither processed nor shed.
-        held: Tuples in the buffers of all workers; 0 without buffers.
-        offered: Rows that arrived within the retention of the buffers; likewise.
+        held: Most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers.
+        offered: Rows for each worker that arrived within the retention of its buffer; likewise.
     """
 
     at_s: float
@@ -35,8 +35,8 @@ class Seen:
     loads: NDArray[np.float64]
     arrived: int
     waiting: int
-    held: int = 0
-    offered: int = 0
+    held: NDArray[np.int64] | None = None
+    offered: NDArray[np.float64] | None = None
 
     @property
     def imbalance(self) -> float:

@@ -32,6 +32,7 @@ WORKER = np.dtype(
         ("shed", np.int64),  # tuples dropped by load shedding
         ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),
+        ("held_most", np.int32),  # the most since the controller last looked
         ("refused", np.int32),  # whether the tuple in service is shed
         ("matches", np.int64),  # of the tuple in service, where the stage joins
         ("pairs", np.uint64),  # a digest of them

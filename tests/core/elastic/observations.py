@@ -6,7 +6,15 @@ from adapt.core.stage.control.workers import Seen
 
 
 def seen(at_s=1.0, workers=4, **given):
-    """A period of a second in which every worker worked for half of it and did 100 tuples, unless said otherwise."""
+    """A period of a second in which every worker worked for half of it and did 100 tuples, unless said otherwise.
+
+    `held` and `offered` are of each worker, or of all together and spread evenly.
+    """
+    given |= {
+        name: np.broadcast_to(np.divide(rows, workers if np.ndim(rows) == 0 else 1), workers)
+        for name, rows in given.items()
+        if name in ("held", "offered")
+    }
     plain = {
         "collected_s": 1.0,
         "busy_s": np.full(workers, 0.5),

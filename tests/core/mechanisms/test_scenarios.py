@@ -3,6 +3,7 @@
 import pytest
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
@@ -26,6 +27,7 @@ workers = 2
 pool = 6
 tau = [0.2, 0.5, 0.7, 0.8]
 signal = "offered"
+scale_on = "25%"
 scale_out_delay = "200ms"
 cooldown = "2s"
 alignment = "factors"
@@ -72,6 +74,7 @@ def test_what_is_chosen_is_held_against_the_baseline():
 
 def test_what_a_scenario_says_is_told_and_nothing_else():
     assert Scenario("x").as_data() == {"name": "x"}
+    assert Scenario("x", scale_on=ScaleOn(None)).as_data() == {"name": "x", "scale_on": "mean"}
     said = Scenario("x", thresholds=Thresholds(), pool=3).as_data()
     assert said == {"name": "x", "pool": 3, "thresholds": {"tau0": 0.1, "tau1": 0.4, "tau2": 0.8, "tau3": 0.9}}
 
@@ -110,6 +113,7 @@ def test_a_file_says_all_that_a_scenario_has():
         pool=6,
         thresholds=Thresholds(0.2, 0.5, 0.7, 0.8),
         signal=Signal.OFFERED,
+        scale_on=ScaleOn(0.25),
         scale_out_delay_s=0.2,
         cooldown_s=2.0,
         alignment=Alignment.FACTORS,

@@ -30,6 +30,7 @@ def sheds(world: World, worker_number: int, now: float) -> Any:
     kept.since = now
     kept.partition = worker.partition
     worker.held += 1
+    worker.held_most = max(worker.held_most, worker.held)
     return False
 
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adapt.core.elastic.policies.names import Signal
+from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.thresholds import ThresholdScaling, initial_workers, starts_at, workers_for
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.shed_factor import ShedFactor, Thresholds
@@ -63,10 +64,38 @@ def test_what_is_shed_counts_for_offered_alone(signal, workers):
 
 def test_workers_that_hold_nothing_are_full_when_they_always_work():
     busy = np.array([1.0, 1.0, 1.0, 0.8])
+    assert ThresholdScaling(TAUS, scale_on=ScaleOn.parse("mean")).wanted(seen(busy_s=busy)) == 10
     assert ThresholdScaling(TAUS).wanted(seen(busy_s=busy)) == 10
     half = seen(busy_s=np.full(4, 0.5), arrived=800)
     assert ThresholdScaling(TAUS).wanted(half) == 4
     assert ThresholdScaling(TAUS, Signal.OFFERED).wanted(half) == 10
+
+
+@pytest.mark.parametrize(
+    ("scale_on", "workers"),
+    [("mean", 4), ("busiest", 10), ("25%", 10), ("26%", 9), ("50%", 9), ("75%", 4), ("100%", 1)],
+)
+def test_one_full_worker_is_seen_where_it_is_watched(scale_on, workers):
+    policy = ThresholdScaling(TAUS, capacity_tuples=W, scale_on=ScaleOn.parse(scale_on))
+    assert policy.wanted(seen(workers=4, held=np.array([W, 0.9 * W, 0.2 * W, 0.05 * W]))) == workers
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0.001, 1))
+def test_a_share_of_workers_is_at_or_above_what_is_watched(taus, share):
+    watched = ScaleOn(share).of(np.array(taus))
+    assert sum(tau >= watched for tau in taus) >= share * len(taus) * (1 - 1e-12)
+    assert sum(tau > watched for tau in taus) < share * len(taus)
+
+
+@pytest.mark.parametrize("text", ["median", "", "150%", "-1%", "0.5", "x%"])
+def test_what_cannot_be_watched_is_said(text):
+    with pytest.raises(UsageError, match="--scale-on takes busiest, mean, or a share of workers"):
+        ScaleOn.parse(text)
+
+
+@pytest.mark.parametrize("text", ["busiest", "mean", "25%", "100%"])
+def test_what_is_watched_is_written_as_it_is_read(text):
+    assert str(ScaleOn.parse(text)) == text
 
 
 @pytest.mark.parametrize("tau2", [0.8, 0.5])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.placements import Counting
 from adapt.core.elastic.policies.registry import Chosen
+from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Rebuild
 from adapt.core.elastic.replay.outcome import Waste, covered_s
 from adapt.core.elastic.replay.replay import Elastic, check_elastic, replay_elastic
@@ -39,7 +40,7 @@ ELASTIC = Elastic(
     POOL,
     2,
     ALL,
-    Chosen(signal=Signal.OFFERED, lag_rows=100),
+    Chosen(signal=Signal.OFFERED, lag_rows=100, scale_on=ScaleOn(None)),
     Patience(0.3, 0.6),
     recipe=Recipe(Scheme.HYBRID, Construction.SCAN, replicas=50),
     counting=Counting(1.0, 1e-3),

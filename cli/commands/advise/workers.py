@@ -1,0 +1,33 @@
+"""`adapt advise workers`: workers to start with, before a trace exists."""
+
+from typing import Annotated
+
+from adapt.cli.options.groups import option, setting
+from adapt.cli.options.replay.shedding import SheddingOptions
+from adapt.cli.terminal.output import Format, FormatOption, show
+from adapt.core.errors import UsageError
+
+SCHEMA = "adapt.initial-workers/1"
+
+
+def workers(
+    *,
+    rate: Annotated[float, option("Expected rows per second.", "ROWS")],
+    imbalance: float = setting(1.0, "Load of the busiest worker over the mean, as in the verdict.", "RATIO"),
+    shedding: SheddingOptions,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Advise on the number of workers to start an elastic stage with.
+
+    The fewest with which the busiest worker fills at most tau1 of its buffer at the expected rate.
+    Does not start Java.
+
+    Example: adapt advise workers --rate 1000 --shed 10000@60s --tau 0.1,0.4,0.8,0.9
+    """
+    from adapt.core.advice.initial_workers import initial_workers_table
+
+    overload = shedding.overload()
+    if overload is None:
+        raise UsageError("--shed is required: the buffer of a worker and how long it keeps a row, such as 10000@60s")
+    table = initial_workers_table(rate, overload, shedding.thresholds(), imbalance)
+    show([table], format, {"schema": SCHEMA, "workers": table.records()})
