@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe as Recipe
     from adapt.core.partitioning.build import build_plan as build
     from adapt.core.partitioning.compare import compare_schemes as compare
+    from adapt.core.partitioning.loop.splitter import Splitter as Splitter
     from adapt.core.partitioning.measures.resources import Resources as Resources
     from adapt.core.partitioning.plans.plan import Plan as Plan
     from adapt.traces.counting.count import count_trace as count
@@ -27,6 +28,7 @@ _HOME = {
     "Plan": "adapt.core.partitioning.plans.plan:Plan",
     "Recipe": "adapt.core.partitioning.build:Recipe",
     "Resources": "adapt.core.partitioning.measures.resources:Resources",
+    "Splitter": "adapt.core.partitioning.loop.splitter:Splitter",
     "build": "adapt.core.partitioning.build:build_plan",
     "compare": "adapt.core.partitioning.compare:compare_schemes",
     "count": "adapt.traces.counting.count:count_trace",
@@ -36,7 +38,18 @@ _HOME = {
 }
 """The definition of each name, as `module:attribute`."""
 
-__all__ = ["Frequencies", "Plan", "Recipe", "Resources", "__version__", "build", "compare", "count", "ingest"]
+__all__ = [
+    "Frequencies",
+    "Plan",
+    "Recipe",
+    "Resources",
+    "Splitter",
+    "__version__",
+    "build",
+    "compare",
+    "count",
+    "ingest",
+]
 __all__ += ["read_plan", "read_trace"]
 
 

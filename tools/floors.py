@@ -23,6 +23,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/partitioning/optimum",
         "core/partitioning/frontier",
         "core/partitioning/repartition",
+        "core/partitioning/loop",
     ),
     "stage": (
         "core/stage/records",

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.counting.exact import KeyCounts, check_counts, count_keys
+from adapt.core.counting.exact import KeyCounts, check_counts, count_keys, merge
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.counting.key_order import key_order
 from adapt.core.counting.sketches import DistinctSketch, hashed_keys
@@ -182,6 +182,7 @@ class LossyCounter:
         self._purge_above = purge_above
         self._flush_rows = max(flush_rows, self._window if weight is Weight.COUNT else 1)
         self._pending: list[tuple[pa.Array, Counts | None]] = []
+        self._counted: list[KeyCounts] = []
         self._pending_rows = 0
         self._rows = 0
         self._total: float = 0.0 if weight is Weight.COST else 0
@@ -196,6 +197,11 @@ class LossyCounter:
         """Keys kept by the last purge."""
         return len(self._keys)
 
+    @property
+    def due(self) -> int:
+        """Rows until the next purge."""
+        return self._flush_rows - self._pending_rows
+
     def update(self, keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None) -> None:
         """Count the next rows.
 
@@ -207,11 +213,7 @@ class LossyCounter:
             BadInput: at a purge, if a key's weight is negative or infinite, or the total overflows an int64.
             ValueError: weights are missing, unexpected, or not one per row.
         """
-        if (weights is None) != (self._weight is Weight.COUNT):
-            wanted = "needs a weight for each row" if weights is None else "takes no weights"
-            raise ValueError(f"a counter by {self._weight} {wanted}")
-        if weights is not None and len(weights) != len(keys):
-            raise ValueError(f"{len(weights)} weights do not fit {len(keys)} rows")
+        check_weights(self._weight, len(keys), weights)
         for column in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
             for first, end in self._cuts(len(column)):
                 self._pending.append(
@@ -222,24 +224,40 @@ class LossyCounter:
                     self._flush()
             weights = None if weights is None else weights[len(column) :]
 
-    def summary(self) -> LossySummary:
-        """The purged summary so far; the counter itself is not changed."""
+    def add(self, counted: KeyCounts) -> None:
+        """Count the next rows, counted by key already.
+
+        At most as many rows as are `due`. For counters that share rows, which are then counted once. Raises as
+        `update` does.
+        """
+        self._counted.append(counted)
+        self._pending_rows += counted.rows
+        if self._pending_rows >= self._flush_rows:
+            self._flush()
+
+    def summary(self, further: KeyCounts | None = None) -> LossySummary:
+        """The purged summary so far, with further rows if given.
+
+        The counter itself is not changed.
+        """
         told = copy(self)
-        if told._pending:
+        if further is not None:
+            told._counted = [*told._counted, further]
+        if told._pending or told._counted:
             told._flush()
         return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
 
     def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
         """Ranges of the next rows that end at purges."""
-        due = self._flush_rows - self._pending_rows
-        ends = [0, *range(due, rows, self._flush_rows), rows]
+        ends = [0, *range(self.due, rows, self._flush_rows), rows]
         return pairwise(ends) if rows else iter(())
 
     def _flush(self) -> None:
         """Count pending rows and purge."""
-        counted = _counted(self._pending, self._keys.type)
+        pending = [counted_rows(self._pending, self._keys.type)] if self._pending else []
+        counted = merge([*self._counted, *pending])
         check_counts(counted, self._total)
-        self._pending, self._pending_rows = [], 0
+        self._pending, self._counted, self._pending_rows = [], [], 0
         self._rows += counted.rows
         self._total += counted.counts.sum().item()
         hashed = hashed_keys(counted.keys)
@@ -283,6 +301,19 @@ def check_epsilon(epsilon: float) -> None:
         )
 
 
+def check_weights(weight: Weight, rows: int, weights: Counts | None) -> None:
+    """Check that a counter has the weights of rows that it needs.
+
+    Raises:
+        ValueError: they are missing, unexpected, or not one per row.
+    """
+    if (weights is None) != (weight is Weight.COUNT):
+        wanted = "needs a weight for each row" if weights is None else "takes no weights"
+        raise ValueError(f"a counter by {weight} {wanted}")
+    if weights is not None and len(weights) != rows:
+        raise ValueError(f"{len(weights)} weights do not fit {rows} rows")
+
+
 def window_of(epsilon: float) -> int:
     """w = ceil(1/epsilon): a window, or bucket, in units of weight."""
     return math.ceil(1 / epsilon)
@@ -293,8 +324,8 @@ def allowance(total: float, window: int) -> float:
     return total // window if isinstance(total, int) else total / window
 
 
-def _counted(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -> KeyCounts:
-    """The rows since the last purge by key; float weights are added in row order."""
+def counted_rows(pending: list[tuple[pa.Array, Counts | None]], kind: pa.DataType) -> KeyCounts:
+    """Rows by key; float weights are added in row order."""
     weights = [part for _, part in pending if part is not None]
     columns = [keys for keys, _ in pending]
     if len(columns) == 1:

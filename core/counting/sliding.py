@@ -4,15 +4,24 @@ Source: partitioning functions, section 4.1.2 and Figure 2.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.counting.exact import KeyCounts
 from adapt.core.counting.frequencies import Counts
-from adapt.core.counting.lossy import FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, window_of
+from adapt.core.counting.lossy import (
+    FLUSH_ROWS,
+    LossyCounter,
+    LossySummary,
+    check_epsilon,
+    check_weights,
+    counted_rows,
+    window_of,
+)
 from adapt.core.counting.panes import MOST_PER_LENGTH, Panes
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stream import Weight
@@ -107,6 +116,8 @@ class SlidingLossyCounter:
         self.epsilon, self.window = epsilon, window
         self._of_counter = (epsilon, kind, weight, flush_rows)
         self._counters = {0: self._new()}
+        self._rows: list[tuple[pa.Array, Counts | None]] = []
+        self._rows_held = 0
         self._pane = 0
         self._next = 0
         self._origin: int | None = None
@@ -129,20 +140,42 @@ class SlidingLossyCounter:
 
         Raises:
             BadInput: rows are not in time order.
-            ValueError: times are missing, or not one per row.
+            ValueError: times or weights are missing, unexpected, or not one per row.
         """
+        check_weights(self._of_counter[2], len(keys), weights)
         if not len(keys):
             return
         numbers = self.window.panes.numbers(self._positions(len(keys), times_us))
         cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         for first, end in pairwise(cuts):
             self._enter(int(numbers[first]))
-            for counter in self._counters.values():
-                counter.update(keys.slice(first, end - first), None if weights is None else weights[first:end])
+            while first < end:
+                due = min(counter.due for counter in self._counters.values())
+                until = min(end, first + due - self._rows_held)
+                self._rows.append((keys.slice(first, until - first), None if weights is None else weights[first:until]))
+                self._rows_held += until - first
+                if self._rows_held == due:
+                    self._hand_out()
+                first = until
 
     def summary(self) -> LossySummary:
         """The summary of the counter in use."""
-        return self._counters[self.window.in_use(self._pane)].summary()
+        return self._counters[self.window.in_use(self._pane)].summary(self._held())
+
+    def _held(self) -> KeyCounts | None:
+        """The rows that no counter has yet, counted."""
+        if not self._rows:
+            return None
+        counted, kind = counted_rows(self._rows, self._of_counter[1]), self._of_counter[1]
+        return replace(counted, keys=counted.keys.cast(kind))
+
+    def _hand_out(self) -> None:
+        """Give the held rows to all counters, counted once."""
+        counted = self._held()
+        self._rows, self._rows_held = [], 0
+        if counted is not None:
+            for counter in self._counters.values():
+                counter.add(counted)
 
     def _positions(self, rows: int, times_us: NDArray[np.int64] | None) -> NDArray[np.int64]:
         if self.window.length.in_rows:
@@ -160,6 +193,8 @@ class SlidingLossyCounter:
 
     def _enter(self, pane: int) -> None:
         """Start the counters of the panes up to this one, and drop the unused ones."""
+        if pane > self._pane:
+            self._hand_out()
         oldest = self.window.in_use(pane)
         self._counters = {start: self._counters.get(start) or self._new() for start in range(oldest, pane + 1)}
         self._pane = pane

@@ -1,0 +1,1 @@
+"""The loop on keys: count, decide, migrate."""

@@ -1,0 +1,215 @@
+"""Splitter of a live stream: counts keys, routes them, proposes plans."""
+
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.engines.names import Engine
+from adapt.core.errors import UsageError
+from adapt.core.keys.columns import ARROW_TYPES, one_array
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.build import Recipe, build_plan
+from adapt.core.partitioning.loop.proposal import Proposal
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.tracking import epsilon_for
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import Key, KeyType, Weight
+from adapt.core.units.row_or_time_span import Length
+
+USUAL_WINDOW = SlidingWindow(Length(1_000_000, in_rows=True))
+"""Default window: the last million rows, or up to half as many more."""
+
+_DOMAIN = 1_000_000
+"""Distinct keys expected, for the error of the counter; matters for quadratic loads alone."""
+
+_BUFFERED = 1 << 12
+"""Single keys that are collected before they are counted."""
+
+
+class Splitter:
+    """Counts the keys of a stream, routes them, and plans anew.
+
+    Memory is bounded by the counter, O(1/epsilon log(epsilon W)) keys for a window of W rows, and by the pinned keys
+    of the plan. All calls are safe from several threads; routing takes no lock. Proposals depend on the observed rows
+    alone, not on their batches.
+
+    Source: partitioning functions, sections 3.1 and 4.1: the splitter keeps the counts and the function.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        recipe: Recipe | None = None,
+        *,
+        window: SlidingWindow = USUAL_WINDOW,
+        epsilon: float | None = None,
+        key_type: KeyType = KeyType.STRING,
+        weight: Weight = Weight.COUNT,
+        plan: Plan | None = None,
+    ) -> None:
+        """Start with a plan, by default hashing alone.
+
+        Args:
+            channels: N.
+            recipe: How plans are built. Default: hybrid over the ring.
+            window: The recent rows that plans are built from.
+            epsilon: Counting error as a share of the window. Default: a tenth of the least share of a pinned key.
+            weight: What `observe` adds up: rows, or the weights that it is given.
+            plan: The plan in force.
+
+        Raises:
+            UsageError: a number is out of range, the window is shorter than 1 / epsilon rows, or the plan has another
+                number of channels, hash or type of keys.
+        """
+        self._recipe = recipe or Recipe()
+        self._plan = plan or _unpinned(self._recipe, channels, key_type)
+        _check_plan(self._plan, self._recipe, channels, key_type)
+        wanted = epsilon_for(self._recipe.resources, channels, _DOMAIN, self._recipe.max_pins)
+        self._epsilon = epsilon or max(wanted, 1 / window.length.size if window.length.in_rows else 0.0)
+        self._weight, self._kind = weight, ARROW_TYPES[key_type]
+        self._counter = SlidingLossyCounter(self._epsilon, self._kind, window, weight)
+        self._single: list[tuple[Key, float, int]] = []
+        self._partitioner: Partitioner = self._plan.partitioner()
+        self._lock = Lock()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan in force."""
+        return self._plan
+
+    def observe(
+        self, keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None, times_us: NDArray[np.int64] | None = None
+    ) -> None:
+        """Count the next rows.
+
+        Args:
+            keys: Shape (rows,); plain, or dictionary-encoded with distinct keys.
+            weights: Row weights, shape (rows,), unless rows are counted.
+            times_us: Row times in microseconds, in order, for a window in time; shape (rows,).
+
+        Raises:
+            BadInput: rows are not in time order, or a weight is invalid.
+            UsageError: the keys are of another type.
+            ValueError: weights or times are missing, unexpected, or not one per row.
+        """
+        column = _of_type(one_array(keys), self._kind)
+        with self._lock:
+            self._count_single()
+            self._counter.update(column, weights, times_us)
+
+    def observe_key(self, key: Key, weight: float = 1, time_us: int = 0) -> None:
+        """Count one row; raises as `observe` does, possibly at a later row."""
+        with self._lock:
+            self._single.append((key, weight, time_us))
+            if len(self._single) >= _BUFFERED:
+                self._count_single()
+
+    def route(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each row by the plan in force; shape (rows,).
+
+        Raises:
+            UsageError: the keys are of another type.
+        """
+        return _routed(one_array(keys), self._kind, self._partitioner)
+
+    def route_key(self, key: Key) -> int:
+        """The channel of one key."""
+        return self._partitioner.channel_of(key)
+
+    def counted(self) -> Frequencies:
+        """The keys of the window, as counted so far."""
+        with self._lock:
+            self._count_single()
+            return self._counter.summary().frequencies(self._epsilon, self._weight)
+
+    def propose(self, channels: int | None = None) -> Proposal:
+        """Build a plan from the window, starting from the plan in force.
+
+        Args:
+            channels: The next number of channels. Default: that of the plan in force.
+
+        Raises:
+            UsageError: nothing was counted, or the recipe does not fit the channels.
+        """
+        before, counted = self._plan, self.counted()
+        if not counted.total:
+            raise UsageError("a plan is built from counted rows; observe some before proposing one")
+        plan = build_plan(counted, self._recipe, before.channels if channels is None else channels, previous=before)
+        return Proposal(before, plan, counted, self._recipe.resources)
+
+    def adopt(self, proposal: Proposal) -> None:
+        """Put a proposed plan in force.
+
+        Raises:
+            UsageError: another plan was adopted since it was proposed.
+        """
+        partitioner = proposal.plan.partitioner()
+        with self._lock:
+            if proposal.plan.parent != self._plan.content_hash():
+                raise UsageError(
+                    "the proposal follows another plan than the one in force; propose again, and adopt in order"
+                )
+            self._plan, self._partitioner = proposal.plan, partitioner
+
+    def _count_single(self) -> None:
+        """Count the rows that came one by one."""
+        if not self._single:
+            return
+        keys, weights, times = zip(*self._single, strict=True)
+        self._single = []
+        column = _of_type(pa.array(keys, self._kind), self._kind)
+        amounts = None if self._weight is Weight.COUNT else np.array(weights)
+        in_time = not self._counter.window.length.in_rows
+        self._counter.update(column, amounts, np.array(times, np.int64) if in_time else None)
+
+
+def _unpinned(recipe: Recipe, channels: int, key_type: KeyType) -> Plan:
+    """Hashing alone, by the scheme of the keys that the recipe does not pin."""
+    return Plan(
+        Scheme.HYBRID if recipe.scheme is Scheme.HYBRID else recipe.hashing,
+        channels,
+        key_type,
+        hash=recipe.hash,
+        replicas=recipe.replicas,
+        max_parallelism=recipe.max_parallelism,
+        base=recipe.base,
+    )
+
+
+def _check_plan(plan: Plan, recipe: Recipe, channels: int, key_type: KeyType) -> None:
+    """Refuse a plan that the splitter cannot continue."""
+    alike = plan.hashing == recipe.hashing and (isinstance(plan.hashing, Engine) or plan.hash is recipe.hash)
+    for differs, what in (
+        (plan.channels != channels, f"{plan.channels} channels, not {channels}"),
+        (plan.key_type is not key_type, f"{plan.key_type} keys, not {key_type}"),
+        (not alike, f"base {plan.hashing} with hash {plan.hash}, not {recipe.hashing} with {recipe.hash}"),
+    ):
+        if differs:
+            raise UsageError(f"the plan in force has {what}; give the splitter a plan of its own kind, or none")
+
+
+def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column of keys, checked to be of a type.
+
+    Raises:
+        UsageError: it is of another type.
+    """
+    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if held != kind and not pa.types.is_null(held):
+        raise UsageError(f"the splitter was made for {kind} keys (got {held}); make another one for them")
+    return column.cast(kind) if pa.types.is_null(held) else column
+
+
+def _routed(column: pa.Array, kind: pa.DataType, partitioner: Partitioner) -> Channels:
+    """The channel of each row; keys of a dictionary are hashed once."""
+    checked = _of_type(column, kind)
+    if not pa.types.is_dictionary(checked.type):
+        return partitioner.channels_of(checked)
+    of_value = partitioner.channels_of(checked.dictionary)
+    if not checked.null_count:
+        return np.asarray(of_value[checked.indices.to_numpy()])
+    return partitioner.channels_of(checked.cast(kind))
