@@ -14,8 +14,8 @@ from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.outcome import KEPT, LEVEL, REBUILT, TODAY, OutOfSample, Track
 from adapt.core.out_of_sample.placing import moved_hottest
-from adapt.core.out_of_sample.student import student_quantile
 from adapt.core.out_of_sample.windows import Windows, loads_of
+from adapt.core.statistics.student import student_quantile
 
 PINS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 300)
 """Numbers of pinned keys that are tried."""

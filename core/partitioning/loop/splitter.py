@@ -81,6 +81,11 @@ class Splitter:
         """The plan in force."""
         return self._plan
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a whole window was observed."""
+        return self._counter.full
+
     def observe(
         self, keys: pa.Array | pa.ChunkedArray, weights: Counts | None = None, times_us: NDArray[np.int64] | None = None
     ) -> None:

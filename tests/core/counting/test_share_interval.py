@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from adapt.core.counting.share_interval import beta_part, top_share_interval
+from adapt.core.counting.share_interval import top_share_interval
+from adapt.core.statistics.beta import beta_part
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(1e-6, 1 - 1e-6))

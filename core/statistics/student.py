@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from adapt.core.counting.share_interval import beta_part
+from adapt.core.statistics.beta import beta_part
 
 _HALVINGS = 80
 
