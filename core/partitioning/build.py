@@ -158,7 +158,7 @@ def build_partitioner(
     if recipe.scheme is Scheme.WEIGHTED:
         ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
         frequencies = counted.frequencies if isinstance(counted, Population) else counted
-        tracked = _tracked(frequencies, recipe, channels)
+        tracked = _tracked(frequencies, recipe, ring, current)
         return weighted(counted, tracked, ring, recipe.resources, current, constraints)
     base = _without_construction(recipe.hashing, counted, recipe, channels, current)
     problem = _problem(counted, recipe, base, current)
@@ -177,7 +177,7 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
 
 def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
     frequencies = counted.frequencies if isinstance(counted, Population) else counted
-    tracked = _tracked(frequencies, recipe, base.channels)
+    tracked = _tracked(frequencies, recipe, base, current)
     utility = recipe.utility or DEFAULT_UTILITY
     return Problem.from_counts(
         current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, recipe.constraints
@@ -231,13 +231,18 @@ def describe(
     return Built(plan, partitioner, placed, metrics)
 
 
-def _tracked(frequencies: Frequencies, recipe: Recipe, channels: int) -> pa.Array:
+def _tracked(frequencies: Frequencies, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> pa.Array:
     """The listed keys to pin, by falling count, then key bytes: the tracked ones and all of --pin."""
-    if recipe.pin_only is not None and channels > 1:
+    if recipe.pin_only is not None and base.channels > 1:
         tracked = recipe.pin_only.cast(frequencies.keys.type)
     else:
         least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
-        tracked = tracked_keys(frequencies, recipe.resources, channels, recipe.max_pins, least)
+        held = None
+        if least and current is not None:
+            now = explicit_map(current)
+            column = now.column.cast(frequencies.keys.type)
+            held = column.filter(pa.array(now.channels != base.channels_of(column)))
+        tracked = tracked_keys(frequencies, recipe.resources, base.channels, recipe.max_pins, least, held)
     pinned = recipe.constraints.pinned.column
     if recipe.pin_only is None and not len(pinned):
         return tracked

@@ -31,7 +31,12 @@ _RING_NOISE = 1.05
 
 
 def tracked_keys(
-    frequencies: Frequencies, resources: Resources, channels: int, track: int | None = None, least: int = 0
+    frequencies: Frequencies,
+    resources: Resources,
+    channels: int,
+    track: int | None = None,
+    least: int = 0,
+    held: pa.Array | None = None,
 ) -> pa.Array:
     """D_p: the keys to pin, by falling count, then key bytes.
 
@@ -46,6 +51,9 @@ def tracked_keys(
             the largest share of a load.
         least: Take at least this many of the hottest keys, and up to `MOST_TRACKED` until the channel of the hottest
             key can keep the network tolerance, if it can at all. Ignored with `track`.
+        held: Keys pinned now that would move if they were hashed. They stay, since leaving costs their state (Eq. 18,
+            first sum) and balances nothing: the hottest of them, up to `MOST_TRACKED` keys in all. Ignored with
+            `track`.
 
     Raises:
         UsageError: `track` is negative, or a load was not measured.
@@ -66,6 +74,10 @@ def tracked_keys(
             reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
     if least:
         reached[_heaviest(frequencies, resources, _enough(frequencies, resources, channels, least))] = True
+    if held is not None:
+        rows = np.sort(frequencies.rows_of(held))
+        rows = rows[(rows >= 0) & ~reached[rows]]
+        reached[rows[: max(MOST_TRACKED - np.count_nonzero(reached), 0)]] = True
     return frequencies.keys.filter(pa.array(reached))
 
 

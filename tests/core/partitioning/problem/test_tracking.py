@@ -226,6 +226,20 @@ def test_a_least_number_is_tracked_beside_those_that_reach_delta():
     assert len(tracked_keys(stream, Resources(), 1, least=1000)) == 0
 
 
+def test_keys_that_are_held_stay_while_there_is_room():
+    stream = zipf_counts(50_000, 0.8)
+    held = stream.keys.take(pa.array([30_000, 2000, 5]))
+    assert tracked_keys(stream, Resources(), 10, least=1000, held=held).equals(
+        stream.keys.take(pa.array([*range(1000), 2000, 30_000]))
+    )
+    assert tracked_keys(stream, Resources(), 10, track=7, held=held).equals(stream.keys[:7])
+    unlisted = pa.array([10**6], stream.keys.type)
+    assert tracked_keys(stream, Resources(), 10, least=1000, held=unlisted).equals(stream.keys[:1000])
+    many = tracked_keys(stream, Resources(), 10, least=1000, held=stream.keys[500:])
+    assert many.equals(stream.keys[:MOST_TRACKED])
+    assert len(tracked_keys(stream, Resources(), 1, least=1000, held=held)) == 0
+
+
 @given(st.sampled_from([0.6, 0.8, 1.0, 1.1]), st.integers(2, 40))
 def test_more_are_tracked_only_as_far_as_the_heaviest_key_needs_company_that_is_placed(z, channels):
     stream = zipf_counts(20_000, z)
