@@ -7,6 +7,7 @@ from adapt.core.charts.axes import DASHED, colours, column_of, has, shapes, span
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import Real, is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
+from adapt.core.engines.names import scheme_shown
 from adapt.core.labels import count, label
 from adapt.core.table import Cell, Table
 from adapt.core.values import human
@@ -146,7 +147,7 @@ def _by_scheme(table: Table, value: str, floor: str) -> Records:
 def _scheme(record: Mapping[str, Cell]) -> str:
     """The scheme with its construction, if any."""
     parts = [record.get(name) for name in ("scheme", "construction")]
-    return label(" ".join(str(part) for part in parts if part not in (None, "")))
+    return label(scheme_shown(" ".join(str(part) for part in parts if part not in (None, ""))))
 
 
 def _lowest(points: Records) -> tuple[Records, str]:

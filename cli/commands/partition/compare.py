@@ -57,13 +57,15 @@ def compare(
 ) -> None:
     """Compare partitioning schemes over one or more channel counts.
 
-    Each plan starts from the plan for the previous count, and the table shows the state moved. Next to each ratio is
-    its floor, the best possible value. Plans are written for the last channel count.
+    The first rows do nothing: the engine's own placement. Each plan starts from the plan for the previous count, and
+    the table shows the state moved. Next to each ratio is its floor, the best possible value. Plans are written for the
+    last channel count.
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
 
     from adapt.core.partitioning.compare import compare_schemes
+    from adapt.core.partitioning.do_nothing import with_nothing_done
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
@@ -95,6 +97,7 @@ def compare(
             clock=perf_counter,
             max_imbalance=limit,
         )
+        comparison = with_nothing_done(comparison, keys.frequencies, recipe, engine, counts)
         recipes = [
             replace(
                 recipe,

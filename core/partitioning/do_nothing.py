@@ -1,0 +1,39 @@
+"""The placement of today at each channel count: nothing is pinned."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
+from adapt.core.partitioning.build import Built, Recipe, describe
+from adapt.core.partitioning.compare import Comparison, ComparisonRow
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.plans.registry import Parts, follow
+
+
+def with_nothing_done(
+    comparison: Comparison, frequencies: Frequencies, recipe: Recipe, today: AnyScheme, channels: Sequence[int]
+) -> Comparison:
+    """A comparison whose first rows do nothing.
+
+    Nothing moves at the first channel count, and later what `today` itself moves when the count changes. Constraints do
+    not apply, except capacities.
+
+    Args:
+        frequencies, recipe, channels: Those of the comparison.
+        today: What places keys now, such as an engine.
+
+    Raises:
+        UsageError: there are fewer key groups than channels.
+    """
+    population, own = Population.from_counts(frequencies), replace(recipe, scheme=today)
+    rows: list[ComparisonRow] = []
+    last: Built | None = None
+    for count in channels:
+        parts = Parts(count, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
+        now = None if last is None else last.partitioner
+        partitioner = follow(today, population, recipe.resources.network, parts, now)
+        before = partitioner.channels_of(population.keys) if last is None else last.placed
+        last = describe(population, own, partitioner, before)
+        rows.append(ComparisonRow(today, None, count, last.metrics, None))
+    return replace(comparison, rows=(*rows, *(row for row in comparison.rows if row.scheme is not today)))
