@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from adapt.core.table import Cell, Column, Kind
+from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import human, visible
 
 _LONGEST = 32
@@ -16,6 +16,17 @@ def label(cell: Cell) -> str:
     """A cell as a label: escapes visible, long texts cut."""
     text = "(null)" if cell is None else "(empty)" if cell == "" else visible(str(cell)[: 2 * _LONGEST])
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def do_nothing(today: Cell) -> str:
+    """The label of doing nothing, with what places keys today."""
+    return f"do nothing ({today})"
+
+
+def today_in(compared: Table) -> Cell:
+    """What places keys today: the first scheme compared, if it moves from itself; None otherwise."""
+    first = next(iter(compared.records()), {})
+    return first["scheme"] if first.get("migrated_keys") is not None else None
 
 
 def distinct(labels: Sequence[str]) -> list[str]:

@@ -49,16 +49,6 @@ BASES: tuple[AnyScheme, ...] = tuple(each for each in SCHEMES_BY_NAME.values() i
 """What may place the keys that a hybrid plan does not pin."""
 
 
-def scheme_shown(scheme: str) -> str:
-    """A scheme for people: an engine's own placement is doing nothing."""
-    return f"do nothing ({scheme})" if is_engine(scheme) else scheme
-
-
-def is_engine(scheme: object) -> bool:
-    """Whether a scheme is an engine's own placement."""
-    return scheme in list(Engine)
-
-
 def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
     """The scheme of the keys that are not pinned.
 

@@ -91,8 +91,7 @@ class Comparison:
 
 
 NOTE = (
-    "An engine's own placement is doing nothing; it moves state only where the number of channels changes. State"
-    " migrates from the row above. Floors are the best possible values without splitting keys: imbalance_floor and"
+    "State migrates from the row above. Floors are the best possible values without splitting keys: imbalance_floor and"
     " r_floor for any assignment, r_floor_pair and b_floor for any assignment of the same pinned keys."
 )
 

@@ -14,7 +14,7 @@ from adapt.core.partitioning.plans.registry import Parts, follow
 def with_nothing_done(
     comparison: Comparison, frequencies: Frequencies, recipe: Recipe, today: AnyScheme, channels: Sequence[int]
 ) -> Comparison:
-    """A comparison whose first rows do nothing.
+    """A comparison whose first rows do nothing, which needs no plan.
 
     Nothing moves at the first channel count, and later what `today` itself moves when the count changes. Constraints do
     not apply, except capacities.
@@ -36,4 +36,6 @@ def with_nothing_done(
         before = partitioner.channels_of(population.keys) if last is None else last.placed
         last = describe(population, own, partitioner, before)
         rows.append(ComparisonRow(today, None, count, last.metrics, None))
-    return replace(comparison, rows=(*rows, *(row for row in comparison.rows if row.scheme is not today)))
+    plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans
+    others = (row for row in comparison.rows if row.scheme is not today)
+    return replace(comparison, rows=(*rows, *others), plans=plans)

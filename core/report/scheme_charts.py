@@ -7,8 +7,7 @@ from adapt.core.charts.axes import DASHED, colours, column_of, has, shapes, span
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import Real, is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
-from adapt.core.engines.names import scheme_shown
-from adapt.core.labels import count, label
+from adapt.core.labels import count, do_nothing, label, today_in
 from adapt.core.table import Cell, Table
 from adapt.core.values import human
 
@@ -42,12 +41,13 @@ def three_way_trade(
     most = max(filter(is_real, table.values("channels")), default=0)
     named_columns = {name: column_of(table, name) for name in (imbalance, migration, size) if has(table, name)}
     points: Records = []
+    today = today_in(table)
     for record in table.records():
         x, y, keys = record[imbalance], record[migration], record.get(size)
         if record["channels"] == most and is_real(x) and is_real(y):
             values = {imbalance: x, migration: y, **({size: keys} if is_real(keys) else {})}
             amounts = ", ".join(f"{name} {human(amount, named_columns[name])}" for name, amount in values.items())
-            name = _scheme(record)
+            name = _scheme(record, today)
             points.append({"x": x, "y": y, "size": keys if is_real(keys) else 0, "t": name, "d": f"{name}: {amounts}"})
     set_apart(points)
     across = {**_scaled([point["x"] for point in points]), "axis": {**ticks(table, imbalance), "grid": True}}
@@ -134,8 +134,9 @@ def _rows(table: Table, value: str, floor: str, points: Records) -> dict[str, An
 def _by_scheme(table: Table, value: str, floor: str) -> Records:
     """One point per row with numbers; the series is the scheme with its construction."""
     points: Records = []
+    today = today_in(table)
     for record in table.records():
-        series = _scheme(record)
+        series = _scheme(record, today)
         height, channels, under = record[value], record["channels"], record.get(floor)
         if is_real(height) and is_real(channels):
             prefix = f"{series}, {human(channels, column_of(table, 'channels'))} channels: "
@@ -144,10 +145,11 @@ def _by_scheme(table: Table, value: str, floor: str) -> Records:
     return points
 
 
-def _scheme(record: Mapping[str, Cell]) -> str:
-    """The scheme with its construction, if any."""
+def _scheme(record: Mapping[str, Cell], today: Cell) -> str:
+    """The scheme with its construction, if any; that of today is doing nothing."""
     parts = [record.get(name) for name in ("scheme", "construction")]
-    return label(scheme_shown(" ".join(str(part) for part in parts if part not in (None, ""))))
+    text = " ".join(str(part) for part in parts if part not in (None, ""))
+    return label(do_nothing(text) if text == today else text)
 
 
 def _lowest(points: Records) -> tuple[Records, str]:

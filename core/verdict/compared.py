@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapt.core.engines.names import SCHEMES_BY_NAME, is_engine, scheme_shown
+from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.labels import do_nothing, today_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
@@ -32,7 +33,14 @@ def at_channels(compared: Table, channels: int) -> Table:
     known = {column.name: column for column in compared.columns}
     gap = Column("gap", Kind.RATIO, about="imbalance over the best possible")
     columns = [known.get(name, gap) for name in FIRST if name in known or name == "gap"]
-    cells = [[named(row), *(_gap(row) if column is gap else row[column.name] for column in columns)] for row in rows]
+    today = today_in(compared)
+    cells = [
+        [
+            do_nothing(today) if row["scheme"] == today else named(row),
+            *(_gap(row) if column is gap else row[column.name] for column in columns),
+        ]
+        for row in rows
+    ]
     others = " and channel count" if len(set(counts)) > 1 else ""
     note = (
         "imbalance_floor is the best possible imbalance without splitting keys; gap is imbalance over that."
@@ -53,7 +61,6 @@ def best_sentences(compared: Table, verdict: Verdict | None) -> list[str]:
 def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None:
     """The plan for a channel count that `best_sentence` names; None without plans."""
     known = [plan for plan in plans if plan.channels == channels and plan.metrics.get("imbalance") is not None]
-    known = [plan for plan in known if not is_engine(plan.scheme)] or known
     even = [plan for plan in known if _imbalance(plan.metrics) <= limit]
     if even:
         return min(even, key=lambda plan: _least_migration(plan.metrics))
@@ -63,14 +70,14 @@ def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None
 def best_sentence(compared: Table, channels: int, limit: float) -> str:
     """Best scheme at a channel count, in words; empty without load.
 
-    Among schemes that keep keys whole and stay within the limit, the one that migrates least; an engine's own placement
-    only if there is no other. If none does, the most balanced of them, and the most balanced scheme that splits keys,
-    with its cost.
+    Among schemes that keep keys whole and stay within the limit, the one that migrates least; doing nothing only if
+    there is no other. If none does, the most balanced of them, and the most balanced scheme that splits keys, with its
+    cost.
     """
     records: list[Row] = list(compared.records())
     rows = [row for row in records if row["channels"] == channels and row["imbalance"] is not None]
     whole, split = ([row for row in rows if row["scheme"] in names] for names in (_WHOLE, _SPLIT))
-    whole = [row for row in whole if not is_engine(row["scheme"])] or whole
+    whole = [row for row in whole if row["scheme"] != today_in(compared)] or whole
     even = [row for row in whole if _imbalance(row) <= limit]
     if even:
         chosen = min(even, key=_least_migration)
@@ -92,7 +99,7 @@ def best_sentence(compared: Table, channels: int, limit: float) -> str:
 
 def named(row: Row) -> str:
     """A scheme with its construction, if any."""
-    return f"{row['scheme']} ({row['construction']})" if row["construction"] else scheme_shown(str(row["scheme"]))
+    return f"{row['scheme']} ({row['construction']})" if row["construction"] else str(row["scheme"])
 
 
 def _imbalance(row: Row) -> float:

@@ -53,10 +53,11 @@ def test_it_is_there_once_and_is_named_so():
     asked = compare_schemes(STREAM, [4], schemes=[Scheme.UNIFORM, Engine.KAFKA])
     compared = with_nothing_done(asked, STREAM, Recipe(), Engine.KAFKA, [4])
     assert [row.scheme for row in compared.rows] == [Engine.KAFKA, Scheme.UNIFORM]
+    assert [plan.scheme for plan in compared.plans] == [Scheme.UNIFORM]
     assert [row["scheme"] for row in compared.as_data()["rows"]] == ["kafka", "uniform"]
     table = compared.table()
     assert at_channels(table, 4).values("scheme") == ["do nothing (kafka)", "uniform"]
     assert "do nothing (kafka)" in str(imbalance_by_channels(table))
     assert best_sentence(table, 4, 10.0).startswith("Best scheme: uniform")
     alone = replace(compared, rows=compared.rows[:1]).table()
-    assert best_sentence(alone, 4, 10.0).startswith("Best scheme: do nothing (kafka)")
+    assert best_sentence(alone, 4, 10.0).startswith("Best scheme: kafka")
