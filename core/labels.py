@@ -24,7 +24,10 @@ def do_nothing(today: Cell) -> str:
 
 
 def today_in(compared: Table) -> Cell:
-    """What places keys today: the first scheme compared, if it moves from itself; None otherwise."""
+    """What places keys today, of the schemes compared.
+
+    None unless the first scheme has moved from itself.
+    """
     first = next(iter(compared.records()), {})
     return first["scheme"] if first.get("migrated_keys") is not None else None
 

@@ -13,6 +13,7 @@ from adapt.core.table import Table
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
 
+BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
 ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "--force")]
 
 

@@ -251,7 +251,7 @@ class _Asked:
 
     @classmethod
     def from_plans(cls, plans: NamedPlans, key_type: KeyType, resources: Resources | None, source: object) -> "_Asked":
-        for name, plan in plans:
+        for name, plan in sorted(plans, key=lambda named: not named[1].metrics):  # doing nothing last
             if plan.key_type is not key_type:
                 raise BadInput(
                     f"{name} is a plan for {plan.key_type} keys, but {source} has {key_type} keys; build a plan from"

@@ -9,13 +9,15 @@ import typer
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
+from adapt.cli.options.placement import CurrentSchemeChoice
+from adapt.cli.options.result import BaselineOption
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
 
 
-@short_help("weight", "resources", "key_type", "master", "format")
+@short_help("engine", "weight", "resources", "key_type", "master", "format")
 def evaluate(
     source: Annotated[
         Path,
@@ -40,6 +42,10 @@ def evaluate(
         panel=EXPERT,
     ),
     measure: MeasureOption = None,
+    engine: CurrentSchemeChoice | None = setting(
+        None, "Engine that assigns the keys today. Default: that of the first plan, else spark."
+    ),
+    baseline: BaselineOption = True,
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV. Default: as in the plans.", panel=EXPERT),
     format: FormatOption = Format.TABLE,
     *,
@@ -47,13 +53,14 @@ def evaluate(
 ) -> None:
     """Measure plans on every key of a stream.
 
-    Keys are counted exactly, in bounded memory. Shows the state moved from each plan to the next, and each plan's
-    predictions next to what was measured.
+    Keys are counted exactly, in bounded memory. Shows doing nothing first, the state moved from there to the first plan
+    and from each plan to the next, and each plan's predictions next to what was measured.
 
     Example: adapt partition evaluate web.trace web.plan
     """
+    from adapt.core.labels import do_nothing
     from adapt.core.partitioning.measures.resources import Resources
-    from adapt.core.partitioning.plans.evaluation import resources_of
+    from adapt.core.partitioning.plans.evaluation import doing_nothing, resources_of
     from adapt.traces.counting.evaluating import evaluate_plans
     from adapt.traces.store.plans import read_plan
 
@@ -62,6 +69,9 @@ def evaluate(
     weighed = Resources.parse(resources or first.letters, tolerance or first.tolerance, measure=measure or ())
     if resources is None and not measure:
         weighed = replace(weighed, measured=first.measured)
+    today = doing_nothing([plan for _, plan in named], engine) if baseline else None
+    if today is not None:
+        named = [(do_nothing(today.scheme), today), *named]
     with stages() as progress:
         found = evaluate_plans(
             named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress

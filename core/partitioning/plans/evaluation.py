@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapt.core.arrays import Floats
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.plans.plan import Plan
@@ -85,7 +86,7 @@ class Evaluation:
             for name, predicted in each.predicted.items()
             for measured in (each.measured.as_data()[name],)
         ]
-        without = [each.name for each in self.plans if not each.predicted]
+        without = [each.name for each in self.plans if not each.predicted and each.plan.metrics]
         note = f"No prediction for resources {self._weighed_by()}: {', '.join(without)}." if without else ""
         return Table.from_rows("Predicted and measured", columns, rows, note)
 
@@ -120,6 +121,30 @@ class Evaluation:
     def _repr_html_(self) -> str:
         """Both tables, for a notebook."""
         return self.table()._repr_html_() + self.predictions()._repr_html_()
+
+
+def doing_nothing(plans: Sequence[Plan], today: AnyScheme | None = None) -> Plan | None:
+    """Today's placement on the channels of the first plan.
+
+    None if the first plan is that itself.
+
+    Args:
+        plans: Plans in the order of their deployment.
+        today: What places keys now. Default: the engine under the first plan, else Spark.
+    """
+    first = plans[0]
+    placing = today or (first.hashing if isinstance(first.hashing, Engine) else Engine.SPARK)
+    if first.hashing is placing and not len(first.explicit):
+        return None
+    capacities = {name: value for name, value in first.parameters.items() if name == "capacities"}
+    return Plan(
+        placing,
+        first.channels,
+        first.key_type,
+        hash=first.hash,
+        max_parallelism=first.max_parallelism,
+        parameters=capacities,
+    )
 
 
 def resources_of(plans: Sequence[Plan]) -> Resources:

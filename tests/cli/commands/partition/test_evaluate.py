@@ -21,9 +21,10 @@ def test_plans_stand_beside_what_they_foresaw(adapt, here):
     line = "partition evaluate counts.csv two.plan three.plan --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert (told["schema"], told["keys"], told["resources"]) == ("adapt.evaluation/1", 299, "LCL")
-    two, three = told["plans"]
-    assert [each["plan"] for each in (two, three)] == ["two.plan", "three.plan"]
-    assert two["measured"]["m"] is None
+    nothing, two, three = told["plans"]
+    assert [each["plan"] for each in (nothing, two, three)] == ["do nothing (spark)", "two.plan", "three.plan"]
+    assert (nothing["measured"]["m"], nothing["predicted"]) == (None, {})
+    assert two["measured"]["m"] > 0
     assert three["measured"]["migrated_keys"] > 0
     assert "m" not in two["predicted"]
     assert three["measured"].pop("explicit_keys") > 0
@@ -44,7 +45,7 @@ def test_from_an_engine_to_a_plan_over_it_only_pinned_keys_move(adapt, here, eng
 
 def test_a_plan_that_was_not_built_to_follow_the_one_before_foresaw_no_migration_from_it(adapt, here):
     line = "partition evaluate counts.csv three.plan two.plan three.plan --format json"
-    first, second, third = json.loads(adapt.done(*line.split()).out)["plans"]
+    _, first, second, third = json.loads(adapt.done(*line.split()).out)["plans"]
     assert second["measured"]["m"] > 0
     assert "m" not in first["predicted"].keys() | second["predicted"].keys()
     assert "m" in third["predicted"]
@@ -61,7 +62,22 @@ def test_the_resources_are_those_of_the_first_plan_unless_they_are_given(adapt, 
     line = "partition evaluate counts.csv two.plan --resources QQQ --tolerance 1.5 --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert (told["resources"], told["tolerance"]) == ("QQQ", [1.5] * 3)
-    assert told["plans"][0]["predicted"] == {}
+    assert told["plans"][1]["predicted"] == {}
+
+
+@pytest.mark.parametrize("engine", ["spark", "kafka", "flink", "consistent"])
+def test_doing_nothing_is_the_engine_s_own_plan_unless_it_is_left_out(adapt, here, engine):
+    line = ("partition", "evaluate", "counts.csv", "two.plan", "--engine", engine, "--format", "json")
+    nothing, two = json.loads(adapt.done(*line).out)["plans"]
+    (alone,) = json.loads(adapt.done(*line, "--no-baseline").out)["plans"]
+    build = ("partition", "build", "counts.csv", "--channels", 2, "--resources", "LCL", "--scheme", engine)
+    adapt.done(*build, "-o", "own.plan")
+    chain = ("partition", "evaluate", "counts.csv", "own.plan", "two.plan", "--engine", engine, "--format", "json")
+    own, after = json.loads(adapt.done(*chain).out)["plans"]
+    assert (nothing["measured"], nothing["loads"]) == (own["measured"], own["loads"])
+    assert two["measured"] == after["measured"]
+    migration = {"m": None, "b(1+m)": None, "migrated_keys": None, "migrated_state": None}
+    assert alone["measured"] == two["measured"] | migration
 
 
 def test_what_cannot_be_evaluated_is_refused_with_the_remedy(adapt, here):
@@ -83,7 +99,7 @@ def test_measured_loads_are_those_of_the_first_plan_unless_resources_are_given(a
     line = "partition evaluate sizes.csv sizes.plan --format json"
     told = json.loads(adapt.done(*line.split()).out)
     assert told["measured"] == {"state": "size"}
-    [plan] = told["plans"]
+    [_, plan] = told["plans"]
     assert sum(plan["loads"]["state"]) == sum(n % 7 for n in range(1, 300))
     assert plan["predicted"]["r_s"] == pytest.approx(plan["measured"]["r_s"])
     by_letters = json.loads(adapt.done(*line.split(), "--resources", "LLL").out)
