@@ -39,8 +39,12 @@ def imbalance_per_period(
     """The imbalance of each period, with its floor."""
     at = _place(table, at)
     names = [imbalance] + ([floor] if has(table, floor) else [])
-    points, said = _along(table, at, names, MOST_POINTS)
+    nothing = f"{imbalance}_do_nothing"
+    does = has(table, nothing) and any(is_real(cell) for cell in table.values(nothing))
+    points, said = _along(table, at, names + ([nothing] if does else []), MOST_POINTS)
     sentence = f"The {named(table, imbalance)} of each period"
+    if does:
+        sentence += "; the gray line is that of doing nothing"
     if len(names) > 1:
         sentence += f"; the dashed line is {floor}, the best possible without splitting keys"
     dots = {"size": 22, "color": PALETTE[0]} if len(points) <= _MOST_BARS else False
@@ -49,7 +53,10 @@ def imbalance_per_period(
         {"mark": DASHED, **_only(floor)},
     ]
     encoding = {"x": across(table, at), "y": up(table, imbalance), "description": {"field": "d"}}
-    body = {"encoding": encoding, "layer": layers[: len(names)]}
+    layers = layers[: len(names)]
+    if does:
+        layers.insert(0, {"mark": {"type": "line", "color": PALETTE[-1]}, **_only(nothing)})
+    body = {"encoding": encoding, "layer": layers}
     return chart("Imbalance per period", body, points, f"{sentence}.{said}", table)
 
 

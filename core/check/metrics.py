@@ -134,6 +134,8 @@ empty_keys | count lower | trace | rows with an empty key
 worst_imbalance | ratio lower | repartition=summary. elastic=imbalance_max |
     imbalance of the worst period (repartition run) or interval (elastic run)
 mean_imbalance | ratio lower | repartition=summary. | imbalance, averaged over periods
+imbalance_do_nothing | ratio lower | repartition | imbalance of today's placement, without any plan
+mean_imbalance_do_nothing | ratio lower | repartition=summary. | the same, averaged over periods
 mean_imbalance_floor | ratio lower | repartition=summary. | best possible imbalance, averaged over periods
 mean_b | ratio lower | repartition=summary. | b, averaged over periods without empty channels
 mean_m | ratio lower | repartition=summary. | migration factor, averaged over changes of the plan

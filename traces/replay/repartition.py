@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from adapt.core.engines.names import AnyScheme
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.repartition.repartition import RepartitionRun, replay_repartition
@@ -27,12 +28,14 @@ class RepartitionOptions:
         schedule: Channel counts by time since the first row.
         recipe: How plans are built.
         weight: The weight of a row. Default: cost if the trace has costs, else 1.
+        today: What places keys now, measured as well. Default: not measured.
     """
 
     length: Length
     schedule: Schedule
     recipe: Recipe
     weight: Weight | None = None
+    today: AnyScheme | None = None
 
 
 def replay_trace(
@@ -60,7 +63,14 @@ def replay_trace(
     column = WEIGHT_COLUMNS.get(chosen)
     batches = _with_progress(trace, ["ts", "key"] + ([column] if column else []), progress)
     run = replay_repartition(
-        batches, options.length, options.schedule, options.recipe, weight=chosen, weight_column=column, clock=clock
+        batches,
+        options.length,
+        options.schedule,
+        options.recipe,
+        weight=chosen,
+        weight_column=column,
+        clock=clock,
+        today=options.today,
     )
     keep_run(run, out, command, [trace.as_input], force=force)
     return run

@@ -12,12 +12,14 @@ from adapt.cli.commands.replay.ordered import ordered
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped, short_help
+from adapt.cli.options.placement import EngineOption
 from adapt.cli.options.replay.repartition import PeriodOptions, RecipeOptions
-from adapt.cli.options.result import RunOutput
+from adapt.cli.options.result import BaselineOption, RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import for_people
 from adapt.cli.terminal.stages import stages
+from adapt.core.engines.names import Engine
 from adapt.core.units.row_or_time_span import Length
 
 app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True)
@@ -25,15 +27,21 @@ app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured 
 
 @short_help(
     *("channels", "schedule", "period", "out", "scheme", "construction"),
-    *("max_pins", "weight", "format", "force"),
+    *("engine", "max_pins", "weight", "format", "force"),
 )
 def repartition(
-    trace: TracePath, output: RunOutput, periods: PeriodOptions, plans: RecipeOptions, weight: WeightOption = None
+    trace: TracePath,
+    output: RunOutput,
+    periods: PeriodOptions,
+    plans: RecipeOptions,
+    weight: WeightOption = None,
+    engine: EngineOption = Engine.SPARK,
+    baseline: BaselineOption = True,
 ) -> None:
     """Replay a trace period by period, with a new plan for each.
 
     Each period is routed by the current plan and measured; its keys then build the next plan, and the state moved is
-    counted. The first period uses hashing alone.
+    counted. The first period uses hashing alone. Doing nothing, with the engine's own placement, is measured too.
 
     Example: adapt replay repartition web.trace --channels 8 --period 6h -o web.run
     """
@@ -42,7 +50,7 @@ def repartition(
     from adapt.traces.store.trace import open_trace
 
     schedule, length = periods.channel_schedule(), Length.parse(periods.period)
-    options = RepartitionOptions(length, schedule, plans.recipe(), weight)
+    options = RepartitionOptions(length, schedule, plans.recipe(), weight, engine if baseline else None)
     output.check()
     opened = open_trace(trace)
     with stages() as progress:

@@ -20,6 +20,7 @@ class PeriodOutcome:
         metrics: Metrics of the plan on the period's keys; migration is that to this plan, None in the first period.
         loads: State, computation and network of each channel, shape (3, channels).
         build_s: Build time of the plan; None without a clock, and in the first period.
+        nothing: Imbalance of doing nothing, with the placement of today; None if that is not measured.
     """
 
     index: int
@@ -30,6 +31,7 @@ class PeriodOutcome:
     metrics: Metrics
     loads: Floats
     build_s: float | None
+    nothing: float | None = None
 
     @property
     def channels(self) -> int:
@@ -43,6 +45,8 @@ _OF_A_PERIOD = {
     "migrated_keys": "keys moved at the start of the period",
 }
 
+NOTHING = Column("imbalance_do_nothing", Kind.RATIO, about="imbalance of doing nothing: today's placement")
+
 PERIOD_COLUMNS = (
     Column("period", Kind.COUNT, about="number from 0; periods without rows are missing"),
     Column("start", Kind.TIME, about="start of the period"),
@@ -52,6 +56,7 @@ PERIOD_COLUMNS = (
     Column("channels", Kind.COUNT),
     *(replace(column, about=_OF_A_PERIOD.get(column.name, column.about)) for column in METRIC_COLUMNS),
     Column("build_s", Kind.SECONDS, "s", about="build time of the plan"),
+    NOTHING,
 )
 
 CHANNEL_COLUMNS = (
@@ -80,6 +85,7 @@ SUMMARY_COLUMNS = (
     Column("migrated_keys", Kind.COUNT, about="keys moved, over all plan changes"),
     Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed"),
     Column("periods_with_empty_channels", Kind.COUNT, about="periods with a channel without load"),
+    Column("mean_imbalance_do_nothing", Kind.RATIO, about="mean over the periods, with today's placement throughout"),
 )
 
 NOTE = (
@@ -101,6 +107,7 @@ def periods_table(outcomes: Sequence[PeriodOutcome]) -> Table:
             "keys": outcome.keys,
             "channels": outcome.channels,
             "build_s": outcome.build_s,
+            NOTHING.name: outcome.nothing,
             **outcome.metrics.as_data(),
         }
         rows.append([cells[column.name] for column in PERIOD_COLUMNS])
@@ -136,6 +143,7 @@ def summary_table(outcomes: Sequence[PeriodOutcome]) -> Table:
         sum(each.migrated_keys or 0 for each in metrics),
         sum(each.migrated_state or 0.0 for each in metrics),
         sum(each.empty_channels > 0 for each in metrics),
+        _mean([outcome.nothing for outcome in outcomes]),
     )
     return Table.from_rows("Summary", SUMMARY_COLUMNS, [row])
 

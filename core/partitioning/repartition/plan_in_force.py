@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
@@ -64,6 +66,15 @@ class PlanInForce:
         self.build_s = self._clock() - started if self._clock else None
         after = self._partitioner.channels_of(frequencies.keys)
         self._change = migration(before, after, listed_loads(frequencies, self._recipe.resources.state), channels)
+
+
+def imbalance_of_nothing(today: AnyScheme, channels: int, recipe: Recipe, frequencies: Frequencies) -> float | None:
+    """Imbalance of doing nothing in a period; None without load."""
+    partitioner = make_partitioner(
+        today, channels, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism
+    )
+    loads = channel_loads(partitioner.channels_of(frequencies.keys), frequencies, recipe.resources, channels)
+    return max_over_mean(loads[2], recipe.constraints.unequal)
 
 
 def _with_migration(metrics: Metrics, change: Migration | None) -> Metrics:

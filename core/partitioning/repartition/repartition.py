@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from adapt.core.counting.exact import frequencies_of
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.repartition.period_tables import (
@@ -17,7 +17,7 @@ from adapt.core.partitioning.repartition.period_tables import (
     summary_table,
 )
 from adapt.core.partitioning.repartition.periods import Period, periods
-from adapt.core.partitioning.repartition.plan_in_force import PlanInForce
+from adapt.core.partitioning.repartition.plan_in_force import PlanInForce, imbalance_of_nothing
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.run import run_as_data
 from adapt.core.stream import Weight
@@ -64,6 +64,7 @@ def replay_repartition(
     weight: Weight = Weight.COUNT,
     weight_column: str | None = None,
     clock: Callable[[], float] | None = None,
+    today: AnyScheme | None = None,
 ) -> RepartitionRun:
     """Route, measure and repartition a stream period by period.
 
@@ -80,6 +81,7 @@ def replay_repartition(
         length: Length of a period; periods without rows are skipped, and keep the plan.
         schedule: Channel counts by time since the first row.
         weight: The weight of a row, in `weight_column` unless it is a count.
+        today: What places keys now, such as an engine: measured as well, with nothing moved.
 
     Raises:
         BadInput: the rows are not in time order, or the weight of a key is below 0.
@@ -98,14 +100,20 @@ def replay_repartition(
         "period": str(length),
         "schedule": str(schedule),
         "weight": weight.value,
+        **({} if today is None else {"today": today.value}),
         **recipe.parameters,
     }
     counted = periods(batches, length, weight_column)
-    return RepartitionRun(tuple(_outcomes(counted, schedule, recipe, weight, clock)), parameters)
+    return RepartitionRun(tuple(_outcomes(counted, schedule, recipe, weight, clock, today)), parameters)
 
 
 def _outcomes(
-    counted: Iterable[Period], schedule: Schedule, recipe: Recipe, weight: Weight, clock: Callable[[], float] | None
+    counted: Iterable[Period],
+    schedule: Schedule,
+    recipe: Recipe,
+    weight: Weight,
+    clock: Callable[[], float] | None,
+    today: AnyScheme | None,
 ) -> Iterator[PeriodOutcome]:
     """Route and measure each period, a new plan before each but the first."""
     plan = PlanInForce(recipe, schedule.channels_at(0), clock)
@@ -126,4 +134,5 @@ def _outcomes(
             metrics=metrics,
             loads=loads,
             build_s=plan.build_s,
+            nothing=None if today is None else imbalance_of_nothing(today, len(loads[0]), recipe, frequencies),
         )

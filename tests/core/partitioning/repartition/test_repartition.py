@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
+from adapt.core.charts.over_time import imbalance_per_period
 from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.engines.names import Engine
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.measures.resources import Resources
@@ -91,6 +93,22 @@ def test_a_replay_measures_what_plain_python_measures_row_by_row(recipe, rows, l
         for name, value in literal.items():
             assert row[name] == (None if value is None else pytest.approx(value, rel=1e-12)), name
         assert row["b(1+m)"] is None or row["b(1+m)"] == row["b"] * (1 + row["m"])
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_doing_nothing_is_a_replay_of_the_engine_s_own_placement(engine):
+    times, keys = skewed(5)
+    schedule, batch = Schedule.parse("0h:4,9ms:6"), one_batch(times, keys)
+    run = replay_repartition(batch, Length(4000), schedule, RECIPES[-1], today=engine)
+    alone = replay_repartition(batch, Length(4000), schedule, Recipe(engine, resources=RECIPES[-1].resources))
+    table, summary = run.tables()["periods"], run.summary().records()[0]
+    assert table.values("imbalance_do_nothing") == alone.tables()["periods"].values("imbalance")
+    assert summary["mean_imbalance_do_nothing"] == alone.summary().records()[0]["mean_imbalance"]
+    without = replay_repartition(batch, Length(4000), schedule, RECIPES[-1]).tables()["periods"]
+    assert set(without.values("imbalance_do_nothing")) == {None}
+    assert without.values("imbalance") == table.values("imbalance")
+    assert "gray line" in str(imbalance_per_period(table))
+    assert "gray line" not in str(imbalance_per_period(without))
 
 
 def test_a_step_of_the_schedule_waits_for_the_next_period():
