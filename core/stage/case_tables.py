@@ -7,7 +7,7 @@ from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
 from adapt.core.table import Column, Kind, Table
 
-CASE = Column("case", about="static (no moves), or the rebalancing policy")
+CASE = Column("case", about="static (do nothing: no moves), or the rebalancing policy")
 
 
 def series_tables(outcomes: Sequence[Outcome], bounds: Bounds) -> dict[str, Table]:

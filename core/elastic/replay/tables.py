@@ -12,7 +12,7 @@ from adapt.core.stage.movement.course import STEPS
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
-CASE = Column("case", about="fixed workers, fixed workers with plan rebuilds, or a scaling policy")
+CASE = Column("case", about="fixed (do nothing), fixed workers with plan rebuilds, or a scaling policy")
 
 CASE_COLUMNS = (
     CASE,

@@ -7,7 +7,7 @@ class FluxPolicy(StrEnum):
     """Rebalancing policy."""
 
     NONE = "none"
-    """No moves: the static case."""
+    """Do nothing: the static case, without moves."""
 
     LOAD = "load"
     """The paper's load policy: balances utilization, one partition per pair of workers."""
