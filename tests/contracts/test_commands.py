@@ -42,6 +42,7 @@ IN_PROCESS = {
     "lint": "x.trace",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
+    "advise workers": "--rate 1000 --shed 10000@60s",
     "partition tolerance": "--channels 4 --total 10 --capacity 3",
     "partition route": "a.plan keys",
     "partition export": "a.plan --to plan -o OUT",
