@@ -11,6 +11,7 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
+from adapt.core.fit.network.names import DropPlanner
 
 
 @short_help(
@@ -45,7 +46,7 @@ def fit(
     likely = None if ahead.workload is None else open_workload(ahead.workload, named.read.network)
     settings = planning.settings(named.read.settings)
     shedding = FitOptions(
-        planners=running.planners() or (settings.planner,),
+        planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
         settings=settings,
         flow=running.flow,
         seed=running.seed,

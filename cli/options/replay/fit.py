@@ -26,7 +26,7 @@ class RunningOptions:
 
     planner: list[str] | None = setting(
         None,
-        f"Drop planners to compare. Default: the network file's. Available: {', '.join(DropPlanner)}.",
+        f"Drop planners to compare. Default: none, and the network file's. Available: {', '.join(DropPlanner)}.",
         "exact,c-fit",
         completion=completion.planners,
     )

@@ -7,7 +7,7 @@ class DropPlanner(StrEnum):
     """How the drop rate of each arc is chosen."""
 
     NONE = "none"
-    """Drop nothing."""
+    """Do nothing: drop no tuple."""
     PROPORTIONAL = "proportional"
     """Keep the same share of every input, as large as fits."""
     GREEDY_LOCAL = "greedy-local"

@@ -198,7 +198,7 @@ def test_options_override_the_settings_of_the_network(adapt, here):
         "drops": "random",
         "batch": 100,
     }
-    assert len(document["ticks"]) == 2
+    assert [tick["planner"] for tick in document["ticks"]] == ["none", "none", "exact", "exact"]
     assert document["parameters"]["network"]["text"] == NETWORK
 
 
