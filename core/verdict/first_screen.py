@@ -114,7 +114,8 @@ def _sure(verdict: Verdict) -> str:
     """How certain the verdict is, and when it flips."""
     tested = verdict.out_of_sample
     if tested is None:
-        return "In-sample only: the rows are too few for windows, or have no times, so what comes next is not tested."
+        sampled = "" if verdict.sampled is None else f" {verdict.sampled.sentence}"
+        return f"In-sample only: rows are too few for windows, or have no times. Change is not tested.{sampled}"
     low, high = tested.next_window
     span = f", about {duration(tested.window_us / 1e6)}" if tested.window_us else ""
     helped = "" if verdict.pins_nothing else f" It helped in {_windows(verdict)}."
