@@ -39,6 +39,7 @@ def test_the_second_half_is_as_the_verdict_on_the_first_says(real_traces, key, e
     assert low <= imbalance(plan, second) <= high
     assert np.mean((low <= with_plan) & (with_plan <= high)) >= 0.9
     assert np.median(with_plan / without) <= 1.02
+    assert imbalance(plan, second) <= 1.02 * imbalance(today, second)
     if verdict.verdict_class is VerdictClass.UNKNOWN:
         assert imbalance(plan, second) == imbalance(today, second)
     if key == "path":  # whose heavy keys stay
