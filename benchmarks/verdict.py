@@ -1,7 +1,8 @@
 """Verdicts on ten million rows for three engines, against counting the rows once.
 
-Claim: the verdicts on twelve windows, for spark, kafka and flink, with all that they count and route, take at most 3 times
-the CPU seconds of one lossy count of the same trace. In this process, without Spark. ADAPT_BENCH_ROWS sets the rows."""
+Claim: the verdicts on twelve windows, for spark, kafka and flink, with all that they count and route, take at most 3
+times the CPU seconds of one lossy count of the same trace. In this process, without Spark. ADAPT_BENCH_ROWS sets the
+rows."""
 
 import os
 import shutil

@@ -370,7 +370,7 @@ def _block_counter(
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
     """The function that counts a block, by its index in `blocks`, with `room` keys per group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
-    # Dictionary-encoded keys stay encoded, so rows are never decoded; short slices would each carry the whole dictionary.
+    # Dictionary-encoded keys stay encoded, so rows are never decoded; but each slice carries the whole dictionary.
     encoded = ("key",) if weight is Weight.COUNT and grouping.least_rows >= FLUSH_ROWS else ()
     most, too_many = MOST_GROUPS, _too_many_streams()
     flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # float sums as in exact counting
