@@ -64,6 +64,8 @@ def verdict(
 
     check_channels(channels)
     before, options = None if current is None else read_plan(current), spark.options()
+    if before is not None and typed_of(context, ["engine"]) and before.hashing is not engine:
+        raise UsageError(f"{current} is a plan over {before.hashing}, not {engine}; leave out --engine or --from")
     with stages() as progress:
         reading = {**asdict(FormatOptions()), "format": source_format, **asdict(CleaningOptions()), **asdict(mapping)}
         given = GivenOptions.over_file(reading, typed_of(context, list(asdict(mapping))), mapping.mapping)

@@ -85,7 +85,8 @@ def _move(
     keys = len(home)
     placed, bounds, state = home.copy(), np.empty(keys), np.empty(keys)
     powers, sums, left = np.empty_like(loads), np.zeros(windows), np.empty(windows)
-    emptied = np.empty(channels)
+    roots = np.empty(windows)
+    emptied, lightest = np.empty(channels), np.empty(windows)
     for key in range(keys):
         state[key] = 1.0 + STATE_PRICE * shares[key].sum() / windows
     for channel in range(channels):
@@ -112,12 +113,21 @@ def _move(
             if emptied[channel] <= best_gain:
                 break
             bounds[:] = 0.0
-            for one in np.flatnonzero(placed == channel):  # taking a key away gains more than any move of it
+            lightest[:] = np.inf
+            least_weight = np.inf
+            for to in range(channels):
+                if to != channel:
+                    least_weight = min(least_weight, weights[to])
+                    for window in range(windows):
+                        lightest[window] = min(lightest[window], loads[to, window])
+            for one in np.flatnonzero(placed == channel):  # to whichever channel is lightest in each window
                 key = int(one)
                 bounds[key] = now
                 for window in range(windows):
                     taken = _powered(max(loads[channel, window] - shares[key, window] * weights[channel], 0.0))
-                    bounds[key] -= _root(sums[window] - powers[channel, window] + taken)
+                    filled = _powered(lightest[window] + shares[key, window] * least_weight)
+                    added = (filled - _powered(lightest[window])) * (1 - 1e-9)
+                    bounds[key] -= _root(sums[window] - powers[channel, window] + taken + added)
                 bounds[key] /= state[key]
             while True:
                 key = int(np.argmax(bounds))
@@ -130,10 +140,12 @@ def _move(
                 for to in range(channels):
                     if to == channel:
                         continue
+                    for window in range(windows):  # apart from the sum, so that the roots are taken side by side
+                        filled = _powered(loads[to, window] + shares[key, window] * weights[to])
+                        roots[window] = _root(left[window] - powers[to, window] + filled)
                     after = 0.0
                     for window in range(windows):
-                        filled = _powered(loads[to, window] + shares[key, window] * weights[to])
-                        after += _root(left[window] - powers[to, window] + filled)
+                        after += roots[window]
                     gain = (now - after) / state[key]
                     if gain > best_gain * (1 + 1e-12):
                         best_key, best_channel, best_gain = key, to, gain

@@ -29,7 +29,7 @@ FEWEST_PAST = 5
 EVIDENCE = 0.99
 """Confidence that a plan lowers the imbalance, before it pins any key."""
 
-EVIDENCE_NEXT = 0.9
+EVIDENCE_NEXT = 0.95
 """For a plan that is kept, also the confidence that it lowers that of the window right after it: means over all later
 windows share most of them, and look more certain than they are."""
 

@@ -258,8 +258,17 @@ def _refuse_other_keys(previous: Plan, frequencies: Frequencies, recipe: Recipe)
             f"the current plan hashes with {previous.hash}, the new one would with {recipe.hash}; pass --hash"
             f" {previous.hash}, or build without --from"
         )
-    if previous.key_type is not frequencies.key_type:
+    check_key_types(previous, frequencies)
+
+
+def check_key_types(current: Plan, frequencies: Frequencies) -> None:
+    """Check that a current plan and counts have keys of one type.
+
+    Raises:
+        BadInput: they differ.
+    """
+    if current.key_type is not frequencies.key_type:
         raise BadInput(
-            f"the current plan has {previous.key_type} keys, but the counted keys are {frequencies.key_type}; count"
-            f" them as {previous.key_type}, or build without --from"
+            f"the current plan has {current.key_type} keys, but the counted keys are {frequencies.key_type}; count"
+            f" them as {current.key_type}, or leave out --from"
         )

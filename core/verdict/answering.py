@@ -7,7 +7,7 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.out_of_sample.counted_panes import CountedPanes
-from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
@@ -37,7 +37,12 @@ def answer_on(
         current: The current plan, judged instead of the engine.
         trace: Fingerprint of the trace, for the recommended plan.
         max_imbalance: The limit of the verdict.
+
+    Raises:
+        BadInput: the keys of the current plan have another type.
     """
+    if current is not None:
+        check_key_types(current, counted)
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
     today, name = today_of(engine, channels, recipe, current)
     verdict = judge(

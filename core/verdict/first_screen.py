@@ -47,6 +47,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     return [
         verdict.headline,
         *([] if verdict.pins_nothing else [_cost(verdict)]),
+        *(verdict.sentences[:1] if verdict.busy_keys < verdict.channels else []),
         _sure(verdict),
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
     ]
@@ -114,7 +115,8 @@ def _sure(verdict: Verdict) -> str:
     """How certain the verdict is, and when it flips."""
     tested = verdict.out_of_sample
     if tested is None:
-        return "In-sample only: the rows are too few for windows, or have no times, so what comes next is not tested."
+        sampled = "" if verdict.sampled is None else f" {verdict.sampled.sentence}"
+        return f"In-sample only: rows are too few for windows, or have no times. Change is not tested.{sampled}"
     low, high = tested.next_window
     span = f", about {duration(tested.window_us / 1e6)}" if tested.window_us else ""
     helped = "" if verdict.pins_nothing else f" It helped in {_windows(verdict)}."

@@ -13,6 +13,7 @@ from adapt.core.counting.top_share import top_share
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.outcome import OutOfSample
+from adapt.core.out_of_sample.sampling import Sampled, by_sampling
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
 from adapt.core.out_of_sample.windows import Windows
 from adapt.core.partitioning.measures.imbalance import max_over_mean
@@ -68,13 +69,18 @@ def judge(
     if found is None:
         return None
     top = _top(population, loads)
-    verdict_class, tested, pins = found.verdict_class, None, None
+    verdict_class, tested, pins, sampled = found.verdict_class, None, None, None
     walked = _walked(panes, routed, today, weighed, capacities)
     if walked is not None:
         tested, pins = walked
         verdict_class = class_out_of_sample(found.verdict_class, tested, len(pins), max_imbalance)
-    elif found.verdict_class is VerdictClass.PINNING:
-        pins = _fewest_pins(population, loads, placed, each, max_imbalance)
+    else:
+        if found.verdict_class is VerdictClass.PINNING:
+            pins = _fewest_pins(population, loads, placed, each, max_imbalance)
+        if weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies):
+            sampled = _sampled(population, loads, placed, each, None if pins is None else max_imbalance)
+        if sampled is not None and sampled.helps_not:
+            verdict_class, pins = VerdictClass.UNKNOWN, None
     if verdict_class is VerdictClass.BALANCED:
         pins = None
     keys, state, after = _effect(population, loads, placed, each, weighed, pins)
@@ -97,6 +103,7 @@ def judge(
         confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
         out_of_sample=tested,
         over_time=_over_time(panes, today, weighed, each, max_imbalance),
+        sampled=sampled,
         pins=pins,
     )
 
@@ -133,6 +140,20 @@ def _fewest_pins(
         return None
     rows = np.flatnonzero(moved != placed)
     return ExplicitMap(population.keys.take(pa.array(rows)), moved[rows])
+
+
+def _sampled(
+    population: Population, loads: Floats, placed: Channels, capacities: Floats, limit: float | None
+) -> Sampled:
+    """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
+
+    def plan(counts: Floats) -> Channels | None:
+        return moved_within(placed, counts, population.listed, capacities, limit or 1.0)
+
+    counted = population.frequencies
+    unlisted = float(loads[population.listed :].sum())
+    error = float(np.sqrt(unlisted * counted.complete_above / len(capacities)))  # of hashing keys of this weight
+    return by_sampling(loads, counted.rows, placed, capacities, None if limit is None else plan, error)
 
 
 def _effect(
@@ -194,7 +215,7 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int, l
     counted = top_share(frequencies)
     if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
         return None
-    are_draws = frequencies.weight is Weight.COUNT and frequencies.rows == round(frequencies.total)
+    are_draws = _are_draws(frequencies)
     if are_draws:
         low, high = (round(share * frequencies.rows) for share in counted)
         ends = top_share_interval(low, high, frequencies.rows)
@@ -205,3 +226,8 @@ def _confidence(frequencies: Frequencies, resources: Resources, channels: int, l
     least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
     level, method = (LEVEL, METHOD) if are_draws else (None, BY_COUNTER)
     return Confidence(*ends, least, most, level, method, (least <= limit) == (most <= limit))
+
+
+def _are_draws(frequencies: Frequencies) -> bool:
+    """Whether every row has weight 1."""
+    return frequencies.weight is Weight.COUNT and frequencies.rows == round(frequencies.total)

@@ -9,6 +9,7 @@ import numpy as np
 
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.out_of_sample.outcome import LEVEL, OutOfSample
+from adapt.core.out_of_sample.sampling import Sampled
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
@@ -84,6 +85,7 @@ class Verdict:
         confidence: Confidence interval of f_max; None where nothing was estimated.
         over_time: The verdict window by window; None without timestamps.
         out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
+        sampled: Imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`.
         pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
     """
 
@@ -106,6 +108,7 @@ class Verdict:
     confidence: Confidence | None = None
     over_time: OverTime | None = None
     out_of_sample: OutOfSample | None = None
+    sampled: Sampled | None = None
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -138,6 +141,7 @@ class Verdict:
             *_out_of_sample(self),
             _evidence(self),
             *([] if confidence is None else [_sure(self, confidence)]),
+            *([] if self.sampled is None else [self.sampled.sentence]),
             *([_varies(self.over_time)] if varies and self.over_time is not None else []),
         ]
 
@@ -155,6 +159,7 @@ class Verdict:
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
+            "sampled": None if self.sampled is None else asdict(self.sampled),
             "sentence": " ".join([f"{self.headline}.", *self.sentences]),
         }
 
@@ -174,14 +179,17 @@ class Verdict:
             "over_time",
             "keys_to_split",
             "out_of_sample",
+            "sampled",
         }
         confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
+        sampled = data["sampled"]
         return cls(
             verdict_class=VerdictClass(data["class"]),
             keys_to_split=tuple(data["keys_to_split"]),
             confidence=None if confidence is None else Confidence(**confidence),
             over_time=None if over_time is None else OverTime.from_data(over_time),
             out_of_sample=None if tested is None else OutOfSample.from_data(tested),
+            sampled=None if sampled is None else Sampled.from_data(sampled),
             **{name: value for name, value in data.items() if name not in derived},
         )
 
@@ -218,6 +226,11 @@ def _effect(verdict: Verdict) -> str:
             return (
                 "Some assignment of whole keys stays within the limit, but too few keys are counted to name it: count"
                 " with --method exact."
+            )
+        case VerdictClass.UNKNOWN if verdict.out_of_sample is None:
+            return (
+                "Too few rows: keys pinned by one half of them do not lower the imbalance of the other half. A longer"
+                " sample may tell."
             )
         case VerdictClass.UNKNOWN:
             return (

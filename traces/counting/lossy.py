@@ -282,6 +282,7 @@ class _Ungrouped:
     """All rows in one group."""
 
     columns: tuple[str, ...] = ()
+    least_rows: int = BLOCK_ROWS
 
     def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield "", batch
@@ -294,6 +295,11 @@ class _ByPane:
     panes: Panes
     origin_us: int
     columns: tuple[str, ...] = ("ts",)
+
+    @property
+    def least_rows(self) -> int:
+        """Fewest rows of a group that follow each other, but for the last group."""
+        return self.panes.length.size // self.panes.per_length if self.panes.length.in_rows else 0
 
     def cut(self, batch: pa.RecordBatch, first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         rows = self.panes.length.in_rows
@@ -308,6 +314,7 @@ class _ByStream:
     """Rows by stream, in order within each stream."""
 
     columns: tuple[str, ...] = ("ts", "stream")
+    least_rows: int = 0
 
     def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         encoded = pc.dictionary_encode(batch.column("stream"), null_encoding="encode")
@@ -363,8 +370,8 @@ def _block_counter(
 ) -> Callable[[int], Iterator[pa.RecordBatch]]:
     """The function that counts a block, by its index in `blocks`, with `room` keys per group."""
     columns = [*grouping.columns, "key", *([WEIGHT_COLUMNS[weight]] if weight is not Weight.COUNT else [])]
-    # Dictionary-encoded keys stay encoded, so rows are never decoded; slices would each carry the whole dictionary.
-    encoded = ("key",) if columns == ["key"] else ()
+    # Dictionary-encoded keys stay encoded, so rows are never decoded; but each slice carries the whole dictionary.
+    encoded = ("key",) if weight is Weight.COUNT and grouping.least_rows >= FLUSH_ROWS else ()
     most, too_many = MOST_GROUPS, _too_many_streams()
     flush_rows = BLOCK_ROWS if weight is Weight.COST else FLUSH_ROWS  # float sums as in exact counting
 

@@ -80,6 +80,45 @@ def test_bad_input_is_one_line(adapt, here):
     assert "from 1 to" in adapt.refused(2, *ASK[:-1], "0")
 
 
+@pytest.mark.usefixtures("spark")
+def test_what_no_verdict_can_be_given_on_is_said_in_one_sentence(adapt, here):
+    (here / "timeless.csv").write_text("user,city\na,b\nc,d\n")
+    said = adapt.refused(2, "verdict", "timeless.csv", "--key", "user", "--channels", 4)
+    assert said == "adapt: --time is required: no column holds times; available: user, city"
+    rows = "\n".join(f"{1_700_000_000 + at},c{at % 3}" for at in range(6_000))
+    (here / "cities.csv").write_text(f"time,city\n{rows}\n")
+    few = adapt.done("verdict", "cities.csv", "--key", "city", "--channels", 8).out
+    assert "Only 3 keys have any load, fewer than workers." in few
+    assert "Only 3 keys" in adapt.done("partition", "compare", "cities.trace", "--channels", 8).out
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_current_plan_of_another_engine_or_key_type_is_refused(adapt, here):
+    adapt.done(*ASK)
+    adapt.done("partition", "build", "clicks.trace", "--channels", 6, "--base", "kafka", "-o", "kafka.plan")
+    other = adapt.refused(2, "verdict", "clicks.trace", "--engine", "flink", "--channels", 6, "--from", "kafka.plan")
+    assert other == "adapt: kafka.plan is a plan over kafka, not flink; leave out --engine or --from"
+    adapt.done("verdict", "clicks.trace", "--channels", 6, "--from", "kafka.plan")
+    adapt.done("generate", "zipf", "--rows", 2000, "--keys", 100, "--key-type", "int64", "-o", "numbers.trace")
+    adapt.done("partition", "build", "numbers.trace", "--channels", 6, "-o", "numbers.plan")
+    for command in ("verdict", "partition build"):
+        out = ["-o", "new.plan"] if command == "partition build" else []
+        said = adapt(*command.split(), "clicks.trace", "--channels", 6, "--from", "numbers.plan", *out)
+        assert said.code == 3
+        *_, told = said.err.splitlines()
+        assert told.startswith("adapt: the current plan has int64 keys, but the counted keys are string; ")
+    assert (here / "clicks.trace").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_counts_without_time_get_the_interval_of_sampling(adapt, here):
+    (here / "counts.csv").write_text("key,count\n" + "\n".join(f"k{at},{9000 // at}" for at in range(1, 300)) + "\n")
+    for command in (("partition", "compare"), ("partition", "build", "-o", "new.plan")):
+        verb, *rest = command[1:]
+        said = adapt.done("partition", verb, "counts.csv", "--channels", 4, *rest)
+        assert "rows alone, the imbalance is" in " ".join(said.out.split())
+
+
 def test_a_note_that_is_gone_or_damaged_holds_nothing(here):
     fingerprint = source_fingerprint("clicks.csv", {"key": "user"})
     assert fingerprint == source_fingerprint("clicks.csv", {"key": "user"})

@@ -36,7 +36,7 @@ def test_even_keys_need_nothing():
 
 
 def test_heavy_keys_that_fit_are_placed_and_what_moves_is_named():
-    found = judged([300, 290, 280, 270, 260, 250] + [1] * 400, 4)
+    found = judged([3000, 2900, 2800, 2700, 2600, 2500] + [10] * 400, 4)
     assert found.verdict_class is VerdictClass.PINNING
     assert 0 < found.keys_to_pin < 100
     assert found.imbalance_after <= 1.2 < found.imbalance
@@ -114,3 +114,26 @@ def test_the_verdict_is_data_and_comes_back(counts):
     assert Verdict.from_data(data) == found
     assert (data["class"], data["channels"], data["engine"]) == (found.verdict_class.value, 4, "spark")
     assert {"gap", "useful_workers", "top_share", "imbalance", "imbalance_floor"} <= data.keys()
+
+
+def test_without_time_the_sampling_of_rows_gives_the_interval():
+    found = judged([3000, 2900, 2800, 2700, 2600, 2500] + [10] * 400, 4)
+    low, high = found.sampled.today
+    assert low < found.imbalance < high
+    assert found.sampled.after[1] < low
+    assert found.sampled.sentence in found.sentences
+    assert Verdict.from_data(json.loads(json.dumps(found.as_data()))) == found
+
+
+def test_where_pins_do_not_help_rows_held_out_nobody_can_tell():
+    found = judged([300, 290, 280, 270, 260, 250] + [1] * 400, 4)  # only keys with a single row could be moved
+    assert found.verdict_class is VerdictClass.UNKNOWN
+    assert found.sampled.held_out == 1
+    assert found.pins_nothing
+    assert found.sentences[0].startswith("Too few rows: ")
+
+
+def test_weighted_rows_are_no_draws():
+    keys = pa.array(["a", "b", "c"])
+    weighed = frequencies_of(KeyCounts(keys, np.array([900, 50, 50]), 10), Weight.BYTES)
+    assert judge(weighed, SparkPartitioner(2), "spark").sampled is None
