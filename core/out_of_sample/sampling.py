@@ -41,7 +41,7 @@ class Sampled:
     held_out: float | None = None
 
     @property
-    def helps_not(self) -> bool:
+    def fails_held_out(self) -> bool:
         """Whether pins do not lower the imbalance of rows held out."""
         return self.held_out is not None and np.log(self.held_out) > -LEAST_GAIN
 

@@ -79,7 +79,7 @@ def judge(
             pins = _fewest_pins(population, loads, placed, each, max_imbalance)
         if weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies):
             sampled = _sampled(population, loads, placed, each, None if pins is None else max_imbalance)
-        if sampled is not None and sampled.helps_not:
+        if sampled is not None and sampled.fails_held_out:
             verdict_class, pins = VerdictClass.UNKNOWN, None
     if verdict_class is VerdictClass.BALANCED:
         pins = None

@@ -53,7 +53,7 @@ def test_pins_that_fit_noise_do_not_help_rows_held_out():
     for seed in range(20):
         counts = np.random.default_rng(seed).multinomial(300, np.full(keys, 1 / keys)).astype(float)
         plan = partial(moved_within, home, listed=keys, capacities=np.ones(channels), limit=1.1)
-        assert by_sampling(counts, 300, home, np.ones(channels), plan).helps_not
+        assert by_sampling(counts, 300, home, np.ones(channels), plan).fails_held_out
 
 
 def test_an_error_of_the_counts_widens_the_interval():
