@@ -1,8 +1,10 @@
 """`adapt report`, nearly all of it over artefacts made without Spark."""
 
 import csv
+import html
 import io
 import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -72,6 +74,21 @@ def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
     assert (plans / "page.html").read_text() == page
     adapt.done("report", "60.plan", "--html", "page.html", "--force")
     assert (plans / "page.html").read_text() != page
+
+
+def test_the_page_starts_with_the_verdict(adapt, plans):
+    adapt.done("report", "2.plan", "--html", "page.html")
+    page = (plans / "page.html").read_text()
+    (plan,) = json.loads(adapt.done("report", "2.plan", "--format", "json").out)["artefacts"]
+    verdict = plan["verdict"]
+    assert f"<b>Pin {verdict['keys_to_pin']} keys</b>" in page
+    values = re.findall(r'<dd class="value [a-z]+">(?:<svg.*?</svg>)?([^<]*)</dd>', page)
+    moved = f"{100 * verdict['state_to_move']:.3g}\u00a0%"
+    assert values == [f"{verdict['imbalance']:.3f}", f"{verdict['imbalance_after']:.3f}", moved]
+    command = html.unescape(re.search('<code tabindex="0">([^<]*)</code>', page)[1])
+    assert command.startswith("adapt ")
+    assert "2.plan" in command or "counts.csv" in command
+    assert "<dd>–</dd>" not in page.split('id="made"')[1]
 
 
 HOSTILE = [
