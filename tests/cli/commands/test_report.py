@@ -91,6 +91,26 @@ def test_the_page_starts_with_the_verdict(adapt, plans):
     assert "<dd>–</dd>" not in page.split('id="made"')[1]
 
 
+@pytest.mark.usefixtures("spark")
+def test_lint_is_next_to_the_verdict_and_the_next_command_names_the_trace(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{1_700_000_000 + at // 50},k{at * at % 97 % (9 if at < 1_000 else 40)}\n" for at in range(2_000))
+    (tmp_path / "rows.csv").write_text(f"ts,key\n{rows}")
+    adapt.done("ingest", "rows.csv", "--key", "key", "-o", "x.trace")
+    adapt.done("partition", "compare", "x.trace", "--channels", "4", "-o", "x.plans")
+    adapt.done("report", "x.trace", "x.plans", "--html", "x.html")
+    page = (tmp_path / "x.html").read_text()
+    verdict, rest = page.split('<section id="s2">')
+    findings = json.loads(adapt.done("lint", "x.trace", "--format", "json").out)["findings"]
+    assert re.findall('<span class="badge [a-z]+">([a-z]+)</span> <b>([a-z-]+)</b>', verdict) == [
+        (finding["severity"], finding["id"]) for finding in findings
+    ]
+    assert findings
+    assert "badge" not in rest
+    assert "evidence, effect, fix" not in page
+    assert re.search('<code tabindex="0">adapt [^<]*x[.](trace|plans)', verdict)
+
+
 HOSTILE = [
     "</script><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
