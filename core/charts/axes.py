@@ -18,6 +18,13 @@ DASHED: Mapping[str, Any] = {
 }
 """The mark of a bound or a mean, in ink instead of a data color."""
 
+_TITLES = {
+    "imbalance": "imbalance (busiest / mean load)",
+    "m": "migration factor m (moved / mean state)",
+    "migrated_state": "state moved (rows, unless measured)",
+}
+"""Axis titles of columns without a unit of their own."""
+
 _TICKS = 5
 _LONG_S = 4 * 3600
 """Longer time axes count in hours."""
@@ -59,7 +66,7 @@ def up(table: Table, name: str, zero: bool = False) -> dict[str, Any]:
 def ticks(table: Table, name: str, whole: bool = False) -> dict[str, Any]:
     """The axis of a column; `whole` for integers only."""
     column = column_of(table, name)
-    axis: dict[str, Any] = {"title": f"{name} ({column.unit})" if column.unit else name}
+    axis: dict[str, Any] = {"title": f"{name} ({column.unit})" if column.unit else _TITLES.get(name, name)}
     match column.kind:
         case Kind.SHARE:
             axis["format"] = "~%"

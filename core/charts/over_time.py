@@ -69,7 +69,7 @@ def imbalance_of_placements(table: Table, names: Sequence[str], floor: str, at: 
         "encoding": {"color": colours(names)},
     }
     up_from = up(table, floor)
-    y = up_from | {"axis": up_from["axis"] | {"title": "imbalance"}}
+    y = up_from | {"axis": up_from["axis"] | {"title": "imbalance (busiest / mean load)"}}
     encoding = {"x": across(table, at), "y": y, "description": {"field": "d"}}
     body = {"encoding": encoding, "layer": [lines, {"mark": DASHED, **_only(floor)}]}
     sentence = f"The imbalance of each window; the dashed line is the {floor}.{said}"

@@ -11,6 +11,9 @@ from adapt.core.table import Column, Table
 
 SCHEMA = "adapt.lint/1"
 
+LINT = "Lint"
+"""Title of a table of findings."""
+
 
 class Severity(StrEnum):
     """Severity of a finding, worst first."""
@@ -73,7 +76,7 @@ def _counted(findings: int, severity: Severity) -> str:
     return f"{findings} {severity}{'s' if findings > 1 and severity is not Severity.SEVERE else ''}"
 
 
-def findings_table(findings: Sequence[Finding], title: str = "Lint") -> Table:
+def findings_table(findings: Sequence[Finding], title: str = LINT) -> Table:
     """Findings for people: evidence, effect, fix."""
     columns = (Column("severity"), Column("finding"), Column("evidence, effect, fix"))
     rows: list[tuple[str, str, str]] = []
@@ -89,4 +92,4 @@ def findings_columns(findings: Sequence[Finding]) -> Table:
     """The findings for programs: one column per part."""
     columns = (Column("severity"), Column("finding"), Column("evidence"), Column("effect"), Column("fix"))
     rows = [(one.severity.value, one.id, one.evidence, one.effect, one.fix or None) for one in findings]
-    return Table.from_rows("Lint", columns, rows)
+    return Table.from_rows(LINT, columns, rows)

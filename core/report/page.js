@@ -36,6 +36,20 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", told);
   document.querySelector("header").append(toggle);
 
+  // The next command, for the clipboard; selected where there is none.
+  for (const code of document.querySelectorAll(".command code")) {
+    const copy = button("Copy", "Copy the command", async () => {
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        copy.textContent = "Copied";
+        setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+      } catch {
+        getSelection().selectAllChildren(code);
+      }
+    });
+    code.after(copy);
+  }
+
   // Long tables are opened for paper, and then folded again.
   let opened = [];
   addEventListener("beforeprint", () => {

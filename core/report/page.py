@@ -1,12 +1,14 @@
 """Self-contained HTML page of tables and charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.labels import breakable, count, headed
+from adapt.core.lint.finding import Finding, Severity
+from adapt.core.report.first_screen import FirstScreen, Tone
 from adapt.core.report.interactive import Library, Live, bundled, live
 from adapt.core.report.svg import NARROW, WIDE, render_svg
 from adapt.core.report.transposed import upright
@@ -22,7 +24,9 @@ MOST_BYTES = 2_000_000
 MOST_CHARTS = 40
 """Default limit of charts on a page."""
 
-_OPEN_ROWS = 16
+OPEN_ROWS = 16
+"""By default, longer tables are folded."""
+
 _MOST_STILL = 6
 _WIDEST_WORD = 18
 _MOST_UPRIGHT = 40
@@ -41,14 +45,18 @@ class Section:
         tables: Tables below the charts.
         open_rows: Tables with more rows are folded.
         is_part: Whether it is a subsection; the table of contents indents it.
+        first: The verdict at a glance, before anything else; the paragraphs are then folded.
+        findings: Lint findings, next to the verdict.
     """
 
     heading: str
     sentences: Sequence[str] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
-    open_rows: int = _OPEN_ROWS
+    open_rows: int = OPEN_ROWS
     is_part: bool = False
+    first: FirstScreen | None = None
+    findings: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +184,15 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
                 "charts": charts,
                 "tables": [_table_view(table, caps, section.open_rows) for table in section.tables],
                 "is_part": section.is_part,
+                "first": None if section.first is None else _texts(asdict(section.first)),
+                "findings": [_finding_view(finding) for finding in section.findings],
             }
         )
-    made = [list(_flat(mapping))[: caps.made] for mapping in page.made[: caps.made]]
+    made = [
+        {"title": _text(str(mapping.get("artefact") or mapping.get("command") or "")), "pairs": pairs}
+        for mapping in page.made[: caps.made]
+        if (pairs := list(_flat(mapping))[: caps.made])
+    ]
     return {
         "title": _text(page.title),
         "sections": sections,
@@ -186,6 +200,20 @@ def _view(page: Page, caps: _Caps, drawings: _Drawings) -> dict[str, Any]:
         "made": made,
         "live": drawings.live(answering) if caps.is_live else None,
     }
+
+
+def _finding_view(finding: Finding) -> dict[str, Any]:
+    tone = {Severity.SEVERE: Tone.BAD, Severity.WARNING: Tone.ACT, Severity.NOTE: Tone.UNKNOWN}[finding.severity]
+    return {"tone": tone, **_texts(asdict(finding))}
+
+
+def _texts(value: Any) -> Any:
+    """The value with all its text escaped."""
+    if isinstance(value, Mapping):
+        return {name: _texts(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_texts(each) for each in value]
+    return _text(value) if isinstance(value, str) else value
 
 
 def _chart_view(
@@ -209,7 +237,7 @@ def _chart_view(
     }
 
 
-def _table_view(table: Table, caps: _Caps, open_rows: int = _OPEN_ROWS) -> dict[str, Any]:
+def _table_view(table: Table, caps: _Caps, open_rows: int = OPEN_ROWS) -> dict[str, Any]:
     wide, table = table, upright(table)
     kept = table.rows[: caps.rows if table is wide else max(caps.rows, _MOST_UPRIGHT)]
     rows = [
@@ -253,9 +281,11 @@ def _least(cells: Sequence[str]) -> int:
 
 
 def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-    """Provenance as pairs of name and value; nested names are joined by dots."""
+    """Provenance as pairs of name and value, without empty values; nested names are joined by dots."""
     for name, value in made.items():
         path = f"{prefix}{name}"
+        if value is None or value in ("", [], (), {}):
+            continue
         if isinstance(value, Mapping):
             yield from _flat(value, f"{path}.")
         elif isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value):
@@ -263,7 +293,7 @@ def _flat(made: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]
         elif isinstance(value, (list, tuple)):
             yield _text(path), _text(" ".join(map(str, value)))
         else:
-            yield _text(path), _text("–" if value is None else str(value))
+            yield _text(path), _text(str(value))
 
 
 def _text(text: str) -> str:

@@ -1,11 +1,12 @@
 """Verdict charts: channels before and after, hot keys and skew over time."""
 
 from dataclasses import replace
+from typing import Any
 
 from adapt.core.charts.axes import across, colours, column_of, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
-from adapt.core.charts.theme import PALETTE
+from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import count, distinct, label
 from adapt.core.out_of_sample.outcome import BEST, KEPT, REBUILT, TODAY, OutOfSample
 from adapt.core.table import Column, Kind, Table
@@ -13,8 +14,10 @@ from adapt.core.values import human
 
 MOST_CHANNELS = 32
 MOST_LINES = 8
-_LOW = 70
-"""Height of a small chart."""
+_ROW = 38
+"""Height of a hot key's row in pixels."""
+_FULL = 0.68
+"""Part of a row that the highest share fills; its number is above."""
 
 
 def channels_before_after(table: Table) -> Chart:
@@ -46,7 +49,12 @@ def channels_before_after(table: Table) -> Chart:
 
 def out_of_sample(tested: OutOfSample) -> Chart:
     """Imbalance of today's placement and the recommended plan in later windows."""
-    return imbalance_of_placements(tested.windows_table(), (TODAY, KEPT, REBUILT), BEST)
+    # A plan that pins nothing is today's placement: one line, not three on top of each other.
+    names = [name for name in (KEPT, REBUILT) if tested.tracks[name].imbalances != tested.today.imbalances]
+    drawn = imbalance_of_placements(tested.windows_table(), (TODAY, *names), BEST)
+    return (
+        drawn if names else replace(drawn, sentence=f"{drawn.sentence} The plan pins nothing: it is today's placement.")
+    )
 
 
 def skew_over_time(table: Table) -> Chart:
@@ -55,32 +63,76 @@ def skew_over_time(table: Table) -> Chart:
     return replace(imbalance_per_period(table, at="window"), title=table.title, sentence=sentence)
 
 
-def life_lines(table: Table) -> list[Chart]:
-    """A small chart for each hot key: its share of each window.
+def life_lines(table: Table) -> Chart:
+    """Share of each hot key over time, on one scale.
 
     Args:
-        table: Rows of key, window, start and share, grouped by key (`HotKeys.lines_table`).
+        table: Rows of key, window, start and share, grouped by key (`HotKeys.lines_table`); at least two windows.
     """
     by_key: dict[str, Records] = {}
     for row in table.records():
         by_key.setdefault(str(row["key"]), []).append(row)
-    kept = list(by_key.items())[:MOST_LINES]
-    return [
-        _life_line(title, line, table)
-        for title, (_, line) in zip(distinct([label(key) for key, _ in kept]), kept, strict=True)
+    lines = list(by_key.values())[:MOST_LINES]
+    share = column_of(table, "share")
+    top = max((float(row["share"]) for line in lines for row in line), default=0.0) or 1.0
+    names = distinct([label(key) for key in list(by_key)[:MOST_LINES]])
+    points: Records = []
+    for base, name, line in zip(reversed(range(len(lines))), names, lines, strict=True):
+        points += _life_line(name, line, table, base, _FULL / top)
+    scale: dict[str, Any] = {
+        "type": "quantitative",
+        "scale": {"domain": [0, max(len(lines), 1)], "nice": False},
+        "axis": None,
+    }
+    title = f"share of load, 0 to {human(top, share)} per row"
+    keys = {"field": "k", "type": "ordinal", "sort": None, "bandPosition": 1, "axis": {"title": title, "grid": False}}
+    x = across(table, "start")
+    # One area per key: a description per point would split it into as many stacked areas.
+    area = {"type": "area", "interpolate": "step-after", "color": PALETTE[0], "opacity": 0.75}
+    y: dict[str, Any] = {"field": "y", **scale}
+    areas = {
+        "mark": area,
+        "transform": [{"filter": "isValid(datum.base)"}],
+        "encoding": {"x": x, "y": {**y, "stack": None}, "y2": {"field": "base"}, "detail": {"field": "name"}},
+    }
+    rules = {
+        "mark": {"type": "rule", "color": INK, "opacity": 0.25, "aria": False},
+        "transform": [{"filter": "isValid(datum.k)"}],
+        "encoding": {"y": keys},
+    }
+    written = {"type": "text", "baseline": "bottom", "dy": -1, "fontSize": 10.5, "aria": False}
+    peaks = [
+        {
+            "mark": written | {"align": side},
+            "transform": [{"filter": {"field": "side", "equal": side}}],
+            "encoding": {"x": x, "y": y, "text": {"field": "t", "type": "nominal"}},
+        }
+        for side in ("left", "right")
     ]
+    sentence = (
+        "Share of the load of each window; the number is the key's peak. All rows have one scale, 0 to"
+        f" {human(top, share)}."
+    )
+    body = {
+        "height": max(60, _ROW * len(lines)),
+        "layer": [areas, rules, *peaks],
+        "resolve": {"scale": {"y": "independent"}},
+    }
+    return chart("Hot keys over time", body, points, sentence, table)
 
 
-def _life_line(title: str, line: Records, table: Table) -> Chart:
+def _life_line(name: str, line: Records, table: Table, base: int, scale: float) -> Records:
+    """The edges of a key's area above its base, and the label of its peak, away from the sides of the chart."""
     start, share = column_of(table, "start"), column_of(table, "share")
+    edges = [row["start"] / 1000 for row in line]
+    edges.append(2 * edges[-1] - edges[-2])
+    heights = [base + scale * row["share"] for row in line]
     points: Records = [
-        {"x": row["window"], "y": row["share"], "d": f"{human(row['start'], start)}: {human(row['share'], share)}"}
-        for row in line
+        {"x": edge, "y": height, "base": base, "name": name}
+        | {"d": f"{name}, {human(row['start'], start)}: {human(row['share'], share)}"}
+        for edge, height, row in zip(edges, [*heights, heights[-1]], [*line, line[-1]], strict=True)
     ]
-    peak = max(line, key=lambda row: float(row["share"]))
-    since = human(peak["start"] // 1_000_000 * 1_000_000, start)
-    sentence = f"Share of this key in each window; peak {human(peak['share'], share)} in the window from {since}."
-    # One area: a description per point would split it into as many stacked areas.
-    encoding = {"x": across(table, "window"), "y": {**up(table, "share", zero=True), "stack": None}}
-    mark = {"type": "area", "interpolate": "step", "color": PALETTE[0], "opacity": 0.75}
-    return chart(title, {"height": _LOW, "mark": mark, "encoding": encoding}, points, sentence, table)
+    peak = heights.index(max(heights))
+    is_late = 2 * peak >= len(line)
+    spot = {"side": "right" if is_late else "left", "x": edges[peak + is_late], "y": heights[peak]}
+    return [*points, {"k": name, "t": human(line[peak]["share"], share), **spot}]

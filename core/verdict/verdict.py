@@ -127,9 +127,14 @@ class Verdict:
         return 1 / self.top_share if self.top_share else float(max(self.busy_keys, 1))
 
     @property
+    def action(self) -> str:
+        """What to do, in a few words."""
+        return _action(self)
+
+    @property
     def headline(self) -> str:
         """The action, the number of workers, and the limit."""
-        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g})"
+        return f"{self.action} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g})"
 
     @property
     def sentences(self) -> list[str]:

@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 
 from adapt.core.charts.over_time import imbalance_per_period, migration_per_period, rate_over_time
+from adapt.core.lint.finding import Finding, Severity
+from adapt.core.report.first_screen import FirstScreen, Number, Tone
 from adapt.core.report.key_charts import channel_loads, rank_frequency, top_keys
 from adapt.core.report.page import Page, Section, render_page
 from adapt.core.report.scheme_charts import comparison
@@ -40,6 +42,20 @@ HOSTILE = [
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed, so no page can be opened")
 
 
+FIRST = FirstScreen(
+    Tone.ACT,
+    "Pin 3 keys",
+    "8 workers, keys placed by kafka, limit 1.2",
+    (
+        Number("Imbalance today", "1.630", "busiest / mean load; 6 later windows, median", Tone.BAD),
+        Number("Imbalance after", "1.020", "same rows; best possible: 1.000", Tone.GOOD),
+        Number("State to move", "12.3 %", "of all state: 3 keys"),
+    ),
+    ("Pinning them to other workers moves 12.3 % of the state.",),
+    f"adapt partition export '{'web' * 90}.plan' --to kafka",
+)
+
+
 def many(kind, names):
     return [Column(name, kind) for name in names.split()]
 
@@ -60,7 +76,8 @@ def trace_sections():
     overview = Table.from_rows(
         "Trace", [Column("what"), Column("value")], [("rows", "1 336 776"), ("heaviest key", HOSTILE[0])]
     )
-    yield Section("Verdict", ["Fixable by placement: 1.63 today, 1.02 at best."], tables=[overview])
+    heading, findings = f"Verdict: {FIRST.status}", [Finding("drift", each, *HOSTILE[:3]) for each in Severity]
+    yield Section(heading, ["Fixable by pinning."], [], [overview], first=FIRST, findings=findings)
     yield Section("The stream", [], [rate_over_time(rate), rank_frequency(ranks), top_keys(top)], [top])
 
 
@@ -195,6 +212,20 @@ def test_nothing_is_wider_than_the_page(opened):
     assert opened.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_the_first_screen_shows_status_numbers_and_command(opened):
+    first = opened.locator(".first")
+    assert first.get_by_role("heading", name="Pin 3 keys").is_visible()
+    assert [first.locator(".value").nth(at).inner_text() for at in range(3)] == ["1.630", "1.020", "12.3\u00a0%"]
+    edges = opened.evaluate(
+        """(() => { const right = e => e.getBoundingClientRect().right;
+            const frame = document.querySelector('.first');
+            return [right(frame), ...[...frame.querySelectorAll('.value, code, .badge, button')].map(right)]; })()"""
+    )
+    assert max(edges) == edges[0]
+    assert first.get_by_role("button", name="Copy the command").count() == opened.has_script
+    assert first.locator("details").count() == len(Severity)
+
+
 def test_chart_text_stays_large_enough_and_inside(opened):
     texts = opened.evaluate(
         """[...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().width > 0).map(t => {
@@ -224,7 +255,8 @@ def test_text_stands_out_from_its_ground(opened):
                 return 'rgb(255, 255, 255)';
             };
             const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-            return [...document.querySelectorAll('p, td, th, h1, h2, h3, a, summary, svg text')].map(element => {
+            return [...document.querySelectorAll(
+                'p, td, th, h1, h2, h3, a, summary, dt, dd, b, small, code, .badge, svg text')].map(element => {
                 const style = getComputedStyle(element);
                 const ink = element.tagName === 'text' ? style.fill : style.color;
                 return contrast(light(ink), light(ground(element)));

@@ -7,7 +7,7 @@ from adapt.core.report.scheme_charts import comparison
 from adapt.core.verdict.compared import at_channels, best_sentences
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.answers import found_in
-from adapt.traces.store.comparisons import read_comparison
+from adapt.traces.store.comparisons import RECOMMENDED, read_comparison
 from adapt.traces.store.manifest import Manifest
 
 
@@ -22,4 +22,6 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         )
     verdict = answer.verdict
     first = (at_channels(stored.table, 0 if verdict is None else verdict.channels), *answer.channels_tables())
-    return replace(said, lead=(*answer.lead, *best_sentences(stored.table, verdict)), first=first, answer=answer)
+    plan = path / f"{RECOMMENDED}.plan"
+    lead = (*answer.lead, *best_sentences(stored.table, verdict))
+    return replace(said, lead=lead, first=first, answer=answer, plan=str(plan) if plan.is_file() else "")

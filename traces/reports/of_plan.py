@@ -33,4 +33,5 @@ def reported(path: Path) -> Reported:
     if answer is None:
         return said
     first = (*answer.channels_tables(), plan_first_table(plan))
-    return replace(said, lead=tuple(answer.lead), first=first, answer=answer)
+    is_recommended = answer.verdict is not None and answer.verdict.keys_to_pin == len(plan.explicit)
+    return replace(said, lead=tuple(answer.lead), first=first, answer=answer, plan=str(path) if is_recommended else "")

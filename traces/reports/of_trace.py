@@ -1,5 +1,6 @@
 """Report of a trace: rows, keys, rates, lint findings."""
 
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -43,4 +44,4 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         heaviest,
     ]
     charts = (rate_over_time(rate_table(trace)), rank_frequency(rank_table(trace)), top_keys(heaviest))
-    return reported_of(path, manifest, sentences, tables, charts)
+    return replace(reported_of(path, manifest, sentences, tables, charts), findings=tuple(findings or ()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.charts.chart import Chart
+from adapt.core.lint.finding import Finding
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human
 from adapt.core.verdict.answer import Answer
@@ -27,6 +28,9 @@ class Reported:
         lead: The verdict in words, the action first; empty without a verdict.
         first: Tables shown by default; empty for all of them.
         answer: Verdict, hot keys and channels, if the artefact has them.
+        findings: Lint findings of a trace; the page shows them next to the verdict.
+        path: Where it is.
+        plan: Path of the plan that the verdict recommends; empty if it was not written.
     """
 
     name: str
@@ -39,6 +43,9 @@ class Reported:
     lead: tuple[str, ...] = ()
     first: tuple[Table, ...] = ()
     answer: Answer | None = None
+    findings: tuple[Finding, ...] = ()
+    path: Path = Path()
+    plan: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """JSON data, with the tables of charts."""

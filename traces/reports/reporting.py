@@ -1,13 +1,16 @@
 """Read artefacts and combine them into a page or a document."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.errors import BadInput
-from adapt.core.report.page import Page, Section
+from adapt.core.lint.finding import LINT
+from adapt.core.report.first_screen import first_screen
+from adapt.core.report.page import OPEN_ROWS, Page, Section
 from adapt.core.report.verdict_charts import channels_before_after, life_lines, out_of_sample, skew_over_time
 from adapt.core.table import Table
 from adapt.traces.read_errors import readable
@@ -16,6 +19,9 @@ from adapt.traces.reports.reported import Reported
 from adapt.traces.store.manifest import read_manifest, verify
 
 SCHEMA = "adapt.report/1"
+
+_FOLDED_ROWS = 6
+"""Among several artefacts, longer tables are folded."""
 
 _FOLDERS = {
     "trace": "of_trace",
@@ -47,18 +53,20 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
         BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
-        if path.is_file():
-            return _reporter("of_network" if path.suffix == ".toml" else "of_plan")(path)
-        if not path.exists():
-            raise BadInput(
-                f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`"
-            )
-        manifest = read_manifest(path)
-        if manifest.kind not in _FOLDERS:
-            raise BadInput(f"{path} is a {manifest.kind}, which has no report")
-        if check_all:
-            verify(path, manifest)
-        return _reporter(_FOLDERS[manifest.kind])(path, manifest)
+        return replace(_read(path, check_all=check_all), path=path)
+
+
+def _read(path: Path, *, check_all: bool) -> Reported:
+    if path.is_file():
+        return _reporter("of_network" if path.suffix == ".toml" else "of_plan")(path)
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; give an artefact written by `adapt ingest`, `partition` or `replay`")
+    manifest = read_manifest(path)
+    if manifest.kind not in _FOLDERS:
+        raise BadInput(f"{path} is a {manifest.kind}, which has no report")
+    if check_all:
+        verify(path, manifest)
+    return _reporter(_FOLDERS[manifest.kind])(path, manifest)
 
 
 def _reporter(module: str) -> Callable[..., Reported]:
@@ -69,22 +77,30 @@ def _reporter(module: str) -> Callable[..., Reported]:
 
 def as_page(title: str, artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> Page:
     """The page of artefacts: verdicts first, then differences, then one section each."""
+    verdicts = [_answered(artefact, artefacts) for artefact in artefacts if artefact.lead]
+    differing = [Section(each.heading, each.sentences, each.charts, each.tables) for each in compared]
     sections = [
-        Section(f"{_HEADINGS[artefact.kind]}: {artefact.name}", artefact.sentences, artefact.charts, artefact.tables)
+        Section(
+            f"{_HEADINGS[artefact.kind]}: {artefact.name}",
+            artefact.sentences,
+            artefact.charts,
+            [table for table in artefact.tables if not (artefact.findings and table.title == LINT)],
+            open_rows=_FOLDED_ROWS if len(artefacts) > 1 else OPEN_ROWS,
+            findings=() if verdicts else artefact.findings,
+        )
         for artefact in artefacts
     ]
-    verdicts = [_answered(artefact) for artefact in artefacts if artefact.lead]
-    differing = [Section(each.heading, each.sentences, each.charts, each.tables) for each in compared]
     return Page(title, [*verdicts, *differing, *sections], [artefact.made for artefact in artefacts])
 
 
-def _answered(artefact: Reported) -> Section:
-    """The section with the verdict of an artefact."""
+def _answered(artefact: Reported, others: Sequence[Reported]) -> Section:
+    """The section with the verdict of an artefact, and what lint found in the traces."""
     headline, *sentences = artefact.lead
     charts: list[Chart] = []
     tables: list[Table] = []
-    answer = artefact.answer
+    answer, first = artefact.answer, None
     if answer is not None:
+        first = first_screen(answer, _trace_of(artefact, others), artefact.plan)
         tables = answer.tables()
         charts += [channels_before_after(table) for table in answer.channels_tables()]
         if answer.verdict is not None and answer.verdict.out_of_sample is not None:
@@ -92,11 +108,20 @@ def _answered(artefact: Reported) -> Section:
         elif answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
             charts.append(skew_over_time(over_time))
-        if answer.hot_keys.starts_us:
+        if len(answer.hot_keys.starts_us) > 1:
             lines = answer.hot_keys.lines_table()
-            charts += life_lines(lines)
+            charts.append(life_lines(lines))
             tables.append(lines)
-    return Section(f"Verdict on {artefact.name}: {headline}", sentences, charts, tables)
+    heading = f"Verdict on {artefact.name}: {headline if first is None else first.status}"
+    findings = [finding for other in others for finding in other.findings]
+    return Section(heading, sentences, charts, tables, _FOLDED_ROWS, first=first, findings=findings)
+
+
+def _trace_of(artefact: Reported, others: Sequence[Reported]) -> str:
+    """The trace that an artefact was made from: its path if it is on the page, or its name."""
+    names = [str(each["name"]) for each in artefact.made.get("inputs") or () if "name" in each]
+    paths = [str(other.path) for other in others if other.kind == "trace" and other.name in names]
+    return (*paths, *names, artefact.name)[0]
 
 
 def as_document(artefacts: Sequence[Reported], compared: Sequence[Differences] = ()) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """`adapt report`, nearly all of it over artefacts made without Spark."""
 
 import csv
+import html
 import io
 import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -72,6 +74,41 @@ def test_a_page_is_written_whole_and_not_over_another(adapt, plans):
     assert (plans / "page.html").read_text() == page
     adapt.done("report", "60.plan", "--html", "page.html", "--force")
     assert (plans / "page.html").read_text() != page
+
+
+def test_the_page_starts_with_the_verdict(adapt, plans):
+    adapt.done("report", "2.plan", "--html", "page.html")
+    page = (plans / "page.html").read_text()
+    (plan,) = json.loads(adapt.done("report", "2.plan", "--format", "json").out)["artefacts"]
+    verdict = plan["verdict"]
+    assert f"<b>Pin {verdict['keys_to_pin']} keys</b>" in page
+    values = re.findall(r'<dd class="value [a-z]+">(?:<svg.*?</svg>)?([^<]*)</dd>', page)
+    moved = f"{100 * verdict['state_to_move']:.3g}\u00a0%"
+    assert values == [f"{verdict['imbalance']:.3f}", f"{verdict['imbalance_after']:.3f}", moved]
+    command = html.unescape(re.search('<code tabindex="0">([^<]*)</code>', page)[1])
+    assert command.startswith("adapt ")
+    assert "2.plan" in command or "counts.csv" in command
+    assert "<dd>–</dd>" not in page.split('id="made"')[1]
+
+
+@pytest.mark.usefixtures("spark")
+def test_lint_is_next_to_the_verdict_and_the_next_command_names_the_trace(adapt, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{1_700_000_000 + at // 50},k{at * at % 97 % (9 if at < 1_000 else 40)}\n" for at in range(2_000))
+    (tmp_path / "rows.csv").write_text(f"ts,key\n{rows}")
+    adapt.done("ingest", "rows.csv", "--key", "key", "-o", "x.trace")
+    adapt.done("partition", "compare", "x.trace", "--channels", "4", "-o", "x.plans")
+    adapt.done("report", "x.trace", "x.plans", "--html", "x.html")
+    page = (tmp_path / "x.html").read_text()
+    verdict, rest = page.split('<section id="s2">')
+    findings = json.loads(adapt.done("lint", "x.trace", "--format", "json").out)["findings"]
+    assert re.findall('<span class="badge [a-z]+">([a-z]+)</span> <b>([a-z-]+)</b>', verdict) == [
+        (finding["severity"], finding["id"]) for finding in findings
+    ]
+    assert findings
+    assert "badge" not in rest
+    assert "evidence, effect, fix" not in page
+    assert re.search('<code tabindex="0">adapt [^<]*x[.](trace|plans)', verdict)
 
 
 HOSTILE = [

@@ -170,10 +170,29 @@ def test_bars_of_periods_that_start_together_stand_side_by_side():
     assert all(bar["until"] > bar["x"] for bar in migration_per_period(unnumbered).spec["data"]["values"])
 
 
-def test_a_life_line_is_one_area():
+def hot_keys(**shares):
     columns = (Column("key"), Column("window", Kind.COUNT), Column("start", Kind.TIME), Column("share", Kind.SHARE))
-    (chart,) = life_lines(Table.from_rows("Life-lines", columns, [("a", pane, pane, 0.05) for pane in range(1, 6)]))
+    rows = [(key, at, at * 3_600_000_000, share) for key, line in shares.items() for at, share in enumerate(line)]
+    return Table.from_rows("Life-lines", columns, rows)
+
+
+def test_a_life_line_is_one_area():
+    chart = life_lines(hot_keys(a=[0.05] * 5))
     (area,) = re.findall(r'<path d="([^"]*)" fill="#3b7dd8"', render_svg(chart.spec))
     heights = re.findall(r"[MLV](?:-?[0-9.]+,)?(-?[0-9.]+)", area)
     assert len(set(heights)) <= 2
     assert sum(before != after for before, after in pairwise(heights)) <= 2
+
+
+def test_life_lines_share_one_scale_and_have_times():
+    chart = life_lines(hot_keys(hot=[0.4, 0.1, 0.1], mild=[0.1, 0.2, 0.1]))
+    heights = {}
+    for point in drawn(chart):
+        if "base" in point:
+            heights.setdefault(point["name"], []).append(point["y"] - point["base"])
+    assert max(heights["hot"]) == pytest.approx(2 * max(heights["mild"]))
+    assert max(heights["hot"]) < 1
+    assert [point["t"] for point in drawn(chart) if "t" in point] == ["40.00%", "20.00%"]
+    picture = render_svg(chart.spec)
+    assert "start (UTC)" in picture
+    assert "share of load, 0 to 40.00% per row" in picture

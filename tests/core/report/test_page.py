@@ -147,6 +147,13 @@ def test_provenance_is_flattened_and_shown():
     assert "adapt report" in html
 
 
+def test_provenance_has_no_empty_rows():
+    made = {"seed": None, "inputs": [], "parameters": {"hash": "", "rows": 0, "exact": False}, "versions": {}}
+    html = render_page(Page("p", [Section("s")], [{"artefact": "a.plan", **made}, {"seed": None}]))
+    assert re.findall("<dt>([^<]*)</dt>", html) == ["artefact", "parameters.rows", "parameters.exact"]
+    assert html.count("<dl>") == 1
+
+
 def test_an_empty_chart_says_so_instead_of_drawing():
     columns = (Column("time", Kind.TIME), Column("rows", Kind.COUNT))
     html = render_page(Page("p", [Section("s", charts=[rate_over_time(Table.from_rows("Rate", columns, []))])]))

@@ -1,0 +1,131 @@
+"""First screen of a page: status, numbers, action, next command."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from shlex import quote
+
+from adapt.core.phrases import counted, percent
+from adapt.core.table import Cell, Column, Kind
+from adapt.core.values import duration, human
+from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.first_screen import Status, evidence_table, first_lines, next_command, status_of
+from adapt.core.verdict.verdict import Verdict
+from adapt.core.verdict.verdict_class import VerdictClass
+
+_UNMEASURED = (VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY)
+"""What they ask for changes the keys, so nothing is measured after it."""
+
+
+class Tone(StrEnum):
+    """Color and sign of a status, or of a number."""
+
+    GOOD = "good"
+    ACT = "act"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A large number, with its name and what it was measured on."""
+
+    name: str
+    value: str
+    note: str
+    tone: Tone = Tone.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class FirstScreen:
+    """What a page shows before its evidence.
+
+    Attributes:
+        status: The action in a few words; its sign has the color of `tone`.
+        about: What was judged.
+        numbers: Imbalance today and after, and state to move.
+        sentences: What to do, and how certain it is.
+        command: The next command to type.
+    """
+
+    tone: Tone
+    status: str
+    about: str
+    numbers: tuple[Number, ...]
+    sentences: tuple[str, ...]
+    command: str
+
+
+def first_screen(answer: Answer, trace: str, plan: str = "") -> FirstScreen | None:
+    """The first screen of a verdict; None without load.
+
+    Args:
+        trace: Path of the trace that was judged.
+        plan: Path of the plan that the verdict recommends, if it was written.
+    """
+    verdict = answer.verdict
+    if verdict is None:
+        return None
+    tested = verdict.out_of_sample
+    windows = "" if tested is None else f", tested in {counted(len(tested.rows), 'later window')}"
+    return FirstScreen(
+        _tone(verdict),
+        verdict.action,
+        f"{counted(verdict.channels, 'worker')}, keys placed by {verdict.engine},"
+        f" limit {verdict.max_imbalance:g}{windows}",
+        _numbers(verdict),
+        (verdict.sentences[0], first_lines(answer, ())[-1]),
+        _command(verdict, quote(trace), quote(plan) if plan else ""),
+    )
+
+
+def _tone(verdict: Verdict) -> Tone:
+    match status_of(verdict):
+        case Status.FINE:
+            return Tone.GOOD
+        case Status.UNCERTAIN:
+            return Tone.UNKNOWN
+        case Status.ACT:
+            is_pinned = verdict.verdict_class in (VerdictClass.PINNING, VerdictClass.REFRESHING)
+            return Tone.ACT if is_pinned else Tone.BAD
+
+
+def _numbers(verdict: Verdict) -> tuple[Number, ...]:
+    """Imbalance today and after, as in the first row of the evidence, and state to move."""
+    evidence = evidence_table(verdict).records()[0]
+    ratio = Column("", Kind.RATIO)
+    best = f"best possible: {human(evidence['best_possible'], ratio)}"
+
+    def imbalance(name: str, cell: Cell, note: str) -> Number:
+        is_within = isinstance(cell, float) and cell <= verdict.max_imbalance
+        return Number(name, human(cell, ratio), note, Tone.GOOD if is_within else Tone.BAD)
+
+    today = imbalance("Imbalance today", evidence["today"], f"busiest / mean load; {evidence['imbalance']}")
+    if verdict.verdict_class in _UNMEASURED or (verdict.verdict_class is VerdictClass.PINNING and verdict.pins_nothing):
+        unknown = human(None, ratio)
+        return (
+            today,
+            Number("Imbalance after", unknown, f"not measured; without splitting keys, {best}"),
+            Number("State to move", unknown, "not measured"),
+        )
+    moved = "nothing moves" if verdict.pins_nothing else f"of all state: {counted(verdict.keys_to_pin or 0, 'key')}"
+    if verdict.verdict_class is VerdictClass.REFRESHING and (tested := verdict.out_of_sample):
+        moved += f"; then {percent(tested.rebuilt.state_to_move)} every {duration(tested.window_us / 1e6)}"
+    return (
+        today,
+        imbalance(
+            "Imbalance after",
+            evidence["recommended"],
+            f"{'unchanged' if verdict.pins_nothing else 'same rows'}; {best}",
+        ),
+        Number("State to move", percent(verdict.state_to_move or 0.0), moved),
+    )
+
+
+def _command(verdict: Verdict, trace: str, plan: str) -> str:
+    """The next command; the page is the report, so it is not the next one."""
+    judged = f"{trace} --engine {verdict.engine} --channels {verdict.channels}"
+    if verdict.verdict_class is VerdictClass.BALANCED:
+        return f'adapt check {judged} --limit "imbalance <= {verdict.max_imbalance:g}"'
+    if not verdict.pins_nothing and not plan:
+        return f"adapt verdict {judged} --max-imbalance {verdict.max_imbalance:g}"
+    return next_command(verdict, trace, plan, verdict.channels)
