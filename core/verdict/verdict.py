@@ -9,6 +9,8 @@ import numpy as np
 
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.out_of_sample.outcome import LEVEL, OutOfSample
+from adapt.core.partitioning.frontier.frontier import Frontier
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
@@ -84,7 +86,9 @@ class Verdict:
         confidence: Confidence interval of f_max; None where nothing was estimated.
         over_time: The verdict window by window; None without timestamps.
         out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
+        limits: Limits of the recommended plan.
         pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
+        frontier: Other plans to choose from; None if not asked for, and after reading an artefact.
     """
 
     verdict_class: VerdictClass
@@ -106,7 +110,9 @@ class Verdict:
     confidence: Confidence | None = None
     over_time: OverTime | None = None
     out_of_sample: OutOfSample | None = None
+    limits: Budget = NO_LIMITS
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
+    frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
     @property
     def gap(self) -> float:
@@ -126,7 +132,8 @@ class Verdict:
     @property
     def headline(self) -> str:
         """The action, the number of workers, and the limit."""
-        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g})"
+        limits = ", ".join(["", *self.limits.words])
+        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g}{limits})"
 
     @property
     def sentences(self) -> list[str]:
@@ -155,6 +162,7 @@ class Verdict:
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
+            "limits": {"max_migration": self.limits.max_moved_state, "max_pins": self.limits.max_pins},
             "sentence": " ".join([f"{self.headline}.", *self.sentences]),
         }
 
@@ -174,6 +182,7 @@ class Verdict:
             "over_time",
             "keys_to_split",
             "out_of_sample",
+            "limits",
         }
         confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
         return cls(
@@ -182,11 +191,13 @@ class Verdict:
             confidence=None if confidence is None else Confidence(**confidence),
             over_time=None if over_time is None else OverTime.from_data(over_time),
             out_of_sample=None if tested is None else OutOfSample.from_data(tested),
+            limits=Budget(data["limits"]["max_migration"], data["limits"]["max_pins"]),
             **{name: value for name, value in data.items() if name not in derived},
         )
 
 
 def _action(verdict: Verdict) -> str:
+    limited = verdict.limits != NO_LIMITS
     match verdict.verdict_class:
         case VerdictClass.BALANCED:
             return "Nothing to do"
@@ -201,7 +212,7 @@ def _action(verdict: Verdict) -> str:
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
         case VerdictClass.UNKNOWN:
-            return "Cannot tell: change nothing yet"
+            return "Change nothing: no plan within the limits helps" if limited else "Cannot tell: change nothing yet"
 
 
 def _workers_of_split(verdict: Verdict) -> int:
@@ -219,6 +230,8 @@ def _effect(verdict: Verdict) -> str:
                 "Some assignment of whole keys stays within the limit, but too few keys are counted to name it: count"
                 " with --method exact."
             )
+        case VerdictClass.UNKNOWN if verdict.limits != NO_LIMITS:
+            return f"No plan with {' and '.join(verdict.limits.words)} lowers the imbalance; allow more."
         case VerdictClass.UNKNOWN:
             return (
                 "No number of pinned keys has lowered the imbalance of later windows for certain: hot keys change"

@@ -8,7 +8,13 @@ from typing import Any
 from adapt.core.charts.chart import Chart
 from adapt.core.errors import BadInput
 from adapt.core.report.page import Page, Section
-from adapt.core.report.verdict_charts import channels_before_after, life_lines, out_of_sample, skew_over_time
+from adapt.core.report.verdict_charts import (
+    channels_before_after,
+    imbalance_against_state,
+    life_lines,
+    out_of_sample,
+    skew_over_time,
+)
 from adapt.core.table import Table
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
@@ -92,6 +98,8 @@ def _answered(artefact: Reported) -> Section:
         elif answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
             charts.append(skew_over_time(over_time))
+        if answer.frontier is not None:
+            charts.append(imbalance_against_state(answer.frontier))
         if answer.hot_keys.starts_us:
             lines = answer.hot_keys.lines_table()
             charts += life_lines(lines)

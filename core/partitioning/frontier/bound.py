@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 
 MOST_PAIRS = 500
@@ -57,7 +57,7 @@ def bound_of_today(today: Today, budget: Budget) -> float:
 
 def whole_floor(today: Today) -> float:
     """Lower bound of the imbalance with whole keys (`Program.least_highest`)."""
-    program = _program(today, Budget())
+    program = _program(today, NO_LIMITS)
     return program.least_highest / program.average if program.total > 0 else 1.0
 
 

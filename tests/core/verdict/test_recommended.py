@@ -19,6 +19,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.verdict_class import VerdictClass
 from adapt.traces.counting.evaluating import evaluate_counts
 
@@ -75,7 +76,7 @@ def test_verdict_plan_evaluate_and_diff_agree(seed, windows, skew, kind, engine,
 def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels):
     frequencies, panes = stream(seed, windows, 1.0, pa.string())
     current = build_plan(frequencies, Recipe(max_pins=3, base=Engine.KAFKA), channels)
-    found = answer_on(frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, max_imbalance=1.01)
+    found = answer_on(frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, goal=Goal(1.01))
     assert (found.verdict.engine, found.recommended.base) == ("the current plan", Engine.KAFKA)
     assert found.recommended.parent == current.content_hash()
     evaluated = evaluate_counts([("a", current), ("b", found.recommended)], frequencies).plans
