@@ -238,8 +238,9 @@ def _bounds(points: Sequence[Point], today: Today) -> list[tuple[float, float]]:
     """The lower bound at each share of state that a point moves."""
     found, reached = [], np.inf
     for point in points:
-        reached = min(reached, point.imbalance)
-        found.append((point.state_moved, min(bound_of_today(today, Budget(min(point.state_moved, 1.0))), reached)))
+        # More state moved never has a higher bound, but for rounding.
+        reached = min(reached, point.imbalance, bound_of_today(today, Budget(min(point.state_moved, 1.0))))
+        found.append((point.state_moved, reached))
     return found
 
 

@@ -1,5 +1,7 @@
 """Plans to choose from: what is measured is right, plans use the past alone, and every limit holds."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ from adapt.core.partitioning.frontier.search import rebalance
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
 NO_PINS = ExplicitMap(pa.array([], pa.int64()), [])
 
 
@@ -56,7 +59,7 @@ def test_the_imbalance_out_of_sample_is_that_of_plans_from_the_past(still):
         assert point.out_of_sample == pytest.approx(np.median(later))
 
 
-@settings(max_examples=12)
+@settings(max_examples=100 if SOAK else 8)
 @given(
     st.integers(0, 10_000),
     st.booleans(),
@@ -67,17 +70,16 @@ def test_the_imbalance_out_of_sample_is_that_of_plans_from_the_past(still):
 def test_every_point_keeps_to_the_limits_and_is_what_it_says(seed, still, share, pins, number):
     windows, limits = windows_of(zipf(number or 1, still, 120, seed), 5), Budget(share, pins)
     found = choices_of(windows, limits, has_windows=number > 0)
-    points = found.frontier().points
+    frontier, chosen, tested = found.best()
+    points = frontier.points
     load = windows.shares.sum(axis=1)
     assert points[0].pins == 0
     for point in points:
         assert point.keeps(limits)
         assert point.bound <= point.imbalance * (1 + 1e-9)
         assert (point.out_of_sample is None) == (number == 0)
-    bounds = choices_of(windows, limits, has_windows=number > 0).frontier().bounds
-    for at, bound in bounds:
+    for at, bound in frontier.bounds:
         assert all(bound <= point.imbalance * (1 + 1e-9) for point in points if point.state_moved <= at)
-    frontier, chosen, tested = found.best()
     placed = found.whole.placed(chosen)
     total = np.bincount(placed, load, 5)
     assert frontier.recommended.judged == min(point.judged for point in frontier.points)
@@ -89,7 +91,7 @@ def test_every_point_keeps_to_the_limits_and_is_what_it_says(seed, still, share,
         assert np.median(tested.rebuilt.imbalances) == pytest.approx(frontier.recommended.out_of_sample)
 
 
-@settings(max_examples=8)
+@settings(max_examples=50 if SOAK else 5)
 @given(st.integers(0, 10_000))
 def test_more_budget_is_never_worse_in_sample(seed):
     windows = windows_of(zipf(1, True, 150, seed), 6)
