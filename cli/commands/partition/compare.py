@@ -60,7 +60,7 @@ def compare(
 
     The first rows do nothing: the engine's own placement. Each plan starts from the plan for the previous count, and
     the table shows the state moved. Next to each ratio is its floor, the best possible value. Plans are written for the
-    last channel count.
+    last channel count. Over a single count, --max-migration limits the move from today's placement.
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """

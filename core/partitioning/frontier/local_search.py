@@ -17,7 +17,7 @@ _FREE = 1e-3
 
 
 class Step(NamedTuple):
-    """Keys by falling load on the channels of today, and the budgets of state and pins."""
+    """Keys by falling load, channels of today, and both budgets."""
 
     loads: Floats
     state: Floats
@@ -28,7 +28,10 @@ class Step(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A placement that changes: channels of keys, loads of channels, and what is left of both budgets."""
+    """A placement that changes.
+
+    Channel of each key, load of each channel, and what is left of both budgets.
+    """
 
     of: Channels
     on: Floats

@@ -257,6 +257,15 @@ class TestRefusals:
         with pytest.raises(UsageError, match=refusal):
             compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM), constructions=[Construction.LEVEL])
 
+    @pytest.mark.parametrize("construction", [each for each in Construction if each is not Construction.LEVEL])
+    def test_a_utility_that_is_honoured_decides(self, construction):
+        previous = build_plan(STREAM, Recipe(Scheme.CONSISTENT), 5)
+        plans = [
+            build_plan(STREAM, Recipe(construction=construction, utility=each, max_pins=60), 6, previous=previous)
+            for each in UtilityName
+        ]
+        assert len({tuple(sorted(plan.explicit.items())) for plan in plans}) > 1
+
     def test_the_refusal_has_every_scheme_that_can(self):
         with pytest.raises(UsageError) as refusal:
             build_plan(STREAM, Recipe(Scheme.JUMP, constraints=Constraints(pinned={"k9": 1})), 3)
