@@ -66,7 +66,7 @@ class GoalOptions:
 
     max_imbalance: MaxImbalanceOption = MAX_IMBALANCE
     max_migration: MaxMigrationOption = None
-    max_pins: int | None = setting(None, "Recommend the best plan with at most K pinned keys.", "K")
+    max_pins: int | None = setting(None, "Recommend the best plan that pins at most K more keys.", "K")
 
     def goal(self, channels: int, *, shows_frontier: bool) -> "Goal":
         """The goal at a number of channels, checked.

@@ -14,7 +14,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.frontier.today import Budget
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
@@ -123,11 +123,13 @@ def test_limits_within_which_nothing_helps_leave_the_placement_as_it_is():
     assert (found.verdict.pins_nothing, len(found.recommended.explicit)) == (True, 0)
 
 
-@given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6))
-def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels):
+@given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6), st.sampled_from([NO_LIMITS, Budget(0.1, 4)]))
+def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels, limits):
     frequencies, panes = stream(seed, windows, 1.0, pa.string())
     current = build_plan(frequencies, Recipe(max_pins=3, base=Engine.KAFKA), channels)
-    found = answer_on(frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, goal=Goal(1.01))
+    found = answer_on(
+        frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, goal=Goal(1.01, limits)
+    )
     assert (found.verdict.engine, found.recommended.base) == ("the current plan", Engine.KAFKA)
     assert found.recommended.parent == current.content_hash()
     evaluated = evaluate_counts([("a", current), ("b", found.recommended)], frequencies).plans
