@@ -8,18 +8,17 @@ import typer
 
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import option, setting, short_help
-from adapt.cli.options.loads import MaxImbalanceOption
+from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import EngineOption
-from adapt.cli.options.result import ForceOption
+from adapt.cli.options.result import Output
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show, verdict_of
+from adapt.cli.terminal.output import narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
@@ -28,7 +27,10 @@ if TYPE_CHECKING:
 SCHEMA = "adapt.verdict/1"
 
 
-@short_help("key", "engine", "channels", "time", "max_imbalance", "current", "out", "format", "force")
+@short_help(
+    *("key", "engine", "channels", "time", "max_imbalance", "max_migration", "max_pins"),
+    *("current", "out", "all", "format", "force"),
+)
 def verdict(
     context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="SOURCE|TRACE", help="A raw file, folder or glob, or a trace.")],
@@ -36,11 +38,10 @@ def verdict(
     engine: EngineOption = Engine.SPARK,
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
-    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE,
     source_format: FormatName = setting(FormatName.AUTO, "Format of the source."),
-    format: FormatOption = Format.TABLE,
-    force: ForceOption = False,
     *,
+    limits: GoalOptions,
+    output: Output,
     mapping: MappingOptions,
     spark: RunnerOptions,
 ) -> None:
@@ -48,7 +49,7 @@ def verdict(
 
     Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
     on later ones. The trace is kept, and used again while the source stays as it is; the plan is written as
-    NAME.recommended.plan.
+    NAME.recommended.plan. With a limit of migration or pins, it is the best plan within that limit.
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
@@ -63,13 +64,14 @@ def verdict(
     from adapt.traces.store.trace import open_trace
 
     check_channels(channels)
+    goal = limits.goal(channels, shows_frontier=True)
     before, options = None if current is None else read_plan(current), spark.options()
     if before is not None and typed_of(context, ["engine"]) and before.hashing is not engine:
         raise UsageError(f"{current} is a plan over {before.hashing}, not {engine}; leave out --engine or --from")
     with stages() as progress:
         reading = {**asdict(FormatOptions()), "format": source_format, **asdict(CleaningOptions()), **asdict(mapping)}
         given = GivenOptions.over_file(reading, typed_of(context, list(asdict(mapping))), mapping.mapping)
-        path = _kept_trace(source, out, given, spark, progress, force=force)
+        path = _kept_trace(source, out, given, spark, progress, force=output.force)
         trace = open_trace(path)
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
@@ -78,7 +80,7 @@ def verdict(
             panes=panes,
             current=before,
             trace=keys.fingerprint,
-            max_imbalance=max_imbalance,
+            goal=goal,
         )
     plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
@@ -99,7 +101,8 @@ def verdict(
     }
     tables = [] if found.verdict is None else [evidence_table(found.verdict)]
     tables.append(hot_keys_table(found, f"Next: {following}"))
-    show(tables, format, document, lead=[verdict_of(first_lines(found, findings))])
+    tables += found.more_tables()[1:] if output.all else []
+    show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))])
 
 
 def _kept_trace(

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from adapt.cli.options.groups import EXPERT, option
+from adapt.cli.options.groups import EXPERT, option, setting
+from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.verdict.goal import Goal
 
 ResourcesOption: TypeAlias = Annotated[
     str,
@@ -47,6 +49,59 @@ MaxPinsOption: TypeAlias = Annotated[
         panel=EXPERT,
     ),
 ]
+
+
+MaxMigrationOption: TypeAlias = Annotated[
+    str | None,
+    option(
+        "Most state that may migrate in one step: 0.5 is half an average channel's state, 10% a part of all.",
+        "X|P%",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOptions:
+    """Limits of a verdict and of the plan that it recommends."""
+
+    max_imbalance: MaxImbalanceOption = MAX_IMBALANCE
+    max_migration: MaxMigrationOption = None
+    max_pins: int | None = setting(None, "Recommend the best plan that pins at most K more keys.", "K")
+
+    def goal(self, channels: int, *, shows_frontier: bool) -> "Goal":
+        """The goal at a number of channels, checked.
+
+        Raises:
+            UsageError: an option is out of its range, or nothing could move within the limits.
+        """
+        if self.max_pins is not None and self.max_pins < 1:
+            raise UsageError(f"--max-pins must be at least 1 (got {self.max_pins}); omit it to let the verdict choose")
+        return goal_within(
+            self.max_imbalance, self.max_migration, self.max_pins, channels, shows_frontier=shows_frontier
+        )
+
+
+def goal_within(
+    max_imbalance: float, max_migration: str | None, max_pins: int | None, channels: int, *, shows_frontier: bool
+) -> "Goal":
+    """The goal of a verdict within limits of its plan.
+
+    Raises:
+        UsageError: a limit is out of its range, or the two exclude each other.
+    """
+    from adapt.core.partitioning.frontier.today import Budget
+    from adapt.core.partitioning.problem.constraints import MigrationLimit
+    from adapt.core.verdict.goal import Goal
+
+    share = None
+    if max_migration is not None:
+        share = min(MigrationLimit.parse(max_migration).state(1.0, channels), 1.0)
+        if share == 0 and max_pins:
+            raise UsageError(
+                f"--max-migration {max_migration} and --max-pins {max_pins} exclude each other: a pinned key moves its"
+                " state; omit one"
+            )
+    return Goal(max_imbalance, Budget(share, max_pins), shows_frontier)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.groups import EXPERT, setting
+from adapt.cli.options.loads import MaxMigrationOption
 from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 
@@ -28,11 +29,7 @@ class LimitOptions:
     )
     pin: list[str] | None = setting(None, "Pin this key to this channel; repeatable.", "KEY=CHANNEL")
     pins: Path | None = setting(None, "Pin the keys of this CSV of key,channel.", "FILE.csv")
-    max_migration: str | None = setting(
-        None,
-        "Most state that may migrate in one step: 0.5 is half an average channel's state, 10% a part of all.",
-        "X|P%",
-    )
+    max_migration: MaxMigrationOption = None
 
     def judged(self, channels: Sequence[int], max_pins: int | None) -> "Limits":
         """The limits for these channel counts, checked before keys are counted.

@@ -1,60 +1,130 @@
-"""Frontier over windows, each budget judged out of sample."""
+"""Plans to choose from, judged out of sample where there are windows."""
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.keys.partitioner import Channels
-from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, PINS
-from adapt.core.out_of_sample.windows import Windows, loads_of
-from adapt.core.partitioning.frontier.frontier import Frontier, frontier
-from adapt.core.partitioning.frontier.search import WORK, rebalance
-from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.out_of_sample.outcome import OutOfSample
+from adapt.core.out_of_sample.walk_forward import MOST_HOT, PINS, Pins, Walk
+from adapt.core.out_of_sample.whole import Whole
+from adapt.core.out_of_sample.windows import Windows
+from adapt.core.partitioning.frontier.bound import bound_of_today
+from adapt.core.partitioning.frontier.frontier import Frontier, Point, points_of
+from adapt.core.partitioning.frontier.search import rebalance
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+
+WORK = 1_000_000
+"""Comparisons of each search: a few thousandths of a second."""
 
 
-def frontier_over_windows(windows: Windows, limits: Budget | None = None, work: int = WORK) -> Frontier:
-    """The frontier of all windows together, each budget judged out of sample.
+@dataclass(frozen=True)
+class Choices:
+    """Plans within limits: by budget, and those of a walk.
 
-    For each budget and each window of the second half, a plan is built from the windows before it and measured on it;
-    `Point.out_of_sample` is the median. It is None with fewer than `FEWEST_PAST` + 1 windows. Only the hottest keys of
-    the past are placed, `PINS[-1]` at most; `Point.placed` has the shape of `windows.keys`.
-
-    Args:
-        limits: Limits that every point keeps to.
-        work: Comparisons of each search (`rebalance`).
+    Attributes:
+        walk: Judges the plans on later windows, within the same limits; None judges in-sample.
     """
-    rows, today = _before(windows, len(windows))
-    first = max(FEWEST_PAST, len(windows) // 2)
-    tested = [(upto, *_before(windows, upto)) for upto in range(first, len(windows))]
-    points = []
-    for point in frontier(today, limits, work).points:
-        later = [
-            _imbalance(windows, at, _placed(windows, past, rebalance(known, point.budget, work=work)))
-            for at, past, known in tested
-        ]
-        median = float(np.median(later)) if later else None
-        points.append(replace(point, placed=_placed(windows, rows, point.placed), out_of_sample=median))
-    return Frontier.of_points(points)
+
+    whole: Whole
+    walk: Walk | None
+    limits: Budget = NO_LIMITS
+
+    def frontier(self, recommended: ExplicitMap | None = None) -> Frontier:
+        """The best of the plans, with one to be marked.
+
+        Args:
+            recommended: The pins of that plan; None marks none.
+        """
+        every = [point for point, _ in self._judged]
+        if recommended is None:
+            return Frontier.of_points(every, None, self._today)
+        placed = self.whole.placed(recommended)
+        is_moved = placed != self.whole.home
+        marked = None
+        if not np.delete(is_moved, self._rows).any():
+            own = placed[self._rows]
+            marked = next((point for point in every if np.array_equal(point.placed, own)), None)
+        if marked is None:
+            share, reached = self.whole.effect(recommended)
+            bound = min(bound_of_today(self._today, Budget(None, len(recommended))), reached)
+            marked = Point(NO_LIMITS, placed, int(is_moved.sum()), share, reached, bound, proved=False)
+        return Frontier.of_points(every, marked, self._today)
+
+    def best(self, others: Mapping[str, Partitioner] | None = None) -> tuple[Frontier, ExplicitMap, OutOfSample | None]:
+        """The frontier, its best plan, and what later windows showed.
+
+        The best plan is the point of least imbalance within the limits; its pins are returned.
+
+        Args:
+            others: Further placements to measure, by name.
+        """
+        found = self.frontier()
+        point = found.within(self.limits)
+        pins = self.whole.pins(self._rows, point.placed)
+        plan_of = next(plan_of for each, plan_of in self._judged if each is point)
+        tested = None if self.walk is None or plan_of is None else self.walk.followed(plan_of, others)
+        return replace(found, recommended=point), pins, tested
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """Rows of the keys that some plan may pin."""
+        hottest = self.whole.hottest(MOST_HOT)
+        pinned = [self.whole.hottest(0), *(np.flatnonzero(placed != self.whole.home) for placed in self._walked)]
+        return np.unique(np.concatenate([hottest, *pinned]))
+
+    @cached_property
+    def _walked(self) -> list[Channels]:
+        """Channel of every key in each plan built from all windows."""
+        if self.walk is None:
+            return []
+        keys = self.walk.windows.keys
+        plans = self.walk.plans[len(self.walk.windows)]
+        return [self.whole.placed(ExplicitMap(keys.take(plan.rows), plan.channels)) for plan in plans]
+
+    @cached_property
+    def _today(self) -> Today:
+        return self.whole.today(self._rows)
+
+    @cached_property
+    def _judged(self) -> list[tuple[Point, Callable[[int], Pins] | None]]:
+        """Every plan, with its rule: windows before to pins."""
+        points = points_of(self._today, self.limits, WORK)
+        if self.walk is None:
+            return [(point, None) for point in points]
+        rules = [(point, partial(_rebalanced, self.walk.windows, point.budget)) for point in points]
+        for size, placed in enumerate(self._walked):
+            own = placed[self._rows]
+            pins = self._today.pins(own)
+            point = self._point(own, Budget(None, pins).within(self.limits))
+            if pins and point.keeps(self.limits):
+                rules.append((point, partial(_of_size, self.walk, size)))
+        return [(replace(point, out_of_sample=self.walk.median(rule)), rule) for point, rule in rules]
+
+    def _point(self, placed: Channels, budget: Budget) -> Point:
+        """The point of a placement of the hottest keys that is given."""
+        today, moved = self._today, self._today.moved_share(placed)
+        reached, pins = today.imbalance(placed), today.pins(placed)
+        bound = bound_of_today(today, budget)
+        return Point(budget, placed, pins, moved, reached, min(bound, reached), proved=False)
 
 
-def _before(windows: Windows, upto: int) -> tuple[NDArray[np.int64], Today]:
-    """The hottest keys of the windows before one, by row, and what is known of them."""
+def _of_size(walk: Walk, size: int, upto: int) -> Pins:
+    return walk.plans[upto][size]
+
+
+def _rebalanced(windows: Windows, budget: Budget, upto: int) -> Pins:
+    """The plan within a budget from the windows before one."""
     past = windows.shares[:, :upto].sum(axis=1)
     rows = np.sort(np.argsort(-past, kind="stable")[: PINS[-1]])
     loads, home = past[rows], windows.home[rows]
     on = windows.loads[:, :upto].sum(axis=1)
     residual = np.maximum(on - np.bincount(home, loads, len(on)), 0.0)
-    return rows, Today(loads, loads, home, residual, windows.capacities, float(past.sum() - loads.sum()))
-
-
-def _placed(windows: Windows, rows: NDArray[np.int64], channels: Channels) -> Channels:
-    """The channel of every key, today's but for some rows."""
-    placed = windows.home.copy()
-    placed[rows] = channels
-    return placed
-
-
-def _imbalance(windows: Windows, at: int, placed: Channels) -> float:
-    """The imbalance of a placement in one window."""
-    return float(windows.imbalances(loads_of(placed, windows.shares[:, at : at + 1], windows.capacities))[0])
+    today = Today(loads, loads, home, residual, windows.capacities, float(past.sum() - loads.sum()))
+    placed = rebalance(today, budget, work=WORK)
+    is_moved = placed != home
+    return Pins(rows[is_moved], placed[is_moved])

@@ -4,7 +4,7 @@ A plan keeps today's placement for every key that it does not pin. How many keys
 windows: only as many as have lowered the imbalance of windows that the plan had not seen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.outcome import KEPT, LEVEL, REBUILT, TODAY, OutOfSample, Track
 from adapt.core.out_of_sample.placing import moved_hottest
 from adapt.core.out_of_sample.windows import Windows, loads_of
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.statistics.student import student_quantile
 
 PINS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 300)
@@ -65,60 +66,123 @@ class Pins:
         return placed
 
 
-def walk_forward(windows: Windows, others: Mapping[str, Partitioner] | None = None) -> tuple[OutOfSample, Pins] | None:
-    """Walk forward over windows; None with fewer than `FEWEST_PAST` + 1.
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Plans from the windows before each, measured on later windows.
 
-    The first half of the windows, and at least `FEWEST_PAST`, are past; plans are tested on the others.
-
-    Args:
-        others: Further placements to measure, by name.
-
-    Returns:
-        What was measured, and the plan for the rows that follow, built from all windows.
-
-    Source: ours; evidence as in one-sided tests by Student's t.
+    Attributes:
+        past: Number of windows before the first tested one.
+        plans: By the number of windows that they were built from: without pins, then by rising number.
+        measured: Log imbalance of those plans in each window from then on; shape (plans, windows).
+        today: Log imbalance of today's placement; shape (windows,).
     """
-    number = len(windows)
-    past = max(FEWEST_PAST, number // 2)
-    if number <= past:
-        return None
-    plans = {upto: _plans(windows, upto) for upto in range(_FIRST_PLAN, number + 1)}
-    measured = {upto: _measured(windows, plans[upto], upto) for upto in range(_FIRST_PLAN, number)}
-    today = np.log(windows.imbalances(windows.loads))
-    then, now = (_chosen_to_keep(measured, today, upto) for upto in (past, number))
-    kept = plans[past][then]
-    state = _moved(windows, windows.home, kept.over(windows.home), past)
-    following = np.array([measured[upto][now, 0] for upto in range(_FIRST_PLAN, number)])
-    tracks = {
-        TODAY: Track(tuple(np.exp(today[past:]).tolist()), 0.0),
-        **{name: _hashed(windows, partitioner, past) for name, partitioner in (others or {}).items()},
-        KEPT: Track(tuple(np.exp(measured[past][then]).tolist()), state, len(kept)),
-        REBUILT: _rebuilt(windows, plans, measured, today, range(past, number)),
-    }
-    tested = OutOfSample(
-        past,
-        windows.starts_us[past:],
-        windows.rows[past:],
-        tuple(windows.floors[past:].tolist()),
-        tracks,
-        _next_window(following, today),
-    )
-    return tested, plans[number][now]
+
+    windows: Windows
+    past: int
+    plans: Mapping[int, Sequence[Pins]]
+    measured: Mapping[int, Floats]
+    today: Floats
+
+    @classmethod
+    def over(cls, windows: Windows, limits: Budget = NO_LIMITS) -> "Walk | None":
+        """Walk forward over windows; None with fewer than `FEWEST_PAST` + 1.
+
+        The first half of the windows, and at least `FEWEST_PAST`, are past; plans are tested on the others.
+
+        Args:
+            limits: Limits that every plan keeps to.
+        """
+        number = len(windows)
+        past = max(FEWEST_PAST, number // 2)
+        if number <= past:
+            return None
+        plans = {upto: _plans(windows, upto, limits) for upto in range(_FIRST_PLAN, number + 1)}
+        measured = {upto: _measured(windows, plans[upto], upto) for upto in range(_FIRST_PLAN, number)}
+        return cls(windows, past, plans, measured, np.log(windows.imbalances(windows.loads)))
+
+    @property
+    def tested(self) -> range:
+        """The tested windows."""
+        return range(self.past, len(self.windows))
+
+    def chosen(self, others: Mapping[str, Partitioner] | None = None) -> tuple[OutOfSample, Pins]:
+        """What was measured, and the plan built from all windows.
+
+        Args:
+            others: Further placements to measure, by name.
+
+        Source: ours; evidence as in one-sided tests by Student's t.
+        """
+        then, now = (_chosen_to_keep(self.measured, self.today, upto) for upto in (self.past, len(self.windows)))
+        rebuilt = [self.plans[at][_chosen_for_next(self.measured, self.today, at)] for at in self.tested]
+        following = np.array([self.measured[upto][now, 0] for upto in range(_FIRST_PLAN, len(self.windows))])
+        return self._outcome(self.plans[self.past][then], rebuilt, following, others), self.plans[len(self.windows)][
+            now
+        ]
+
+    def followed(self, plan_of: Callable[[int], Pins], others: Mapping[str, Partitioner] | None = None) -> OutOfSample:
+        """What a rule showed: windows before to plan."""
+        plans = {upto: plan_of(upto) for upto in range(_FIRST_PLAN, len(self.windows))}
+        following = np.array([_measured(self.windows, [plan], upto)[0, 0] for upto, plan in plans.items()])
+        return self._outcome(plans[self.past], [plans[at] for at in self.tested], following, others)
+
+    def median(self, plan_of: Callable[[int], Pins]) -> float:
+        """Median imbalance of the tested windows under such a rule."""
+        return float(np.median([np.exp(_measured(self.windows, [plan_of(at)], at)[0, 0]) for at in self.tested]))
+
+    def _outcome(
+        self, kept: Pins, rebuilt: Sequence[Pins], following: Floats, others: Mapping[str, Partitioner] | None
+    ) -> OutOfSample:
+        """Placements in the tested windows.
+
+        Args:
+            rebuilt: The plan for each of them.
+            following: Log imbalance of the plan for the next window in the window after each that it is built from.
+        """
+        windows, past = self.windows, self.past
+        state = _moved(windows, windows.home, kept.over(windows.home), past)
+        tracks = {
+            TODAY: Track(tuple(np.exp(self.today[past:]).tolist()), 0.0),
+            **{name: _hashed(windows, partitioner, past) for name, partitioner in (others or {}).items()},
+            KEPT: Track(tuple(np.exp(_measured(windows, [kept], past)[0]).tolist()), state, len(kept)),
+            REBUILT: self._rebuilt(rebuilt),
+        }
+        floors = tuple(windows.floors[past:].tolist())
+        return OutOfSample(
+            past, windows.starts_us[past:], windows.rows[past:], floors, tracks, _next_window(following, self.today)
+        )
+
+    def _rebuilt(self, plans: Sequence[Pins]) -> Track:
+        imbalances, moved, placed = [], [], self.windows.home
+        for at, pins in zip(self.tested, plans, strict=True):
+            plan = pins.over(self.windows.home)
+            imbalances.append(float(np.exp(_measured(self.windows, [pins], at)[0, 0])))
+            moved.append(_moved(self.windows, placed, plan, at))
+            placed = plan
+        return Track(tuple(imbalances), float(np.mean(moved)), len(plans[-1]))
 
 
-def _plans(windows: Windows, upto: int) -> list[Pins]:
+def walk_forward(windows: Windows, others: Mapping[str, Partitioner] | None = None) -> tuple[OutOfSample, Pins] | None:
+    """`Walk.chosen` over windows; None with fewer than `FEWEST_PAST` + 1."""
+    walk = Walk.over(windows)
+    return None if walk is None else walk.chosen(others)
+
+
+def _plans(windows: Windows, upto: int, limits: Budget) -> list[Pins]:
     """The plans from the windows before one: without pins, then by rising number."""
     none = Pins(np.zeros(0, np.int64), np.zeros(0, np.int32))
     past = windows.shares[:, :upto].sum(axis=1)
     hottest = _hottest(past)
-    if len(windows.capacities) == 1 or not len(hottest):
-        return [none] * (len(PINS) + 1)
+    sizes = sorted({int(min(size, limits.pins)) for size in PINS})
+    if len(windows.capacities) == 1 or not len(hottest) or not sizes[0]:
+        return [none] * (len(sizes) + 1)
     shares, loads = np.ascontiguousarray(windows.shares[:, :upto]), np.ascontiguousarray(windows.loads[:, :upto])
-    placed = moved_hottest(hottest, shares, windows.home, loads, windows.capacities, np.array(PINS))
-    plans = [none]
+    placed = moved_hottest(hottest, shares, windows.home, loads, windows.capacities, np.array(sizes))
+    plans, most = [none], past.sum() * (np.inf if limits.max_moved_state is None else limits.max_moved_state)
     for channels in placed:
-        is_moved = channels != windows.home[hottest]
-        plans.append(Pins(hottest[is_moved], channels[is_moved]))
+        rows = np.flatnonzero(channels != windows.home[hottest])
+        is_kept = past[hottest[rows]].sum() <= most
+        plans.append(Pins(hottest[rows], channels[rows]) if is_kept else plans[-1])
     return plans
 
 
@@ -176,23 +240,6 @@ def _best(gains: Floats, is_certain: NDArray[np.bool_]) -> int:
     """The fewest pins, by index, whose mean gain is that of the best or a tie; 0 if none is certain."""
     means = gains.mean(axis=0)
     return int(np.argmax(is_certain & (means <= means[is_certain].min(initial=np.inf) + TIE)))
-
-
-def _rebuilt(
-    windows: Windows,
-    plans: Mapping[int, Sequence[Pins]],
-    measured: Mapping[int, Floats],
-    today: Floats,
-    tested: range,
-) -> Track:
-    imbalances, moved, placed, pins = [], [], windows.home, 0
-    for at in tested:
-        chosen = _chosen_for_next(measured, today, at)
-        plan = plans[at][chosen].over(windows.home)
-        imbalances.append(float(np.exp(measured[at][chosen, 0])))
-        moved.append(_moved(windows, placed, plan, at))
-        placed, pins = plan, len(plans[at][chosen])
-    return Track(tuple(imbalances), float(np.mean(moved)), pins)
 
 
 def _hashed(windows: Windows, partitioner: Partitioner, past: int) -> Track:

@@ -16,11 +16,10 @@ from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.constraints import (
     Constraint,
-    Constraints,
     honours,
-    limits_nothing,
     refuse_unhonoured,
 )
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
@@ -127,7 +126,8 @@ def compare_schemes(
 
     Args:
         channels: The channel counts, in order.
-        recipe: What all schemes share. A migration limit holds from the second count on; without `max_parallelism`, a
+        recipe: What all schemes share. A migration limit holds from the second count on, or, with a single count, for
+            the move from the placement of the base; without `max_parallelism`, a
             scheme keeps the key groups of its first count as long as the channels fit in them.
         schemes: What to compare, including schemes that split keys. Default: those of `DEFAULT_SCHEMES` that support
             the constraints, and `REMEDIES` too if no assignment of whole keys keeps `max_imbalance` at some count.
@@ -136,20 +136,24 @@ def compare_schemes(
 
     Raises:
         UsageError: no channel count or scheme is given, or a number is out of its range; a constraint does not fit a
-            channel count, a scheme does not support it, or migration is limited over a single count, or to less than
-            what must migrate.
+            channel count, a scheme does not support it, or no scheme supports all; or migration is limited to less
+            than what must migrate.
         BadInput: a pinned key was not counted.
     """
     if not channels or (schemes is not None and not schemes):
         raise UsageError("a comparison needs at least one scheme and one channel count")
     recipe = recipe or Recipe()
     weighed, limits = recipe.resources, recipe.constraints
-    _check_chain(limits, channels)
+    for count in channels:
+        limits.check_channels(count)
     limits.check_keys(frequencies)
     population = Population.from_counts(frequencies)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
-    for scheme, construction in _chains_of(schemes, constructions, recipe.given):
+    chains = _chains_of(schemes, constructions, recipe.given)
+    if not chains and schemes is None:
+        raise UsageError(f"no scheme supports {' and '.join(recipe.given)} together; omit one")
+    for scheme, construction in chains:
         own = replace(recipe, scheme=scheme, construction=construction)
         for built, build_s in _chain(population, own, channels, trace, clock):
             rows.append(_row(built, build_s))
@@ -173,14 +177,6 @@ def _split_rows(
             done = split(messages, splitting, count, hash=recipe.hash)
             metrics = measure_split(done, messages, recipe.resources)
             yield ComparisonRow(splitting, None, count, metrics, None, merge_cost(done))
-
-
-def _check_chain(constraints: Constraints, channels: Sequence[int]) -> None:
-    """Refuse constraints that do not fit every channel count, before building."""
-    for count in channels:
-        constraints.check_channels(count)
-    if constraints.max_migration is not None and len(channels) == 1:
-        raise UsageError(f"{limits_nothing(constraints.max_migration)}; give at least two channel counts")
 
 
 def _chains_of(
@@ -224,7 +220,10 @@ def _chain(
         partitioner = build_partitioner(population, recipe, count, current)
         build_s = clock() - started if clock else None
         if last is None:
-            last = describe(population, recipe, partitioner, trace=trace)
+            is_limited = recipe.constraints.max_migration is not None and len(channels) == 1
+            home = partitioner.base if is_limited and isinstance(partitioner, HybridPartitioner) else None
+            before = None if home is None else home.channels_of(population.keys)
+            last = describe(population, recipe, partitioner, before, trace=trace)
         else:
             last = describe(population, recipe, partitioner, last.placed, last.plan.content_hash(), trace)
         yield last, build_s

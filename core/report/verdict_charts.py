@@ -3,14 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
-from adapt.core.charts.axes import across, colours, column_of, up
+from adapt.core.charts.axes import DASHED, across, colours, column_of, up
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period
 from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import count, distinct, label
 from adapt.core.out_of_sample.outcome import BEST, KEPT, REBUILT, TODAY, OutOfSample
+from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import human
+
+IN_SAMPLE, LATER = "all rows (in-sample)", "later windows (median)"
+"""What the imbalance of a plan is measured on."""
 
 MOST_CHANNELS = 32
 MOST_LINES = 8
@@ -55,6 +59,54 @@ def out_of_sample(tested: OutOfSample) -> Chart:
     return (
         drawn if names else replace(drawn, sentence=f"{drawn.sentence} The plan pins nothing: it is today's placement.")
     )
+
+
+def imbalance_against_state(frontier: Frontier) -> Chart:
+    """Imbalance against state moved by plan, with the lower bound."""
+    table, bound = frontier.table(), "lower bound"
+    named = {IN_SAMPLE: "imbalance"} | ({LATER: "out_of_sample"} if frontier.is_tested else {})
+    judged = list(named)[-1]
+    points: Records = [
+        {
+            "x": row["state_moved"],
+            "y": row[name],
+            "series": series,
+            "t": row["plan"] if series == judged else "",
+            "d": f"{row['plan']} {human(row['state_moved'], column_of(table, 'state_moved'))} of the state, imbalance"
+            f" {human(row[name], column_of(table, name))}, {series}".lstrip(),
+        }
+        for row in table.records()
+        for series, name in named.items()
+    ]
+    last = len(frontier.bounds) - 1
+    points += [
+        {"x": share, "y": least, "series": bound, "t": bound if at == last else "", "d": f"{bound} {least:.3f}"}
+        for at, (share, least) in enumerate(frontier.bounds)
+    ]
+    # A name stands on the side where there is room.
+    widest = frontier.points[-1].state_moved
+    for point in points:
+        is_right = point["x"] > 0.6 * widest
+        point |= {"t": "", "left": point["t"]} if is_right else {"left": ""}
+    is_bound = [{"filter": {"field": "series", "equal": bound}}]
+    plans = {
+        "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
+        "transform": [{"filter": {"field": "series", "oneOf": list(named)}}],
+        "encoding": {"color": colours(list(named)), "description": {"field": "d"}},
+    }
+    # No placement between two shares of state is below the bound of the larger one.
+    stairs = {"mark": {**DASHED, "interpolate": "step-before"}, "transform": is_bound}
+    label = {"type": "text", "dy": -9, "color": INK, "aria": False}
+    right, left = label | {"align": "left", "dx": 4}, label | {"align": "right", "dx": 4}
+    x, y = across(table, "state_moved"), up(table, "imbalance")
+    encoding = {
+        "x": x | {"axis": x["axis"] | {"title": "state moved (share of all state)", "tickMinStep": 0.001}},
+        "y": y | {"axis": y["axis"] | {"title": "imbalance (busiest / mean load)"}},
+    }
+    names = [{"mark": mark, "encoding": {"text": {"field": name}}} for mark, name in ((right, "t"), (left, "left"))]
+    body = {"encoding": encoding, "layer": [plans, stairs, *names]}
+    sentence = "Each point is a plan; no plan that moves as little state is below the dashed line on all rows."
+    return chart(frontier.title, body, points, sentence, table)
 
 
 def skew_over_time(table: Table) -> Chart:

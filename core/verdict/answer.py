@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.table import Table, told_html
@@ -21,6 +22,7 @@ class Answer:
     Attributes:
         verdict: None without load.
         channels: Each channel before and after; None without a plan.
+        frontier: Other plans to choose from; None if not asked for.
         recommended: The plan that the verdict speaks of; None after reading an artefact.
     """
 
@@ -28,6 +30,7 @@ class Answer:
     hot_keys: HotKeys
     channels: BeforeAfter | None = None
     recommended: Plan | None = field(default=None, compare=False, repr=False)
+    frontier: Frontier | None = None
 
     @property
     def lead(self) -> list[str]:
@@ -45,11 +48,11 @@ class Answer:
         return [] if self.channels is None else [self.channels.table()]
 
     def more_tables(self) -> list[Table]:
-        """Hot keys, out-of-sample imbalance, and the verdict over time."""
+        """Hot keys, out-of-sample imbalance, the frontier, and the verdict over time."""
         over_time = None if self.verdict is None else self.verdict.over_time
         tested = None if self.verdict is None else self.verdict.out_of_sample
-        told = [*([] if tested is None else [tested.table()]), *([] if over_time is None else [over_time.table()])]
-        return [self.hot_keys.table(), *told]
+        told = [each for each in (tested, self.frontier, over_time) if each is not None]
+        return [self.hot_keys.table(), *(each.table() for each in told)]
 
     def _repr_html_(self) -> str:
         """The verdict in words and its tables, for a notebook."""
@@ -65,6 +68,7 @@ class Answer:
             "verdict": None if self.verdict is None else self.verdict.as_data(),
             "hot_keys": self.hot_keys.as_data(),
             "channels_before_and_after": channels,
+            "frontier": None if self.frontier is None else self.frontier.as_data(),
         }
 
     @classmethod
@@ -74,9 +78,10 @@ class Answer:
         Raises:
             KeyError, TypeError, ValueError: the data is damaged.
         """
-        verdict, channels = data["verdict"], data["channels_before_and_after"]
+        verdict, channels, frontier = data["verdict"], data["channels_before_and_after"], data["frontier"]
         return cls(
             None if verdict is None else Verdict.from_data(verdict),
             HotKeys.from_data(data["hot_keys"]),
             None if channels is None else BeforeAfter.from_data(channels),
+            frontier=None if frontier is None else Frontier.from_data(frontier),
         )

@@ -8,11 +8,11 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.verdict.answer import Answer
+from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.recommended import recommended_plan, today_of
 from adapt.core.verdict.stream_verdict import judge
@@ -27,7 +27,7 @@ def answer_on(
     panes: CountedPanes | None = None,
     current: Plan | None = None,
     trace: str | None = None,
-    max_imbalance: float = MAX_IMBALANCE,
+    goal: Goal | None = None,
 ) -> Answer:
     """Verdict, recommended plan, hot keys, and channels before and after it.
 
@@ -36,7 +36,7 @@ def answer_on(
         panes: The same stream cut into windows.
         current: The current plan, judged instead of the engine.
         trace: Fingerprint of the trace, for the recommended plan.
-        max_imbalance: The limit of the verdict.
+        goal: Limits, and whether the frontier is asked for.
 
     Raises:
         BadInput: the keys of the current plan have another type.
@@ -53,7 +53,7 @@ def answer_on(
         capacities=capacities,
         panes=windows.panes,
         routed=None if windows.routed is None else partial(windows.routed, today),
-        max_imbalance=max_imbalance,
+        goal=goal,
     )
     hot = HotKeys.from_counts(counted, windows.panes)
     if verdict is None:
@@ -61,7 +61,7 @@ def answer_on(
     parent = None if current is None else current.content_hash()
     plan = recommended_plan(verdict, counted, recipe, today, parent, trace)
     channels_loads = None if verdict.pins_nothing else _before_after(counted, recipe, today, name, plan, "recommended")
-    return Answer(verdict, hot, channels_loads, plan)
+    return Answer(verdict, hot, channels_loads, plan, verdict.frontier)
 
 
 def planned(

@@ -10,6 +10,7 @@ from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.verdict.verdict import Verdict
+from adapt.core.verdict.verdict_class import VerdictClass
 
 Row = Mapping[str, Any]
 
@@ -52,10 +53,24 @@ def at_channels(compared: Table, channels: int) -> Table:
 def best_sentences(compared: Table, verdict: Verdict | None) -> list[str]:
     """Best scheme within the limit of a verdict, in words.
 
-    Empty without a verdict.
+    With what to prefer to it, as it is the best of all rows, in-sample. Empty without a verdict.
     """
     best = "" if verdict is None else best_sentence(compared, verdict.channels, verdict.max_imbalance)
-    return [best] if best else []
+    return [f"In-sample, of the schemes compared: {best}{_instead(verdict)}"] if verdict and best else []
+
+
+def _instead(verdict: Verdict) -> str:
+    """What to do instead of taking the best scheme."""
+    tested = "" if verdict.out_of_sample is None else " and was judged on later windows"
+    match verdict.verdict_class:
+        case VerdictClass.BALANCED:
+            return " Today's placement is within the limit: keep it."
+        case VerdictClass.UNKNOWN:
+            return " Later windows do not confirm any of them: change nothing yet." if tested else ""
+        case _ if not verdict.pins_nothing:
+            return f" Prefer the verdict's plan: it pins {counted(verdict.keys_to_pin or 0, 'key')}{tested}."
+        case _:
+            return ""
 
 
 def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None:
@@ -83,15 +98,15 @@ def best_sentence(compared: Table, channels: int, limit: float) -> str:
         chosen = min(even, key=_least_migration)
         pinned = f" with {counted(chosen['explicit_keys'], 'pinned key')}" if chosen["explicit_keys"] else ""
         least = ", the least migration within the limit" if chosen["m"] and len(even) > 1 else ""
-        return f"Best scheme: {named(chosen)}, imbalance {chosen['imbalance']:.3f}{pinned}{least}."
+        return f"best is {named(chosen)}, imbalance {chosen['imbalance']:.3f}{pinned}{least}."
     best = [
-        f"Best scheme without splitting keys: {named(row)}, imbalance {row['imbalance']:.3f}."
+        f"best without splitting keys is {named(row)}, imbalance {row['imbalance']:.3f}."
         for row in sorted(whole, key=_imbalance)[:1]
     ]
     for row in sorted(split, key=_imbalance)[:1]:
         messages = counted(row["merge_tuples"], "merge message")
         best.append(
-            f"Best with splitting: {named(row)}, imbalance {row['imbalance']:.3f}, {row['channels_per_key']:.2f}"
+            f"Best with splitting is {named(row)}, imbalance {row['imbalance']:.3f}, {row['channels_per_key']:.2f}"
             f" workers per key; needs a mergeable aggregate and adds {messages}."
         )
     return " ".join(best)

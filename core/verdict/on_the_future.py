@@ -9,7 +9,9 @@ _MUCH = 0.95
 """Rebuilding pays if it brings the median imbalance below this part of that of a plan that is kept."""
 
 
-def class_out_of_sample(in_sample: VerdictClass, tested: OutOfSample, pins: int, limit: float) -> VerdictClass:
+def class_out_of_sample(
+    in_sample: VerdictClass, tested: OutOfSample, pins: int, limit: float, most_moved: float | None = None
+) -> VerdictClass:
     """The class by tested windows.
 
     Balanced: today's placement is within the limit in half of them. Otherwise, if some of the hottest keys have to be
@@ -21,6 +23,7 @@ def class_out_of_sample(in_sample: VerdictClass, tested: OutOfSample, pins: int,
         in_sample: The class by all counted rows.
         pins: Number of keys that the recommended plan pins.
         limit: Tolerated imbalance, from 1.
+        most_moved: Largest share of state that a refresh may move.
     """
     allowed = limit * (1 + _ROUNDING)
     kept, rebuilt = tested.kept.median, tested.rebuilt.median
@@ -29,6 +32,7 @@ def class_out_of_sample(in_sample: VerdictClass, tested: OutOfSample, pins: int,
     if pins and kept <= allowed:
         return VerdictClass.PINNING
     refreshed = bool(tested.rebuilt.pins) and rebuilt < _MUCH * min(kept, tested.today.median)
+    refreshed &= most_moved is None or tested.rebuilt.state_to_move <= most_moved
     if refreshed and rebuilt <= allowed:
         return VerdictClass.REFRESHING
     if in_sample in (VerdictClass.SPLITTING, VerdictClass.ANOTHER_KEY):

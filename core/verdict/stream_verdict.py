@@ -1,6 +1,7 @@
 """Judge a stream: action, evidence, confidence, variation over time."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +11,17 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.share_interval import LEVEL, METHOD, top_share_interval
 from adapt.core.counting.tables import key_shown
 from adapt.core.counting.top_share import top_share
+from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane
+from adapt.core.out_of_sample.frontier import Choices
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.sampling import Sampled, by_sampling
-from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, walk_forward
+from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, Walk
+from adapt.core.out_of_sample.whole import Whole
 from adapt.core.out_of_sample.windows import Windows
-from adapt.core.partitioning.measures.imbalance import max_over_mean
-from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
+from adapt.core.partitioning.frontier.frontier import Frontier
+from adapt.core.partitioning.frontier.today import Budget
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
 from adapt.core.partitioning.plans.registry import make_partitioner
@@ -25,6 +29,7 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
 from adapt.core.verdict.classify import Skewed, classify
+from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.moving import moved_within
 from adapt.core.verdict.on_the_future import class_out_of_sample
 from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
@@ -46,7 +51,7 @@ def judge(
     capacities: Floats | None = None,
     panes: Sequence[CountedPane] = (),
     routed: Callable[[], Floats | None] | None = None,
-    max_imbalance: float = MAX_IMBALANCE,
+    goal: Goal | None = None,
 ) -> Verdict | None:
     """Judge a stream as it is placed today; None without load.
 
@@ -55,12 +60,10 @@ def judge(
         capacities: Of each channel, where they differ, shape (channels,).
         panes: The same stream cut by time, each to be judged by itself.
         routed: Routes every row of the panes; asked only where they do not list every key.
-        max_imbalance: T, the most imbalance that is accepted.
-
-    Raises:
-        UsageError: `max_imbalance` is below 1.
+        goal: Limits, and whether the frontier is asked for.
     """
-    check_max_imbalance(max_imbalance)
+    goal = goal or Goal()
+    max_imbalance = goal.max_imbalance
     weighed = resources or Resources()
     each = np.ones(today.channels) if capacities is None else capacities
     population = Population.from_counts(counted)
@@ -69,23 +72,14 @@ def judge(
     if found is None:
         return None
     top = _top(population, loads)
-    verdict_class, tested, pins, sampled = found.verdict_class, None, None, None
-    walked = _walked(panes, routed, today, weighed, capacities)
-    if walked is not None:
-        tested, pins = walked
-        verdict_class = class_out_of_sample(found.verdict_class, tested, len(pins), max_imbalance)
-    else:
-        if found.verdict_class is VerdictClass.PINNING:
-            pins = _fewest_pins(population, loads, placed, each, max_imbalance)
-        if weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies):
-            sampled = _sampled(population, loads, placed, each, None if pins is None else max_imbalance)
-        if sampled is not None and sampled.fails_held_out:
-            verdict_class, pins = VerdictClass.UNKNOWN, None
-    if verdict_class is VerdictClass.BALANCED:
-        pins = None
-    keys, state, after = _effect(population, loads, placed, each, weighed, pins)
+    whole = Whole(population.keys[: population.listed], loads, population.loads(weighed.state), placed, each)
+    walk = _walk(panes, routed, today, weighed, capacities, goal.limits)
+    is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
+    plan = _planned(whole, walk, found.verdict_class, goal, population.frequencies if is_sample else None)
+    pins = plan.pins
+    state, after = (None, None) if pins is None else whole.effect(pins)
     return Verdict(
-        verdict_class,
+        plan.verdict_class,
         today.channels,
         engine,
         max_imbalance,
@@ -93,7 +87,7 @@ def judge(
         found.imbalance_floor,
         *top,
         found.busy_keys,
-        keys_to_pin=keys,
+        keys_to_pin=None if pins is None else len(pins),
         state_to_move=state,
         imbalance_after=after,
         keys_to_split=tuple(_named(population, row) for row in found.split[:MOST_NAMED]),
@@ -101,79 +95,100 @@ def judge(
         split_share=found.split_share,
         proved=found.proved,
         confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
-        out_of_sample=tested,
+        out_of_sample=plan.tested,
         over_time=_over_time(panes, today, weighed, each, max_imbalance),
-        sampled=sampled,
+        sampled=plan.sampled,
+        limits=goal.limits,
         pins=pins,
+        frontier=plan.frontier,
     )
 
 
-def _walked(
+def _walk(
     panes: Sequence[CountedPane],
     routed: Callable[[], Floats | None] | None,
     today: Partitioner,
     resources: Resources,
     capacities: Floats | None,
-) -> tuple[OutOfSample, ExplicitMap] | None:
-    """What later windows showed, and the keys to pin; None with too few windows, or if loads do not add up by row."""
+    limits: Budget,
+) -> Walk | None:
+    """Plans on later windows; None with too few of them, or if loads do not add up by row."""
     at = [number for number, pane in enumerate(panes) if pane.frequencies.total > 0]
     held = [panes[number] for number in at]
     if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
         return None
     is_whole = all(pane.frequencies.complete_above == 0 for pane in held)
     loads = None if routed is None or is_whole else routed()
-    windows = Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at])
-    others = {scheme.value: make_partitioner(scheme, today.channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
-    walked = walk_forward(windows, others)
-    if walked is None:
-        return None
-    tested, pins = walked
-    return tested, ExplicitMap(windows.keys.take(pa.array(pins.rows)), pins.channels)
+    return Walk.over(Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at]), limits)
 
 
-def _fewest_pins(
-    population: Population, loads: Floats, placed: Channels, capacities: Floats, limit: float
-) -> ExplicitMap | None:
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The class of a verdict, and its plan."""
+
+    verdict_class: VerdictClass
+    pins: ExplicitMap | None
+    tested: OutOfSample | None
+    sampled: Sampled | None
+    frontier: Frontier | None
+
+
+def _planned(
+    whole: Whole, walk: Walk | None, in_sample: VerdictClass, goal: Goal, draws: Frequencies | None
+) -> _Planned:
+    """The pins by the evidence of later windows, or the best within the limits; None where nothing is to be pinned.
+
+    Args:
+        draws: The counted rows, if they are independent draws.
+    """
+    choices, limit = Choices(whole, walk, goal.limits), goal.max_imbalance
+    channels = len(whole.capacities)
+    others = {scheme.value: make_partitioner(scheme, channels) for scheme in (Scheme.UNIFORM, Scheme.CONSISTENT)}
+    frontier: Frontier | None = None
+    tested: OutOfSample | None = None
+    pins: ExplicitMap | None = None
+    verdict_class = in_sample
+    if goal.is_limited:
+        frontier, pins, tested = choices.best(others)
+        if in_sample is VerdictClass.PINNING and not len(pins):
+            verdict_class = VerdictClass.UNKNOWN
+    elif walk is not None:
+        tested, chosen = walk.chosen(others)
+        pins = ExplicitMap(walk.windows.keys.take(pa.array(chosen.rows)), chosen.channels)
+    elif in_sample is VerdictClass.PINNING:
+        pins = _fewest_pins(whole, limit)
+    sampled = None
+    if walk is None and draws is not None:
+        sampled = _sampled(whole, draws, None if pins is None or goal.is_limited else limit)
+        if sampled.fails_held_out:
+            verdict_class, pins = VerdictClass.UNKNOWN, None
+    if tested is not None and pins is not None:
+        verdict_class = class_out_of_sample(in_sample, tested, len(pins), limit, goal.limits.max_moved_state)
+    if verdict_class is VerdictClass.BALANCED:
+        pins = None
+    if goal.shows_frontier and (frontier is None or pins is None):
+        frontier = choices.frontier(
+            ExplicitMap.from_mapping({}, key_type_of(whole.keys.type)) if pins is None else pins
+        )
+    return _Planned(verdict_class, pins, tested, sampled, frontier)
+
+
+def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:
     """The keys to pin so that the limit is met in-sample; None if they are not known."""
-    moved = moved_within(placed, loads, population.listed, capacities, limit)
-    if moved is None:
-        return None
-    rows = np.flatnonzero(moved != placed)
-    return ExplicitMap(population.keys.take(pa.array(rows)), moved[rows])
+    moved = moved_within(whole.home, whole.loads, len(whole.keys), whole.capacities, limit)
+    return None if moved is None else whole.pins(np.flatnonzero(moved != whole.home), moved[moved != whole.home])
 
 
-def _sampled(
-    population: Population, loads: Floats, placed: Channels, capacities: Floats, limit: float | None
-) -> Sampled:
+def _sampled(whole: Whole, counted: Frequencies, limit: float | None) -> Sampled:
     """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
 
     def plan(counts: Floats) -> Channels | None:
-        return moved_within(placed, counts, population.listed, capacities, limit or 1.0)
+        return moved_within(whole.home, counts, len(whole.keys), whole.capacities, limit or 1.0)
 
-    counted = population.frequencies
-    unlisted = float(loads[population.listed :].sum())
-    error = float(np.sqrt(unlisted * counted.complete_above / len(capacities)))  # of hashing keys of this weight
-    return by_sampling(loads, counted.rows, placed, capacities, None if limit is None else plan, error)
-
-
-def _effect(
-    population: Population,
-    loads: Floats,
-    placed: Channels,
-    capacities: Floats,
-    resources: Resources,
-    pins: ExplicitMap | None,
-) -> tuple[int | None, float | None, float | None]:
-    """Keys to pin, their share of the state, the imbalance after; all None without pins."""
-    if pins is None:
-        return None, None, None
-    rows = pins.rows_of(population.keys[: population.listed])
-    moved = placed.copy()
-    moved[: len(rows)] = np.where(rows >= 0, pins.channels[rows] if len(pins) else 0, moved[: len(rows)])
-    state, is_moved = population.loads(resources.state), moved != placed
-    total = float(state.sum())
-    share = float(state[is_moved].sum()) / total if total else 0.0
-    return len(pins), share, max_over_mean(np.bincount(moved, loads, len(capacities)).astype(np.float64), capacities)
+    unlisted = float(whole.loads[len(whole.keys) :].sum())
+    error = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of hashing keys of this weight
+    made = None if limit is None else plan
+    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, error)
 
 
 def _over_time(

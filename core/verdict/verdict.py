@@ -10,6 +10,8 @@ import numpy as np
 from adapt.core.counting.tables import NULL_KEY
 from adapt.core.out_of_sample.outcome import LEVEL, OutOfSample
 from adapt.core.out_of_sample.sampling import Sampled
+from adapt.core.partitioning.frontier.frontier import Frontier
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, percent
 from adapt.core.table import told_html
@@ -86,7 +88,9 @@ class Verdict:
         over_time: The verdict window by window; None without timestamps.
         out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
         sampled: Imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`.
+        limits: Limits of the recommended plan.
         pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
+        frontier: Other plans to choose from; None if not asked for, and after reading an artefact.
     """
 
     verdict_class: VerdictClass
@@ -109,7 +113,9 @@ class Verdict:
     over_time: OverTime | None = None
     out_of_sample: OutOfSample | None = None
     sampled: Sampled | None = None
+    limits: Budget = NO_LIMITS
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
+    frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
     @property
     def gap(self) -> float:
@@ -134,7 +140,8 @@ class Verdict:
     @property
     def headline(self) -> str:
         """The action, the number of workers, and the limit."""
-        return f"{self.action} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g})"
+        limits = ", ".join(["", *self.limits.words])
+        return f"{_action(self)} ({counted(self.channels, 'worker')}, max imbalance {self.max_imbalance:g}{limits})"
 
     @property
     def sentences(self) -> list[str]:
@@ -165,6 +172,7 @@ class Verdict:
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),
             "sampled": None if self.sampled is None else asdict(self.sampled),
+            "limits": {"max_migration": self.limits.max_moved_state, "max_pins": self.limits.max_pins},
             "sentence": " ".join([f"{self.headline}.", *self.sentences]),
         }
 
@@ -185,6 +193,7 @@ class Verdict:
             "keys_to_split",
             "out_of_sample",
             "sampled",
+            "limits",
         }
         confidence, over_time, tested = data["confidence"], data["over_time"], data["out_of_sample"]
         sampled = data["sampled"]
@@ -195,11 +204,13 @@ class Verdict:
             over_time=None if over_time is None else OverTime.from_data(over_time),
             out_of_sample=None if tested is None else OutOfSample.from_data(tested),
             sampled=None if sampled is None else Sampled.from_data(sampled),
+            limits=Budget(data["limits"]["max_migration"], data["limits"]["max_pins"]),
             **{name: value for name, value in data.items() if name not in derived},
         )
 
 
 def _action(verdict: Verdict) -> str:
+    limited = verdict.limits != NO_LIMITS
     match verdict.verdict_class:
         case VerdictClass.BALANCED:
             return "Nothing to do"
@@ -214,7 +225,7 @@ def _action(verdict: Verdict) -> str:
         case VerdictClass.ANOTHER_KEY:
             return "Partition by a finer key, or use fewer workers"
         case VerdictClass.UNKNOWN:
-            return "Cannot tell: change nothing yet"
+            return "Change nothing: no plan within the limits helps" if limited else "Cannot tell: change nothing yet"
 
 
 def _workers_of_split(verdict: Verdict) -> int:
@@ -237,6 +248,8 @@ def _effect(verdict: Verdict) -> str:
                 "Too few rows: keys pinned by one half of them do not lower the imbalance of the other half. A longer"
                 " sample may tell."
             )
+        case VerdictClass.UNKNOWN if verdict.limits != NO_LIMITS:
+            return f"No plan with {' and '.join(verdict.limits.words)} lowers the imbalance; allow more."
         case VerdictClass.UNKNOWN:
             return (
                 "No number of pinned keys has lowered the imbalance of later windows for certain: hot keys change"

@@ -20,6 +20,7 @@ from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.goal import Goal
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.count_cache import windows_of
 from adapt.traces.counting.lossy import count_panes, count_streams
@@ -179,7 +180,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             how.channels,
             Recipe(resources=how.resources),
             panes=panes,
-            max_imbalance=asked.max_imbalance,
+            goal=Goal(asked.max_imbalance),
         ),
         runner_for(trace.rows, spark_options, progress).name,
         asked_keys_table(frequencies, keys) if len(keys) else None,

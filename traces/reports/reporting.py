@@ -11,7 +11,13 @@ from adapt.core.errors import BadInput
 from adapt.core.lint.finding import LINT
 from adapt.core.report.first_screen import first_screen
 from adapt.core.report.page import OPEN_ROWS, Page, Section
-from adapt.core.report.verdict_charts import channels_before_after, life_lines, out_of_sample, skew_over_time
+from adapt.core.report.verdict_charts import (
+    channels_before_after,
+    imbalance_against_state,
+    life_lines,
+    out_of_sample,
+    skew_over_time,
+)
 from adapt.core.table import Table
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
@@ -108,6 +114,8 @@ def _answered(artefact: Reported, others: Sequence[Reported]) -> Section:
         elif answer.verdict is not None and answer.verdict.over_time is not None:
             over_time = next(table for table in tables if table.title == answer.verdict.over_time.table().title)
             charts.append(skew_over_time(over_time))
+        if answer.frontier is not None:
+            charts.append(imbalance_against_state(answer.frontier))
         if len(answer.hot_keys.starts_us) > 1:
             lines = answer.hot_keys.lines_table()
             charts.append(life_lines(lines))

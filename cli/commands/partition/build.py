@@ -49,6 +49,7 @@ def build(
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
     from adapt.core.verdict.answering import answer_on, planned
+    from adapt.core.verdict.goal import Goal
     from adapt.traces.store.atomic import check_free
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
@@ -67,13 +68,12 @@ def build(
         limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
     )
     plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
-    limit = placement.loads.max_imbalance
     found = answer_on(
         *(keys.frequencies, engine, channels, recipe),
         panes=panes,
         current=before,
         trace=keys.fingerprint,
-        max_imbalance=limit,
+        goal=Goal(placement.loads.max_imbalance),
     )
     found = planned(found, keys.frequencies, engine, recipe, plan, before)
     wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())

@@ -10,10 +10,11 @@ from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import channel_counts
 from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.groups import option, setting, short_help
+from adapt.cli.options.loads import goal_within
 from adapt.cli.options.placement import EngineOption, Placement
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import for_people, is_for_programs, narrate, narrate_written, show, verdict_of
+from adapt.cli.terminal.output import Format, for_people, is_for_programs, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError, did_you_mean
@@ -59,7 +60,7 @@ def compare(
 
     The first rows do nothing: the engine's own placement. Each plan starts from the plan for the previous count, and
     the table shows the state moved. Next to each ratio is its floor, the best possible value. Plans are written for the
-    last channel count.
+    last channel count. Over a single count, --max-migration limits the move from today's placement.
 
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
@@ -78,13 +79,21 @@ def compare(
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
     limits, limit = placement.limits.judged(counts, placement.loads.max_pins), placement.loads.max_imbalance
+    # A step to another channel count moves nearly all keys of an engine.
+    today = placement.base or engine if len(counts) == 1 else Scheme.CONSISTENT
+    migration = placement.limits.max_migration if len(counts) == 1 else None
+    if migration is not None and (today is not engine or placement.hash is not None):
+        raise UsageError(
+            f"--max-migration {migration} limits the move from {engine}, but another base or hash moves nearly all"
+            " keys; omit --base and --hash, or give two channel counts"
+        )
+    shown = output.all or output.format is Format.JSON or out is not None
+    goal = goal_within(limit, migration, placement.loads.max_pins, most, shows_frontier=shown)
     if out is not None:
         check_folder_free(out, force=output.force)
     with stages() as progress:
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
-        # A step to another channel count moves nearly all keys of an engine.
-        today = engine if len(counts) == 1 else Scheme.CONSISTENT
         recipe = placement.recipe(limits, keys.frequencies, today=today)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
@@ -109,7 +118,7 @@ def compare(
         ]
         wrong = model_error(keys.frequencies, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, trace=keys.fingerprint, max_imbalance=limit)
+    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
     if found.channels is None and best is not None:
         found = planned(found, keys.frequencies, engine, recipe, best, None)
     narrate_counts(keys.frequencies, weighed, most, always=True)

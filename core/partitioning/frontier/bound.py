@@ -1,12 +1,14 @@
 """Lower bound of the imbalance within budgets of moved state and pins."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 
 MOST_PAIRS = 500
@@ -57,7 +59,7 @@ def bound_of_today(today: Today, budget: Budget) -> float:
 
 def whole_floor(today: Today) -> float:
     """Lower bound of the imbalance with whole keys (`Program.least_highest`)."""
-    program = _program(today, Budget())
+    program = _program(today, NO_LIMITS)
     return program.least_highest / program.average if program.total > 0 else 1.0
 
 
@@ -99,6 +101,20 @@ def _costs(loads: Floats, state: Floats, most: Floats) -> tuple[Floats, NDArray[
     return costs, np.argsort(ratios, axis=1, kind="stable")
 
 
+class _Keys(NamedTuple):
+    """Keys by falling load on the channels of today, budgets, and costs by mix (`_costs`)."""
+
+    loads: Floats
+    state: Floats
+    home: Channels
+    residual: Floats
+    on: Floats
+    capacities: Floats
+    most: Floats
+    costs: Floats
+    orders: NDArray[np.int64]
+
+
 @compiled
 def _least_utilization(
     loads: Floats,
@@ -114,12 +130,13 @@ def _least_utilization(
     high: float,
 ) -> float:
     """The least utilization that the relaxation allows, from below; `high` is allowed."""
-    spare = _spare(loads, state, home, on, most)
-    if _is_allowed(loads, state, home, residual, on, capacities, most, costs, orders, spare, low):
+    keys = _Keys(loads, state, home, residual, on, capacities, most, costs, orders)
+    spare = _spare(keys)
+    if _is_allowed(keys, spare, low):
         return low
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _is_allowed(loads, state, home, residual, on, capacities, most, costs, orders, spare, middle):
+        if _is_allowed(keys, spare, middle):
             high = middle
         else:
             low = middle
@@ -127,20 +144,21 @@ def _least_utilization(
 
 
 @inlined
-def _spare(loads: Floats, state: Floats, home: Channels, on: Floats, most: Floats) -> Floats:
+def _spare(keys: _Keys) -> Floats:
     """The most load that each channel could give away, keys split; shape (channels,)."""
-    by_state, by_pins = np.zeros(len(on)), np.zeros(len(on))
+    loads, state, most, channels = keys.loads, keys.state, keys.most, len(keys.on)
+    by_state, by_pins = np.zeros(channels), np.zeros(channels)
     ratios = np.empty(len(loads))
     for key in range(len(loads)):
         ratios[key] = state[key] / loads[key] if loads[key] > 0 else np.inf
-    left, pins = np.full(len(on), most[0]), np.full(len(on), most[1])
+    left, pins = np.full(channels, most[0]), np.full(channels, most[1])
     for key in np.argsort(ratios, kind="mergesort"):
-        channel = home[key]
+        channel = keys.home[key]
         part = min(1.0, left[channel] / state[key]) if state[key] > 0 else 1.0
         by_state[channel] += part * loads[key]
         left[channel] -= part * state[key]
     for key in range(len(loads)):
-        channel = home[key]
+        channel = keys.home[key]
         if pins[channel] > 0:
             by_pins[channel] += loads[key]
             pins[channel] -= 1
@@ -148,41 +166,31 @@ def _spare(loads: Floats, state: Floats, home: Channels, on: Floats, most: Float
 
 
 @inlined
-def _is_allowed(
-    loads: Floats,
-    state: Floats,
-    home: Channels,
-    residual: Floats,
-    on: Floats,
-    capacities: Floats,
-    most: Floats,
-    costs: Floats,
-    orders: NDArray[np.int64],
-    spare: Floats,
-    utilization: float,
-) -> bool:
+def _is_allowed(keys: _Keys, spare: Floats, utilization: float) -> bool:
     """Whether the relaxation brings all channels down to a utilization within the budgets."""
+    loads, on, most = keys.loads, keys.on, keys.most
     slack = 1 + 1e-12
-    room = utilization * slack * capacities - (on - spare)
+    allowed = utilization * slack * keys.capacities
+    room = allowed - (on - spare)
     widest = np.argmax(room)
     second = -np.inf
     for channel in range(len(on)):
-        if residual[channel] > utilization * slack * capacities[channel]:
+        if keys.residual[channel] > allowed[channel]:
             return False
         if channel != widest:
             second = max(second, room[channel])
     excess = np.empty(len(on))
-    for mix in range(len(costs)):
-        excess[:] = on - utilization * slack * capacities
+    for mix in range(len(keys.costs)):
+        excess[:] = on - allowed
         cost = 0.0
-        for key in orders[mix]:
-            channel = home[key]
+        for key in keys.orders[mix]:
+            channel = keys.home[key]
             if excess[channel] <= 0 or loads[key] <= 0 or loads[key] > (second if channel == widest else room[widest]):
                 continue
-            if state[key] > most[0] or most[1] < 1:
+            if keys.state[key] > most[0] or most[1] < 1:
                 continue
             part = min(1.0, excess[channel] / loads[key]) if mix > 0 else 1.0
-            cost += part * costs[mix, key]
+            cost += part * keys.costs[mix, key]
             excess[channel] -= part * loads[key]
         if cost > slack or (excess > 1e-12 * on).any():
             return False

@@ -1,13 +1,16 @@
 """Frontier of imbalance against state moved and pinned keys."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.frontier.bound import MOST_PAIRS, bound_of_today, exact_bound
 from adapt.core.partitioning.frontier.search import WORK, rebalance
-from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
 from adapt.core.table import Cell, Column, Kind, Table
 
 SCHEMA = "adapt.frontier/1"
@@ -25,7 +28,7 @@ class Point:
 
     Attributes:
         budget: The budget that it was searched for.
-        placed: The channel of each key, int32, shape (keys,).
+        placed: The channel of each key, int32, shape (keys,); empty after reading.
         pins: Number of keys away from home.
         state_moved: State of those keys / all state.
         imbalance: Of the loads that it was built from.
@@ -34,8 +37,8 @@ class Point:
         out_of_sample: Median imbalance in later windows of plans of this budget; None without windows.
     """
 
-    budget: Budget
-    placed: Channels
+    budget: Budget = field(compare=False)
+    placed: Channels = field(compare=False, repr=False)
     pins: int
     state_moved: float
     imbalance: float
@@ -58,9 +61,14 @@ class Point:
         share = budget.max_moved_state
         return self.pins <= budget.pins and (share is None or self.state_moved <= share * (1 + _TIE))
 
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """Pins, state moved, imbalance in sample and as judged."""
+        return self.pins, self.state_moved, self.imbalance, self.judged
+
     def beats(self, other: "Point") -> bool:
         """Whether it is as good in everything, and better in something."""
-        own, its = (self.pins, self.state_moved, self.imbalance), (other.pins, other.state_moved, other.imbalance)
+        own, its = self.figures, other.figures
         return own != its and all(one <= two for one, two in zip(own, its, strict=True))
 
 
@@ -74,34 +82,81 @@ class Frontier:
             moved and y the logarithm of the imbalance, out of sample if known, each scaled to [0, 1] between doing
             nothing and the least of all, it is the point of least x + y; the lower imbalance of equal ones. If no point
             lowers the imbalance, nothing is pinned. Without state, x counts pins.
+        recommended: The point of the plan that is recommended, if any; others may beat it.
+        bounds: Shares of state, rising, each with the lower bound of the imbalance of any placement that moves no more.
     """
 
     points: tuple[Point, ...]
     knee: Point
+    recommended: Point | None = None
+    bounds: tuple[tuple[float, float], ...] = ()
 
     @classmethod
-    def of_points(cls, points: Sequence[Point]) -> "Frontier":
-        """The points that no other beats, and their knee."""
-        distinct = {(point.pins, point.state_moved, point.imbalance): point for point in reversed(points)}
-        kept = [point for point in distinct.values() if not any(other.beats(point) for other in distinct.values())]
+    def of_points(
+        cls, points: Sequence[Point], recommended: Point | None = None, today: Today | None = None
+    ) -> "Frontier":
+        """The points that no other beats, and their knee.
+
+        Args:
+            recommended: Kept among the points, even if another beats it.
+            today: For the bounds.
+        """
+        distinct = {point.figures: point for point in [*reversed(points), *([recommended] if recommended else [])]}
+        every = list(distinct.values())
+        kept = [point for point in every if point is recommended or not any(other.beats(point) for other in every)]
         kept.sort(key=lambda point: (point.state_moved, point.pins))
-        return cls(tuple(kept), _knee(kept))
+        bounds = () if today is None else tuple(_bounds(kept, today))
+        return cls(tuple(kept), _knee(kept), recommended, bounds)
 
     def within(self, budget: Budget) -> Point:
         """The point of least imbalance that keeps to a budget."""
         return min((point for point in self.points if point.keeps(budget)), key=lambda point: point.judged)
 
+    @property
+    def is_tested(self) -> bool:
+        """Whether the points were judged out of sample."""
+        return self.knee.out_of_sample is not None
+
     def table(self) -> Table:
         """One row per point, by rising state moved."""
-        is_tested = self.knee.out_of_sample is not None
-        columns = [column for column in _COLUMNS if is_tested or column is not _OUT_OF_SAMPLE]
-        rows = [[self._cells(point)[column.name] for column in columns] for point in self.points]
-        return Table.from_rows("Imbalance against state moved", columns, rows, _NOTE)
+        columns = [column for column in _SHOWN if self.is_tested or column is not _OUT_OF_SAMPLE]
+        rows = [
+            [*(self._cells(point)[column.name] for column in columns), ", ".join(self.names(point))]
+            for point in self.points
+        ]
+        return Table.from_rows(self.title, [*columns, Column("plan")], rows, _NOTE)
+
+    def names(self, point: Point) -> list[str]:
+        """What a point is called: doing nothing, the knee, the recommended plan."""
+        named = {"do nothing": self.points[0], "knee": self.knee, "recommended": self.recommended}
+        return [name for name, each in named.items() if each is point]
+
+    @property
+    def title(self) -> str:
+        """Title of its table and chart."""
+        return "Imbalance against state moved" + ("" if self.is_tested else " (in-sample)")
 
     def as_data(self) -> dict[str, object]:
         """The frontier for JSON, with the meaning and unit of each field."""
         fields = {column.name: f"{column.about} ({column.unit})" for column in _COLUMNS}
-        return {"schema": SCHEMA, "fields": fields, "points": [self._cells(point) for point in self.points]}
+        bounds = [{"state_moved": share, "bound": bound} for share, bound in self.bounds]
+        points = [self._cells(point) for point in self.points]
+        return {"schema": SCHEMA, "fields": fields, "points": points, "bounds": bounds}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> "Frontier":
+        """The frontier that `as_data` wrote, without placements.
+
+        Raises:
+            KeyError, TypeError, ValueError: the data is not a frontier.
+        """
+        names = ("pins", "state_moved", "imbalance", "bound", "proved", "out_of_sample")
+        nowhere = np.zeros(0, np.int32)
+        points = [Point(NO_LIMITS, nowhere, *(row[name] for name in names)) for row in data["points"]]
+        (knee,) = (point for point, row in zip(points, data["points"], strict=True) if row["knee"])
+        recommended = [point for point, row in zip(points, data["points"], strict=True) if row["recommended"]]
+        bounds = tuple((float(row["state_moved"]), float(row["bound"])) for row in data["bounds"])
+        return cls(tuple(points), knee, recommended[0] if recommended else None, bounds)
 
     def _cells(self, point: Point) -> dict[str, Cell]:
         return {
@@ -113,6 +168,7 @@ class Frontier:
             "gap": point.gap,
             "proved": point.proved,
             "knee": point is self.knee,
+            "recommended": point is self.recommended,
         }
 
 
@@ -127,12 +183,15 @@ _COLUMNS = (
     Column("gap", Kind.RATIO, "ratio", "imbalance / bound"),
     Column("proved", Kind.TEXT, "yes or no", "whether the placement is proven optimal"),
     Column("knee", Kind.TEXT, "yes or no", "where more state moved begins to buy less"),
+    Column("recommended", Kind.TEXT, "yes or no", "whether the verdict recommends this plan"),
 )
 
-_NOTE = "Choose a row with --max-migration or --max-pins; by default, the knee."
+_SHOWN = tuple(column for column in _COLUMNS if column.kind is not Kind.TEXT)
+
+_NOTE = "--max-migration and --max-pins choose the best row within them."
 
 
-def frontier(today: Today, limits: Budget | None = None, work: int = WORK) -> Frontier:
+def frontier(today: Today, limits: Budget = NO_LIMITS, work: int = WORK) -> Frontier:
     """The frontier of about a dozen budgets.
 
     They rise from doing nothing to the full rebuild. Some budgets limit pins, from 1 to those of the full rebuild;
@@ -143,7 +202,12 @@ def frontier(today: Today, limits: Budget | None = None, work: int = WORK) -> Fr
         limits: Limits that every point keeps to.
         work: Comparisons of each search (`rebalance`).
     """
-    return Frontier.of_points([_point(today, budget, work) for budget in budgets(today, limits or Budget(), work)])
+    return Frontier.of_points(points_of(today, limits, work), today=today)
+
+
+def points_of(today: Today, limits: Budget, work: int = WORK) -> list[Point]:
+    """A point for each budget; some may beat others."""
+    return [_point(today, budget, work) for budget in budgets(today, limits, work)]
 
 
 def budgets(today: Today, limits: Budget, work: int = WORK) -> list[Budget]:
@@ -168,6 +232,16 @@ def _point(today: Today, budget: Budget, work: int) -> Point:
     is_proved = reached <= bound * (1 + _TIE)
     pins, moved = today.pins(placed), today.moved_share(placed)
     return Point(budget, placed, pins, moved, reached, min(bound, reached), is_proved)
+
+
+def _bounds(points: Sequence[Point], today: Today) -> list[tuple[float, float]]:
+    """The lower bound at each share of state that a point moves."""
+    found, reached = [], np.inf
+    for point in points:
+        # More state moved never has a higher bound, but for rounding.
+        reached = min(reached, point.imbalance, bound_of_today(today, Budget(min(point.state_moved, 1.0))))
+        found.append((point.state_moved, reached))
+    return found
 
 
 def _knee(points: Sequence[Point]) -> Point:

@@ -1,5 +1,7 @@
 """Local search: moves and swaps of keys, priced by state and pins."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,13 +16,35 @@ _FREE = 1e-3
 """Part of the budgets that every change counts as, so that changes at no cost compare too."""
 
 
+class Step(NamedTuple):
+    """Keys by falling load, channels of today, and both budgets."""
+
+    loads: Floats
+    state: Floats
+    home: Channels
+    residual: Floats
+    capacities: Floats
+    most: Floats
+
+
+class Placed(NamedTuple):
+    """A placement that changes.
+
+    Channel of each key, load of each channel, and what is left of both budgets.
+    """
+
+    of: Channels
+    on: Floats
+    left: Floats
+
+
 @inlined
-def price_of(key: int, channel: int, state: Floats, home: Channels, placed: Channels) -> tuple[float, float]:
+def price_of(step: Step, placed: Placed, key: int, channel: int) -> tuple[float, float]:
     """State and pins that a move takes; below 0 towards home."""
-    if placed[key] == home[key]:
-        return state[key], 1.0
-    if channel == home[key]:
-        return -state[key], -1.0
+    if placed.of[key] == step.home[key]:
+        return step.state[key], 1.0
+    if channel == step.home[key]:
+        return -step.state[key], -1.0
     return 0.0, 0.0
 
 
@@ -31,16 +55,14 @@ def fits(cost: float, pins: float, left: Floats) -> bool:
 
 
 @inlined
-def move(
-    key: int, channel: int, loads: Floats, state: Floats, home: Channels, on: Floats, left: Floats, placed: Channels
-) -> None:
-    """Move a key to another channel; updates `on`, `left` and `placed`."""
-    cost, pins = price_of(key, channel, state, home, placed)
-    left[0] -= cost
-    left[1] -= pins
-    on[placed[key]] -= loads[key]
-    on[channel] += loads[key]
-    placed[key] = channel
+def move(step: Step, placed: Placed, key: int, channel: int) -> None:
+    """Move a key to another channel."""
+    cost, pins = price_of(step, placed, key, channel)
+    placed.left[0] -= cost
+    placed.left[1] -= pins
+    placed.on[placed.of[key]] -= step.loads[key]
+    placed.on[channel] += step.loads[key]
+    placed.of[key] = channel
 
 
 @inlined
@@ -54,30 +76,17 @@ def busiest(on: Floats, capacities: Floats) -> int:
 
 
 @inlined
-def climb(
-    loads: Floats,
-    state: Floats,
-    home: Channels,
-    capacities: Floats,
-    most: Floats,
-    target: float,
-    work: NDArray[np.int64],
-    on: Floats,
-    left: Floats,
-    placed: Channels,
-) -> None:
+def climb(step: Step, placed: Placed, target: float, work: NDArray[np.int64]) -> None:
     """Relieve the busiest channel by moves and swaps within the budgets.
 
     A swap is made where no move helps. Each change lowers the busiest channel without raising another as high. The
-    change of most gain for its part of the budgets is made; utilizations below the target count as the target.
+    change of most gain for its part of the budgets is made; utilizations below the target count as the target. Then
+    keys that are not needed elsewhere go home.
 
     Args:
-        loads: Of each key, falling.
-        most: Budgets of state and of pins, in all.
         work: Comparisons left; the search ends when they are used up.
-        on: Load of each channel.
-        left: What is left of both budgets.
     """
+    loads, capacities, most, on = step.loads, step.capacities, step.most, placed.on
     keys, channels = len(loads), len(on)
     while work[0] > 0:
         full = busiest(on, capacities)
@@ -85,24 +94,24 @@ def climb(
         best, widest, leaving, coming, to = 0.0, 0.0, -1, -1, -1
         for swaps in range(2):
             for key in range(keys):
-                if placed[key] != full or top <= target:
+                if placed.of[key] != full or top <= target:
                     continue
                 # In return for a key comes a lighter one, or from a channel none, which is numbered after the keys.
                 first, last = (key + 1, keys) if swaps == 1 else (keys, keys + channels)
                 work[0] -= last - first
                 for other in range(first, last):
-                    channel = placed[other] if swaps == 1 else other - keys
+                    channel = placed.of[other] if swaps == 1 else other - keys
                     shifted = loads[key] - (loads[other] if swaps == 1 else 0.0)
                     if channel == full or shifted <= 0:
                         continue
                     peak = max((on[full] - shifted) / capacities[full], (on[channel] + shifted) / capacities[channel])
                     if peak >= top * (1 - _GAIN):
                         continue
-                    cost, pins = price_of(key, channel, state, home, placed)
+                    cost, pins = price_of(step, placed, key, channel)
                     if swaps == 1:
-                        back, unpinned = price_of(other, full, state, home, placed)
+                        back, unpinned = price_of(step, placed, other, full)
                         cost, pins = cost + back, pins + unpinned
-                    if not fits(cost, pins, left):
+                    if not fits(cost, pins, placed.left):
                         continue
                     part = max(cost / most[0] if cost > 0 else 0.0, pins / most[1] if pins > 0 else 0.0)
                     score = (top - max(peak, target)) / (part + _FREE)
@@ -111,47 +120,45 @@ def climb(
             if leaving >= 0:
                 break
         if leaving < 0:
-            return
-        move(leaving, to, loads, state, home, on, left, placed)
+            break
+        move(step, placed, leaving, to)
         if coming < keys:
-            move(coming, full, loads, state, home, on, left, placed)
+            move(step, placed, coming, full)
+    _send_home(step, placed)
 
 
 @inlined
-def send_home(
-    loads: Floats, state: Floats, home: Channels, capacities: Floats, on: Floats, left: Floats, placed: Channels
-) -> None:
+def _send_home(step: Step, placed: Placed) -> None:
     """Send pinned keys home, hottest first, unless that raises the maximum."""
-    top = (on / capacities).max() * (1 + _GAIN / 10)
+    top = (placed.on / step.capacities).max() * (1 + _GAIN / 10)
     sent = True
     while sent:
         sent = False
-        for key in range(len(loads)):
-            there = home[key]
-            if placed[key] != there and (on[there] + loads[key]) / capacities[there] <= top:
-                move(key, there, loads, state, home, on, left, placed)
+        for key in range(len(step.loads)):
+            there = step.home[key]
+            if placed.of[key] != there and (placed.on[there] + step.loads[key]) / step.capacities[there] <= top:
+                move(step, placed, key, there)
                 sent = True
 
 
 @inlined
-def keep_to_budgets(
-    loads: Floats, state: Floats, home: Channels, capacities: Floats, on: Floats, left: Floats, placed: Channels
-) -> None:
+def keep_to_budgets(step: Step, placed: Placed) -> None:
     """Send home pinned keys until both budgets are kept.
 
     Those of least harm for what they take go first. Harm is the rise of the sum of squared loads / capacities, per
     state if too much is moved, else per pin.
     """
+    capacities, left = step.capacities, placed.left
     while left[0] < 0 or left[1] < 0:
         least, chosen = np.inf, -1
-        for key in range(len(loads)):
-            here, there = placed[key], home[key]
+        for key in range(len(step.loads)):
+            here, there = placed.of[key], step.home[key]
             if here == there:
                 continue
-            apart = on[there] / capacities[there] - on[here] / capacities[here]
-            harm = loads[key] * (2 * apart + loads[key] * (1 / capacities[there] + 1 / capacities[here]))
+            apart = placed.on[there] / capacities[there] - placed.on[here] / capacities[here]
+            harm = step.loads[key] * (2 * apart + step.loads[key] * (1 / capacities[there] + 1 / capacities[here]))
             if left[0] < 0:
-                harm = harm / state[key] if state[key] > 0 else np.inf
+                harm = harm / step.state[key] if step.state[key] > 0 else np.inf
             if chosen < 0 or harm < least:
                 least, chosen = harm, key
-        move(chosen, home[chosen], loads, state, home, on, left, placed)
+        move(step, placed, chosen, step.home[chosen])

@@ -7,13 +7,14 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.frontier.local_search import (
+    Placed,
+    Step,
     busiest,
     climb,
     fits,
     keep_to_budgets,
     move,
     price_of,
-    send_home,
 )
 from adapt.core.partitioning.frontier.today import Budget, Today
 from adapt.core.random_bits import output, uniform
@@ -84,83 +85,76 @@ def _search(
 ) -> None:
     """Search from `best`, today's placement, which receives the best found; keys are by falling load."""
     keys, channels = len(loads), len(residual)
-    placed, on, left = home.copy(), np.empty(channels), np.empty(2)
-    _measure(loads, state, home, residual, most, placed, on, left)
-    value = _value(on, capacities, left)
+    step = Step(loads, state, home, residual, capacities, most)
+    placed = Placed(home.copy(), np.empty(channels), np.empty(2))
+    _measure(step, placed)
+    value = _value(step, placed)
     steps = np.array([work])
     for start in range(_STARTS):
-        placed[:] = home
+        placed.of[:] = home
         if start == 1 or start == 2:
-            fill_to_level(loads, residual, capacities, start == 2, 0, keys, placed)
+            fill_to_level(loads, residual, capacities, start == 2, 0, keys, placed.of)
         elif start == 3:
-            _from_scratch(loads, residual, capacities, placed)
-        _measure(loads, state, home, residual, most, placed, on, left)
-        keep_to_budgets(loads, state, home, capacities, on, left, placed)
+            _from_scratch(loads, residual, capacities, placed.of)
+        _measure(step, placed)
+        keep_to_budgets(step, placed)
         for _ in range(3):
-            climb(loads, state, home, capacities, most, floor, steps, on, left, placed)
-            send_home(loads, state, home, capacities, on, left, placed)
-        found = _value(on, capacities, left)
-        if _no_worse(found, value):
-            value = found
-            best[:] = placed
+            climb(step, placed, floor, steps)
+        value = _better(step, placed, value, best)
     drawn = np.uint64(0)
     while steps[0] > 0 and value[0] > floor * (1 + _TIE):
-        placed[:] = best
-        _measure(loads, state, home, residual, most, placed, on, left)
+        placed.of[:] = best
+        _measure(step, placed)
         for kick in range(_KICKS):
-            source, to = busiest(on, capacities), int(uniform(output(np.uint64(0), drawn)) * channels)
+            source, to = busiest(placed.on, capacities), int(uniform(output(np.uint64(0), drawn)) * channels)
             if kick > 0:
                 source = int(uniform(output(np.uint64(1), drawn)) * channels)
             first = int(uniform(output(np.uint64(2), drawn)) * keys)
             drawn += np.uint64(1)
             for turn in range(keys):
                 key = (first + turn) % keys
-                if source != to and placed[key] == source:
-                    cost, pins = price_of(key, to, state, home, placed)
-                    if fits(cost, pins, left):
-                        move(key, to, loads, state, home, on, left, placed)
+                if source != to and placed.of[key] == source:
+                    cost, pins = price_of(step, placed, key, to)
+                    if fits(cost, pins, placed.left):
+                        move(step, placed, key, to)
                         break
         steps[0] -= 10 * keys
-        climb(loads, state, home, capacities, most, floor, steps, on, left, placed)
-        send_home(loads, state, home, capacities, on, left, placed)
-        found = _value(on, capacities, left)
-        if _no_worse(found, value):
-            value = found
-            best[:] = placed
+        climb(step, placed, floor, steps)
+        value = _better(step, placed, value, best)
 
 
 @inlined
-def _measure(
-    loads: Floats,
-    state: Floats,
-    home: Channels,
-    residual: Floats,
-    most: Floats,
-    placed: Channels,
-    on: Floats,
-    left: Floats,
-) -> None:
+def _measure(step: Step, placed: Placed) -> None:
     """Compute the load of each channel, and what is left of the budgets."""
-    on[:] = residual
-    left[:] = most
-    for key in range(len(loads)):
-        on[placed[key]] += loads[key]
-        if placed[key] != home[key]:
-            left[0] -= state[key]
-            left[1] -= 1
+    placed.on[:] = step.residual
+    placed.left[:] = step.most
+    for key in range(len(step.loads)):
+        placed.on[placed.of[key]] += step.loads[key]
+        if placed.of[key] != step.home[key]:
+            placed.left[0] -= step.state[key]
+            placed.left[1] -= 1
 
 
 @inlined
-def _value(on: Floats, capacities: Floats, left: Floats) -> tuple[float, float, float]:
+def _value(step: Step, placed: Placed) -> tuple[float, float, float]:
     """What is to be low: the highest utilization, then pins, then state moved, the last two up to a constant."""
-    return (on / capacities).max(), -left[1], -left[0]
+    return (placed.on / step.capacities).max(), -placed.left[1], -placed.left[0]
 
 
 @inlined
-def _no_worse(found: tuple[float, float, float], best: tuple[float, float, float]) -> bool:
-    if abs(found[0] - best[0]) > _TIE * best[0]:
-        return found[0] < best[0]
-    return found[1] < best[1] or (found[1] == best[1] and found[2] <= best[2])
+def _better(
+    step: Step, placed: Placed, value: tuple[float, float, float], best: Channels
+) -> tuple[float, float, float]:
+    """The value of the best placement, which a placement that is no worse replaces."""
+    found = _value(step, placed)
+    if abs(found[0] - value[0]) > _TIE * value[0]:
+        is_better = found[0] < value[0]
+    else:
+        is_better = found[1] < value[1] or (found[1] == value[1] and found[2] <= value[2])
+    if is_better:
+        best[:] = placed.of
+        return found
+    return value
 
 
 @inlined

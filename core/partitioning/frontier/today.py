@@ -8,6 +8,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
+from adapt.core.phrases import percent
 
 ROUNDING = 1e-12
 """Relative rounding error of sums in another order."""
@@ -40,11 +41,22 @@ class Budget:
         """The limit of pins, infinite if there is none."""
         return math.inf if self.max_pins is None else float(self.max_pins)
 
+    @property
+    def words(self) -> list[str]:
+        """The limits that are set, in words."""
+        share, pins = self.max_moved_state, self.max_pins
+        moved = [] if share is None else [f"max migration {percent(share)}"]
+        return moved + ([] if pins is None else [f"max pins {pins:,}"])
+
     def within(self, other: "Budget") -> "Budget":
         """The stricter of two limits, each."""
         shares = [each for each in (self.max_moved_state, other.max_moved_state) if each is not None]
         pins = [each for each in (self.max_pins, other.max_pins) if each is not None]
         return Budget(min(shares, default=None), min(pins, default=None))
+
+
+NO_LIMITS = Budget()
+"""A budget without limits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def test_a_raw_file_is_answered_in_one_command(adapt, here, monkeypatch):
     assert (document["status"], document["plan"]) == ("act", "clicks.recommended.plan")
     assert verdict["out_of_sample"]["past"] == 6
     diff = json.loads(adapt.done("partition", "evaluate", "clicks.trace", document["plan"], "--format", "json").out)
-    assert diff["plans"][0]["measured"]["imbalance"] == pytest.approx(verdict["imbalance_after"])
+    assert diff["plans"][-1]["measured"]["imbalance"] == pytest.approx(verdict["imbalance_after"])
     assert adapt.done(*ASK, "--format", "md").out.count("Verdict: Pin") == 1
 
 
@@ -72,6 +72,47 @@ def test_a_few_rows_get_an_answer_in_sample(adapt, here):
     assert "verdict" in json.loads(
         adapt.done("verdict", "few.trace", "--channels", 6, "--from", "now.plan", "--format", "json").out
     )
+
+
+@pytest.mark.usefixtures("spark")
+def test_limits_choose_the_plan_and_the_frontier_shows_the_others(adapt, here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    free = json.loads(adapt.done(*ASK, "--format", "json").out)
+    said = adapt.done("verdict", "clicks.trace", *ASK[4:], "--max-pins", 2)
+    assert "max pins 2" in " ".join(said.out.splitlines()[:2])
+    assert len(said.out.rstrip("\n").splitlines()) <= 24
+    for limit in (["--max-pins", 2], ["--max-migration", "4%"], ["--max-pins", 3, "--max-migration", 0.5]):
+        document = json.loads(adapt.done("verdict", "clicks.trace", *ASK[4:], *limit, "--format", "json").out)
+        verdict, points = document["verdict"], document["frontier"]["points"]
+        most = verdict["limits"]["max_migration"], verdict["limits"]["max_pins"]
+        (chosen,) = (point for point in points if point["recommended"])
+        assert (chosen["pins"], chosen["imbalance"]) == (verdict["keys_to_pin"], verdict["imbalance_after"])
+        assert chosen["out_of_sample"] == min(point["out_of_sample"] for point in points)
+        assert all(point["pins"] <= (most[1] or 1e9) for point in points)
+        assert all(point["state_moved"] <= (most[0] or 1) * (1 + 1e-9) for point in points)
+        plan = json.loads((here / document["plan"]).read_text())
+        assert len(plan["explicit"]) == verdict["keys_to_pin"]
+    (marked,) = (point for point in free["frontier"]["points"] if point["recommended"])
+    assert marked["pins"] == free["verdict"]["keys_to_pin"]
+    said = adapt.done("verdict", "clicks.trace", *ASK[4:], "--all").out
+    assert "Imbalance against state moved" in said
+    assert max(map(len, said.splitlines())) <= 80
+    adapt.done("report", "clicks.recommended.plan", "--html", "page.html")
+    page = (here / "page.html").read_text()
+    assert all(word in page for word in ("state moved (share of all state)", "lower bound", "do nothing", "knee"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--max-pins 0", "--max-pins must be at least 1 (got 0)"),
+        ("--max-pins 2 --max-migration 0%", "--max-migration 0% and --max-pins 2 exclude each other"),
+        ("--max-migration 101%", "(got 101%)"),
+        ("--max-migration=-1", "(got -1)"),
+    ],
+)
+def test_limits_that_allow_nothing_are_refused(adapt, here, line, told):
+    assert told in adapt.refused(2, *ASK, *line.split())
 
 
 def test_bad_input_is_one_line(adapt, here):

@@ -87,6 +87,21 @@ def test_a_limit_below_what_must_migrate_is_refused_with_one_that_is_enough(adap
         adapt.done(*line, enough)
 
 
+def test_one_channel_count_limits_the_move_from_the_engine(adapt, here):
+    needs = adapt.refused(2, *"partition build counts.csv --channels 3 --max-migration 0.5".split())
+    assert "--max-migration 0.5 needs a current plan to migrate from; give " in needs
+    line = "partition compare counts.csv --channels 3 --engine kafka --max-migration 20%"
+    document = json.loads(adapt.done(*line.split(), "--format", "json").out)
+    row = document["rows"][-1]
+    assert (row["construction"], row["m"] <= 0.6) == ("level", True)
+    assert document["verdict"]["limits"] == {"max_migration": 0.2, "max_pins": None}
+    assert (document["verdict"]["state_to_move"] or 0) <= 0.2
+    assert [each["recommended"] for each in document["frontier"]["points"]].count(True) == 1
+    told = adapt.refused(2, *line.split(), "--base", "consistent")
+    assert "--max-migration 20% limits the move from kafka" in told
+    assert "together; omit one" in adapt.refused(2, *line.split(), "--utility", "A")
+
+
 def test_every_step_of_a_comparison_keeps_to_the_constraints(adapt, here):
     rows = compared(adapt, "--channels", "2,3,4", "--max-migration", "0.6", "--scheme", "hybrid")
     assert [row["construction"] for row in rows] == [None] * 3 + ["level"] * 3
@@ -139,7 +154,6 @@ def test_the_comparison_records_its_constraints(adapt, here):
         (3, "--pin-only typo.txt", "typo.txt line 2: key 'K25' is not among the 299 counted keys; did you mean"),
         (3, "--pin-only none.txt", "none.txt: cannot be read"),
         (2, "--pin-only keys.txt --max-pins 3", "--max-pins and --pin-only exclude each other"),
-        (2, "--max-migration 0.5", "--max-migration 0.5 needs a current plan to migrate from; give "),
         (2, "--max-migration much", "(got 'much')"),
         (2, "--max-migration=-1", "(got -1)"),
         (2, "--max-migration 120%", "(got 120%)"),

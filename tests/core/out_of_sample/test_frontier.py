@@ -1,17 +1,23 @@
-"""The frontier over windows: what is measured is right, and plans use the past alone."""
+"""Plans to choose from: what is measured is right, plans use the past alone, and every limit holds."""
 
-from dataclasses import replace
+import os
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from adapt.core.out_of_sample.frontier import frontier_over_windows
+from adapt.core.out_of_sample.frontier import WORK, Choices
+from adapt.core.out_of_sample.walk_forward import Walk
+from adapt.core.out_of_sample.whole import Whole
 from adapt.core.out_of_sample.windows import Windows, loads_of
 from adapt.core.partitioning.frontier.search import rebalance
-from adapt.core.partitioning.frontier.today import Budget, Today
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget, Today
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
 
-WORK = 100_000
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+NO_PINS = ExplicitMap(pa.array([], pa.int64()), [])
 
 
 def windows_of(shares, channels=8):
@@ -30,11 +36,19 @@ def zipf(number, still=True, keys=300, seed=1):
     return np.stack(rows if still else [chance.permutation(row) for row in rows], axis=1)
 
 
+def choices_of(windows, limits=NO_LIMITS, *, has_windows=True):
+    loads = windows.shares.sum(axis=1)
+    whole = Whole(windows.keys, loads, loads, windows.home, windows.capacities)
+    return Choices(whole, Walk.over(windows, limits) if has_windows else None, limits)
+
+
 @pytest.mark.parametrize("still", [True, False])
 def test_the_imbalance_out_of_sample_is_that_of_plans_from_the_past(still):
     windows = windows_of(zipf(12, still))
-    found = frontier_over_windows(windows, work=WORK)
-    for point in found.points:
+    found = choices_of(windows).frontier()
+    budgets = [point for point in found.points if point.budget.max_moved_state is not None]
+    assert budgets
+    for point in budgets:
         later = []
         for upto in range(6, 12):
             past, on = windows.shares[:, :upto].sum(axis=1), windows.loads[:, :upto].sum(axis=1)
@@ -43,28 +57,76 @@ def test_the_imbalance_out_of_sample_is_that_of_plans_from_the_past(still):
             loads = np.bincount(placed, windows.shares[:, upto], 8)
             later.append(loads.max() / loads.mean())
         assert point.out_of_sample == pytest.approx(np.median(later))
-        total = np.bincount(point.placed, windows.shares.sum(axis=1), 8)
-        assert point.imbalance == pytest.approx(total.max() / total.mean())
-        assert point.pins == (point.placed != windows.home).sum()
+
+
+@settings(max_examples=100 if SOAK else 8)
+@given(
+    st.integers(0, 10_000),
+    st.booleans(),
+    st.none() | st.floats(0.001, 0.4),
+    st.none() | st.integers(1, 20),
+    st.sampled_from([0, 7, 12]),
+)
+def test_every_point_keeps_to_the_limits_and_is_what_it_says(seed, still, share, pins, number):
+    windows, limits = windows_of(zipf(number or 1, still, 120, seed), 5), Budget(share, pins)
+    found = choices_of(windows, limits, has_windows=number > 0)
+    frontier, chosen, tested = found.best()
+    points = frontier.points
+    load = windows.shares.sum(axis=1)
+    assert points[0].pins == 0
+    for point in points:
+        assert point.keeps(limits)
+        assert point.bound <= point.imbalance * (1 + 1e-9)
+        assert (point.out_of_sample is None) == (number == 0)
+    for at, bound in frontier.bounds:
+        assert all(bound <= point.imbalance * (1 + 1e-9) for point in points if point.state_moved <= at)
+    placed = found.whole.placed(chosen)
+    total = np.bincount(placed, load, 5)
+    assert frontier.recommended.judged == min(point.judged for point in frontier.points)
+    assert frontier.recommended.imbalance == pytest.approx(total.max() / total.mean())
+    assert frontier.recommended.pins == len(chosen) == (placed != windows.home).sum()
+    assert frontier.recommended.state_moved == pytest.approx(load[placed != windows.home].sum() / load.sum())
+    assert (tested is None) == (number == 0)
+    if tested is not None:
+        assert np.median(tested.rebuilt.imbalances) == pytest.approx(frontier.recommended.out_of_sample)
+
+
+@settings(max_examples=50 if SOAK else 5)
+@given(st.integers(0, 10_000))
+def test_more_budget_is_never_worse_in_sample(seed):
+    windows = windows_of(zipf(1, True, 150, seed), 6)
+    found = choices_of(windows, has_windows=False).frontier()
+    for reached in (
+        [found.within(Budget(share)).imbalance for share in (0, 0.01, 0.05, 0.2, 0.5, 1)],
+        [found.within(Budget(None, pins)).imbalance for pins in (0, 1, 2, 5, 20, 150)],
+    ):
+        assert reached == sorted(reached, reverse=True)
 
 
 def test_keys_that_stay_are_worth_pins_and_keys_that_move_on_are_not():
-    stay, move = (frontier_over_windows(windows_of(zipf(12, still)), work=WORK) for still in (True, False))
+    stay, move = (choices_of(windows_of(zipf(12, still))).frontier() for still in (True, False))
     assert stay.knee.pins > 0
     assert stay.knee.out_of_sample < 0.95 * stay.points[0].out_of_sample
     assert move.knee.out_of_sample <= move.points[0].out_of_sample
     assert max(point.out_of_sample for point in move.points) > move.points[0].out_of_sample * 0.98
 
 
-def test_too_few_windows_have_no_imbalance_out_of_sample():
-    found = frontier_over_windows(windows_of(zipf(5)), work=WORK)
-    assert all(point.out_of_sample is None for point in found.points)
-    assert "out_of_sample" not in [column.name for column in found.table().columns]
+def test_the_plan_of_the_walk_is_marked_even_if_another_beats_it():
+    windows = windows_of(zipf(12))
+    choices = choices_of(windows)
+    _, chosen = choices.walk.chosen()
+    pins = ExplicitMap(windows.keys.take(pa.array(chosen.rows)), chosen.channels)
+    found = choices.frontier(pins)
+    assert found.recommended in found.points
+    assert (found.recommended.pins, found.recommended.out_of_sample is None) == (len(pins), False)
+    assert found.names(found.recommended)[-1] == "recommended"
+    assert choices.frontier(NO_PINS).recommended is choices.frontier(NO_PINS).points[0]
 
 
-def test_limits_hold_for_every_point():
-    windows = windows_of(zipf(8, keys=1500))
-    found = frontier_over_windows(windows, Budget(0.05, 4), WORK)
-    assert all(point.pins <= 4 and point.state_moved <= 0.05 for point in found.points)
-    assert "out_of_sample" in [column.name for column in found.table().columns]
-    assert replace(found.knee, placed=None) in [replace(point, placed=None) for point in found.points]
+def test_a_plan_with_cold_keys_is_marked_too():
+    windows = windows_of(zipf(1, keys=1500))
+    cold = np.argsort(windows.shares.sum(axis=1))[400:403]
+    pins = ExplicitMap(windows.keys.take(pa.array(cold)), np.where(windows.home[cold] == 0, 1, 0))
+    found = choices_of(windows, has_windows=False).frontier(pins)
+    assert found.recommended.pins == 3
+    assert found.title.endswith("(in-sample)")

@@ -33,9 +33,9 @@ def test_one_channel_count_with_the_columns_that_decide(comparisons):
 
 def test_the_best_of_whole_keys_is_named_or_the_best_that_splits_them(comparisons):
     placed, split = (best_sentence(each.table(), 4, 1.2) for each in comparisons)
-    assert placed.startswith("Best scheme: hybrid (level), imbalance 1.0")
+    assert placed.startswith("best is hybrid (level), imbalance 1.0")
     assert "406 pinned keys" in placed
-    assert "Best with splitting: w-choices, imbalance 1.00" in split
+    assert "Best with splitting is w-choices, imbalance 1.00" in split
     assert best_sentence(comparisons[0].table(), 3, 1.2) == ""
 
 
@@ -44,7 +44,9 @@ def test_the_plan_that_stands_for_the_comparison_is_the_one_that_the_sentence_na
     for limit in (1.0, 1.2, 2.0):
         plan = best_plan(plans, 4, limit)
         name = f"{plan.scheme} ({plan.construction})" if plan.construction else plan.scheme
-        assert f": {name}, imbalance {plan.metrics['imbalance']:.3f}" in best_sentence(comparisons[0].table(), 4, limit)
+        assert f" is {name}, imbalance {plan.metrics['imbalance']:.3f}" in best_sentence(
+            comparisons[0].table(), 4, limit
+        )
     most_even = min(each.metrics["imbalance"] for each in plans)
     assert best_plan(plans, 4, 1.0).metrics["imbalance"] == most_even
     assert best_plan(plans, 4, 100.0).metrics["m"] == min(each.metrics["m"] for each in plans)

@@ -1,11 +1,12 @@
 """The recommended plan: the verdict's keys, state and imbalance are those of evaluate and diff."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
@@ -13,12 +14,14 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import Engine
 from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, build_plan
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
+from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.verdict_class import VerdictClass
 from adapt.traces.counting.evaluating import evaluate_counts
 
@@ -71,11 +74,62 @@ def test_verdict_plan_evaluate_and_diff_agree(seed, windows, skew, kind, engine,
     assert found.recommended.base is engine
 
 
-@given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6))
-def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels):
+@settings(max_examples=20)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([0, 6, 12]),
+    st.sampled_from([0.9, 1.2]),
+    st.sampled_from([Engine.SPARK, Engine.KAFKA, Engine.FLINK]),
+    st.integers(2, 9),
+    st.sampled_from([(0.03, None), (None, 2), (0.2, 7), (1.0, 400)]),
+)
+def test_with_limits_they_agree_too_and_the_limits_hold(seed, windows, skew, engine, channels, limits):
+    frequencies, panes = stream(seed, windows, skew, pa.string())
+    budget = Budget(*limits)
+    found = answer_on(frequencies, engine, channels, Recipe(), panes=panes, goal=Goal(1.05, budget))
+    check(found, frequencies, Plan(engine, channels, frequencies.key_type))
+    verdict = found.verdict
+    assert verdict.limits == budget
+    assert (verdict.keys_to_pin or 0) <= budget.pins
+    assert (verdict.state_to_move or 0) <= (1 if limits[0] is None else limits[0]) * (1 + 1e-9)
+    assert all(word in verdict.headline for word in budget.words)
+    if verdict.keys_to_pin is not None:
+        point = found.frontier.recommended
+        assert (point.pins, point.state_moved) == (verdict.keys_to_pin, pytest.approx(verdict.state_to_move))
+        assert point.imbalance == pytest.approx(verdict.imbalance_after)
+    assert Answer.from_data(json.loads(json.dumps(found.as_data()))).frontier == found.frontier
+
+
+@pytest.mark.parametrize("windows", [0, 12])
+def test_the_frontier_is_evidence_and_changes_nothing(windows):
+    frequencies, panes = stream(3, windows, 1.2, pa.string())
+    asked, bare = (
+        answer_on(frequencies, Engine.KAFKA, 8, Recipe(), panes=panes, goal=Goal(1.05, shows_frontier=shown))
+        for shown in (True, False)
+    )
+    assert asked.verdict == bare.verdict
+    assert bare.frontier is None
+    assert asked.recommended.content_hash() == bare.recommended.content_hash()
+    assert asked.frontier.is_tested == (windows > 0)
+    assert asked.frontier.recommended.pins == (asked.verdict.keys_to_pin or 0)
+    after = asked.verdict.imbalance_after or asked.verdict.imbalance
+    assert asked.frontier.recommended.imbalance == pytest.approx(after)
+
+
+def test_limits_within_which_nothing_helps_leave_the_placement_as_it_is():
+    frequencies, panes = stream(3, 0, 1.2, pa.string())
+    found = answer_on(frequencies, Engine.KAFKA, 8, Recipe(), panes=panes, goal=Goal(1.05, Budget(1e-9)))
+    assert found.verdict.headline.startswith(("Change nothing: no plan within the limits helps", "Split", "Partition"))
+    assert (found.verdict.pins_nothing, len(found.recommended.explicit)) == (True, 0)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6), st.sampled_from([NO_LIMITS, Budget(0.1, 4)]))
+def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels, limits):
     frequencies, panes = stream(seed, windows, 1.0, pa.string())
     current = build_plan(frequencies, Recipe(max_pins=3, base=Engine.KAFKA), channels)
-    found = answer_on(frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, max_imbalance=1.01)
+    found = answer_on(
+        frequencies, Engine.SPARK, channels, Recipe(), panes=panes, current=current, goal=Goal(1.01, limits)
+    )
     assert (found.verdict.engine, found.recommended.base) == ("the current plan", Engine.KAFKA)
     assert found.recommended.parent == current.content_hash()
     evaluated = evaluate_counts([("a", current), ("b", found.recommended)], frequencies).plans

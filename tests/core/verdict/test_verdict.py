@@ -11,6 +11,7 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.spark.scheme import SparkPartitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane, rows_a_pane
 from adapt.core.stream import Weight
+from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
@@ -23,7 +24,7 @@ def stream(counts: list[int], weight: Weight = Weight.COUNT) -> Frequencies:
 
 
 def judged(counts: list[int], channels: int, max_imbalance: float = 1.2, **more) -> Verdict:
-    found = judge(stream(counts), SparkPartitioner(channels), "spark", max_imbalance=max_imbalance, **more)
+    found = judge(stream(counts), SparkPartitioner(channels), "spark", goal=Goal(max_imbalance), **more)
     assert found is not None
     return found
 

@@ -1,6 +1,7 @@
 """The frontier: its points, its bounds, its knee, and what a budget picks from it."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from adapt.core.partitioning.frontier.today import Budget
 from .cases import keeps, least_of_all, tiny_step, zipf_step
 
 WORK = 100_000
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
 ROUNDING = 1 + 1e-7
 
 
@@ -22,7 +24,7 @@ def point(state_moved, imbalance, pins=None, out_of_sample=None):
     return Point(Budget(), nowhere, number, state_moved, imbalance, 1.0, False, out_of_sample)
 
 
-@settings(max_examples=15)
+@settings(max_examples=100 if SOAK else 8)
 @given(st.integers(0, 10_000), st.none() | st.floats(0, 1), st.none() | st.integers(0, 40))
 def test_every_point_is_what_it_says_and_no_other_beats_it(seed, share, pins):
     step, _ = zipf_step(seed, 1, 100)
@@ -42,7 +44,16 @@ def test_every_point_is_what_it_says_and_no_other_beats_it(seed, share, pins):
         assert not any(other.beats(each) for other in found.points)
     states = [each.state_moved for each in found.points]
     assert states == sorted(states)
-    again = frontier(step, limits, WORK)
+    shares, bounds = zip(*found.bounds, strict=True)
+    assert list(shares) == states
+    assert list(bounds) == sorted(bounds, reverse=True)
+    assert all(bound <= each.imbalance for bound, each in zip(bounds, found.points, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(20 if SOAK else 2))
+def test_equal_steps_have_equal_frontiers(seed):
+    step, _ = zipf_step(seed, 30, 100)
+    found, again = frontier(step, Budget(0.3, 20), WORK), frontier(step, Budget(0.3, 20), WORK)
     assert again.as_data() == found.as_data()
     assert [each.placed.tolist() for each in again.points] == [each.placed.tolist() for each in found.points]
 
@@ -101,7 +112,11 @@ def test_its_table_and_json_have_the_same_numbers_with_units():
     table, data = found.table(), json.loads(json.dumps(found.as_data()))
     assert data["schema"] == "adapt.frontier/1"
     assert "out_of_sample" not in [column.name for column in table.columns]
-    assert [{**row, "out_of_sample": None} for row in table.records()] == data["points"]
-    assert table.values("knee").count(True) == 1
+    names = [column.name for column in table.columns if column.name != "plan"]
+    assert [{name: row[name] for name in names} for row in data["points"]] == [
+        {name: row[name] for name in names} for row in table.records()
+    ]
+    assert table.values("plan").count("knee") == 1
+    assert Frontier.from_data(data) == found
     assert set(data["fields"]) == set(data["points"][0])
     assert data["fields"]["state_moved"] == "state of the pinned keys / all state (share)"

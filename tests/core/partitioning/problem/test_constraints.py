@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.engines.names import SCHEMES_BY_NAME
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.compare import compare_schemes
@@ -257,6 +257,15 @@ class TestRefusals:
         with pytest.raises(UsageError, match=refusal):
             compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM), constructions=[Construction.LEVEL])
 
+    @pytest.mark.parametrize("construction", [each for each in Construction if each is not Construction.LEVEL])
+    def test_a_utility_that_is_honoured_decides(self, construction):
+        previous = build_plan(STREAM, Recipe(Scheme.CONSISTENT), 5)
+        plans = [
+            build_plan(STREAM, Recipe(construction=construction, utility=each, max_pins=60), 6, previous=previous)
+            for each in UtilityName
+        ]
+        assert len({tuple(sorted(plan.explicit.items())) for plan in plans}) > 1
+
     def test_the_refusal_has_every_scheme_that_can(self):
         with pytest.raises(UsageError) as refusal:
             build_plan(STREAM, Recipe(Scheme.JUMP, constraints=Constraints(pinned={"k9": 1})), 3)
@@ -265,12 +274,15 @@ class TestRefusals:
             " bounded, bounded-1.05, greedy or weighted"
         )
 
-    def test_a_limit_to_migration_needs_a_plan_before_it(self):
+    def test_a_limit_to_migration_needs_a_placement_before_it(self):
         limited = Constraints(max_migration=MigrationLimit(0.5))
         with pytest.raises(UsageError, match=r"--max-migration 0.5 needs a current plan.* --from"):
             build_plan(STREAM, Recipe(Scheme.HYBRID, Construction.LEVEL, constraints=limited), 3)
-        with pytest.raises(UsageError, match=r"--max-migration 0.5 needs a current plan.* at least two channel counts"):
-            compare_schemes(STREAM, [3], Recipe(constraints=limited), schemes=[Scheme.HYBRID])
+        recipe = Recipe(constraints=limited, base=Engine.KAFKA)
+        (row,) = compare_schemes(STREAM, [3], recipe, constructions=[Construction.LEVEL]).rows
+        assert 0 < row.metrics.m <= 0.5
+        with pytest.raises(UsageError, match="no scheme supports --max-migration and --utility together; omit one"):
+            compare_schemes(STREAM, [3], replace(recipe, utility=UtilityName.A))
 
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
         with pytest.raises(UsageError, match="got 2 for 3 channels"):

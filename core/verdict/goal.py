@@ -1,0 +1,32 @@
+"""What a user asks of a verdict."""
+
+from dataclasses import dataclass
+
+from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
+from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Limits of a verdict and of the plan that it recommends.
+
+    Attributes:
+        max_imbalance: T, the most imbalance that is accepted.
+        limits: Limits of the plan; with any, the plan is the best within them.
+        shows_frontier: Whether the frontier is asked for; it costs some time.
+
+    Raises:
+        UsageError: `max_imbalance` is below 1.
+    """
+
+    max_imbalance: float = MAX_IMBALANCE
+    limits: Budget = NO_LIMITS
+    shows_frontier: bool = False
+
+    def __post_init__(self) -> None:
+        check_max_imbalance(self.max_imbalance)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the plan has limits."""
+        return self.limits != NO_LIMITS
