@@ -13,6 +13,7 @@ from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.traces.read_errors import parsed, readable
+from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
@@ -271,8 +272,9 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
         UsageError: no scheme or file has that name, or the plan has another number of channels.
         BadInput: the file is not a plan.
     """
-    if placing.engine in SCHEMES_BY_NAME:
-        return SCHEMES_BY_NAME[placing.engine], None
+    known = scheme_named(placing.engine, SCHEMES_BY_NAME.values())
+    if known is not None:
+        return known, None
     path = Path(placing.engine)
     with readable(path):
         if not path.exists():

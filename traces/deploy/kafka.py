@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import mmh3
-import numpy as np
 import pyarrow as pa
 
-from adapt.core.engines.kafka.hash import hash_of_serialized
 from adapt.core.engines.names import Engine
-from adapt.core.engines.spark.hash import hash_of_bytes
+from adapt.core.engines.placement import HashModulo, one_key
+from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
-from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, key_bytes
+from adapt.core.keys.columns import ARROW_TYPES, key_bytes, key_type_of
 from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
@@ -106,6 +106,22 @@ class Router:
             return self.partition(self._serialized(key))
         except (UnicodeEncodeError, OverflowError) as error:
             raise BadInput(f"key {key!r} is not a valid {self.plan.key_type} key: {error}") from error
+
+    def partitions(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The partition of each key of a column of the plan's key type; shape (rows,).
+
+        A hundred times as fast as one by one: for producers that send batches.
+
+        Raises:
+            BadInput: the column has another type.
+        """
+        if key_type_of(keys.type) is not self.plan.key_type:
+            raise BadInput(f"this plan needs {self.plan.key_type} keys (got a column of {keys.type})")
+        placed = self._partitioner.channels_of(keys)
+        if self._nulls is Nulls.SPREAD and keys.null_count:
+            missing = keys.is_null().to_numpy(zero_copy_only=False)
+            placed[missing] = [next(self._turn) % self.plan.channels for _ in range(keys.null_count)]
+        return placed
 
     def __call__(self, key: bytes | None, all_partitions: Collection[int], available: Sequence[int]) -> int:
         """The partition of a serialized key in a topic with these partitions.
@@ -202,17 +218,14 @@ class Router:
 
     def _in_a_column(self, key: bytes) -> int:
         """The channel of a key in a scheme without a faster lookup."""
-        try:
-            return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
-        except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-            raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
+        return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
 
 
 def _column(key: bytes, key_type: KeyType) -> pa.Array:
     """A column of one key, from its bytes as they are hashed."""
     match key_type:
         case KeyType.STRING:
-            return pa.array([key.decode()], ARROW_TYPES[key_type])
+            return pa.array([_text(key)], ARROW_TYPES[key_type])
         case KeyType.INT64:
             return pa.array([int.from_bytes(key, "little", signed=True)], ARROW_TYPES[key_type])
         case KeyType.BINARY:
@@ -242,13 +255,28 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
         case Scheme.MAGLEV:
             table: list[int] = Maglev(channels, plan.hash).table.tolist()
             return lambda key: table[_number(words(key), plan.hash) % TABLE]
-        case Engine.SPARK:
-            return lambda key: hash_of_bytes(key) % channels
-        case Engine.KAFKA if plan.key_type is KeyType.INT64:
-            return lambda key: hash_of_serialized(key[::-1]) % channels
-        case Engine.KAFKA:
-            return lambda key: hash_of_serialized(key) % channels
+        case Engine():
+            return _in_engine(plan)
     return None
+
+
+def _in_engine(plan: Plan) -> Callable[[bytes], int]:
+    """The channel of one key by an engine's hash."""
+    placed, key_type = definition_of(Engine(plan.hashing)).placement(plan.channels, plan.max_parallelism), plan.key_type
+    if key_type is KeyType.STRING and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA):  # over characters
+        return lambda key: int(placed.of_bytes(one_key(_text(key).encode()), key_type)[0])
+    if isinstance(placed, HashModulo):
+        hashed, channels = placed.hash, placed.channels
+        return lambda key: int(hashed(one_key(key), key_type)[0]) % channels
+    return lambda key: int(placed.of_bytes(one_key(key), key_type)[0])
+
+
+def _text(key: bytes) -> str:
+    """A key as text."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
 
 
 def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) -> Callable[[bytes], int]:
@@ -277,5 +305,4 @@ def _murmur3_words(key: bytes) -> tuple[int, int]:
 
 
 def _xxhash64_words(key: bytes) -> tuple[int, int]:
-    found = KeyBytes(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64))
-    return int(xxhash64.xxhash64(found)[0]), 0
+    return int(xxhash64.xxhash64(one_key(key))[0]), 0

@@ -1,9 +1,12 @@
-"""The kafka scheme: the placement of Kafka's producers."""
+"""The kafka scheme: the placement of Kafka's producers in Java."""
 
-from adapt.core.engines.kafka.hash import kafka_hash
-from adapt.core.engines.modulo import HashModulo
+from dataclasses import dataclass
+
+from adapt.core.engines.kafka.hash import murmur2
+from adapt.core.engines.placement import BytesHash, HashModulo
 
 
+@dataclass(frozen=True, slots=True)
 class KafkaPartitioner(HashModulo):
     """The exact placement of the Java client and of every `murmur2` partitioner.
 
@@ -17,5 +20,4 @@ class KafkaPartitioner(HashModulo):
     Source: users and peers, section 5.1; tested against librdkafka.
     """
 
-    __slots__ = ()
-    hash = staticmethod(kafka_hash)
+    hash: BytesHash = murmur2

@@ -1,0 +1,1 @@
+"""librdkafka: the partitioners of confluent-kafka in Python, Go and .NET, node-rdkafka and kcat."""
