@@ -97,3 +97,17 @@ def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Has
     """The hash of each key of a column; null is the empty key."""
     column = one_array(keys)
     return function(key_bytes(column), key_type_of(column.type))
+
+
+def random_keys(at_random: AtRandom, keys: pa.Array) -> NDArray[np.bool_]:
+    """Which keys of a column are placed at random; shape (rows,)."""
+    missing = keys.is_null().to_numpy(zero_copy_only=False)
+    match at_random:
+        case AtRandom.NONE:
+            return np.zeros(len(keys), np.bool_)
+        case AtRandom.NULL:
+            return np.asarray(missing)
+        case AtRandom.NULL_AND_EMPTY:
+            return np.asarray(np.diff(key_bytes(keys).offsets) == 0)
+        case AtRandom.ALL:
+            return np.ones(len(keys), np.bool_)

@@ -70,7 +70,7 @@ public class PlanReader {
           (int) (crc32(serialized(key)) % channels);
       case "librdkafka:fnv1a", "librdkafka:fnv1a_random", "sarama" -> (int) (fnv1a(serialized(key)) % channels);
       case "kinesis" -> shards.floorEntry(md5(text(key))).getValue();
-      case "pulsar" -> ranges.ceilingEntry(murmur3x32(given == null ? "NONE_KEY".getBytes() : text(key)) % 65536).getValue();
+      case "pulsar" -> range(murmur3x32(given == null ? "NONE_KEY".getBytes() : text(key)) % 65536);
       case "pulsar:java_string_hash" -> (new String(base64(key), StandardCharsets.UTF_8).hashCode() & MOST) % channels;
       case "pulsar:murmur3_32" -> murmur3x32(base64(key)) % channels;
       case "risingwave" -> actor((int) (given == null ? crc32(NULL) : vnodeHash(key)) & 255);
@@ -112,6 +112,7 @@ public class PlanReader {
     if (!fields.get("key_type").equals("int64") || key.length == 0) return key;
     return ByteBuffer.allocate(8).putLong(little(key).getLong()).array();
   }
+  private int range(int slot) { return ranges.ceilingEntry(slot).getValue(); }
   private byte[] text(byte[] key) { // an integer in decimal
     boolean isNumber = fields.get("key_type").equals("int64") && key.length > 0;
     return isNumber ? Long.toString(little(key).getLong()).getBytes() : key;
