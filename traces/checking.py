@@ -297,6 +297,7 @@ def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> 
 
 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
+    from adapt.core.partitioning.at_random import spread_at_random
     from adapt.core.partitioning.measures.metrics import evaluate
     from adapt.core.partitioning.plans.evaluation import resources_of
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
@@ -304,5 +305,6 @@ def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[st
     if frequencies.key_type is not plan.key_type:
         raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan has {plan.key_type} keys")
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
-    found: Metrics = evaluate(plan.partitioner(), frequencies, resources_of([plan]), None, capacities)
+    spread = spread_at_random(frequencies, plan.hashing, plan.channels, plan.explicit)
+    found: Metrics = evaluate(plan.partitioner(), spread, resources_of([plan]), None, capacities)
     return found.as_data()

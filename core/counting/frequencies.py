@@ -51,6 +51,7 @@ class Frequencies:
         complete_above: Every key above this weight is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
+        stand_ins: Those of the keys that stand for records placed at random; None without any.
     """
 
     keys: pa.Array
@@ -63,6 +64,7 @@ class Frequencies:
     complete_above: float = 0.0
     distinct: int = 0
     measured: tuple[MeasuredColumn, ...] = ()
+    stand_ins: pa.Array | None = None
     _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

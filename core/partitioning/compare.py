@@ -9,6 +9,7 @@ import numpy as np
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.at_random import spread_at_random
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
@@ -151,7 +152,9 @@ def compare_schemes(
     plans: list[Plan] = []
     for scheme, construction in _chains_of(schemes, constructions, recipe.given):
         own = replace(recipe, scheme=scheme, construction=construction)
-        for built, build_s in _chain(population, own, channels, trace, clock):
+        spread = spread_at_random(frequencies, own.hashing, channels[-1], limits.pinned)
+        whole = population if spread is frequencies else Population.from_counts(spread)
+        for built, build_s in _chain(whole, own, channels, trace, clock):
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]

@@ -50,6 +50,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
         *([] if verdict.pins_nothing else [_cost(verdict)]),
         *(verdict.sentences[:1] if verdict.busy_keys < verdict.channels else []),
         _sure(verdict),
+        *answer.caveats,
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
     ]
 

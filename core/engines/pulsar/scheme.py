@@ -69,4 +69,4 @@ def _owners(consumers: int) -> Channels:
         heappush(ranges, (-half, end, owner))
         heappush(ranges, (width + half, end - half, consumer))
     ends, owners = np.array(sorted(each[1:] for each in ranges), np.int32).T
-    return owners[np.searchsorted(ends, np.arange(SLOTS), side="left")]
+    return np.asarray(owners[np.searchsorted(ends, np.arange(SLOTS), side="left")])
