@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -38,7 +39,12 @@ def empty_key() -> KeyBytes:
 
 def one_key(key: bytes) -> KeyBytes:
     """The bytes of a single key."""
-    return KeyBytes(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64))
+    return KeyBytes(np.frombuffer(key, np.uint8), _ends(len(key)))
+
+
+@lru_cache(maxsize=256)
+def _ends(length: int) -> NDArray[np.int64]:
+    return np.array([0, length], np.int64)
 
 
 class EnginePartitioner(ByColumn):

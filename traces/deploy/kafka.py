@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mmh3
+import numpy as np
 import pyarrow as pa
 
 from adapt.core.engines.names import Engine
@@ -15,13 +16,15 @@ from adapt.core.engines.placement import HashModulo, one_key
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
-from adapt.core.keys.columns import ARROW_TYPES, key_bytes, key_type_of
+from adapt.core.keys.columns import key_bytes, key_type_of
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.stream import Key, KeyType
 from adapt.traces.store.plans import read_plan
 
@@ -79,7 +82,7 @@ class Router:
         self._null_channel = self._partitioner.channel_of(None)
         self._turn = count()
         self._explicit = _explicit_by_bytes(plan)
-        self._hashed = _single_key(plan) or self._in_a_column
+        self._hashed = _single_key(plan)
         self._remembered: dict[bytes, int] = {}
 
     @classmethod
@@ -216,21 +219,6 @@ class Router:
         )
         raise BadInput(f"integer keys must be {meant} (got {serialized[:40]!r}); see `integers` of Router")
 
-    def _in_a_column(self, key: bytes) -> int:
-        """The channel of a key in a scheme without a faster lookup."""
-        return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
-
-
-def _column(key: bytes, key_type: KeyType) -> pa.Array:
-    """A column of one key, from its bytes as they are hashed."""
-    match key_type:
-        case KeyType.STRING:
-            return pa.array([_text(key)], ARROW_TYPES[key_type])
-        case KeyType.INT64:
-            return pa.array([int.from_bytes(key, "little", signed=True)], ARROW_TYPES[key_type])
-        case KeyType.BINARY:
-            return pa.array([key], ARROW_TYPES[key_type])
-
 
 def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
     """The channels of the pinned keys by key bytes, without the null key."""
@@ -241,8 +229,8 @@ def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
     return {data[ends[row] : ends[row + 1]]: channels[row] for row in range(len(channels)) if present[row]}
 
 
-def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
-    """The channel of one key by its hash, ignoring pins, in schemes with a fast lookup."""
+def _single_key(plan: Plan) -> Callable[[bytes], int]:
+    """The channel of one key by its hash, ignoring pins."""
     words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
     channels, groups = plan.channels, plan.max_parallelism or 0
     match plan.hashing:
@@ -255,9 +243,13 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
         case Scheme.MAGLEV:
             table: list[int] = Maglev(channels, plan.hash).table.tolist()
             return lambda key: table[_number(words(key), plan.hash) % TABLE]
+        case Scheme.JUMP | Scheme.RENDEZVOUS:
+            scheme = JumpHash if plan.hashing is Scheme.JUMP else Rendezvous
+            of_words = scheme(channels, plan.hash).of_words
+            return lambda key: int(of_words(np.array([words(key)[0]], np.uint64))[0])
         case Engine():
             return _in_engine(plan)
-    return None
+    raise AssertionError(f"scheme {plan.hashing} pins keys itself")
 
 
 def _in_engine(plan: Plan) -> Callable[[bytes], int]:

@@ -42,7 +42,7 @@ def definition(engine: Engine) -> EngineDefinition:
     hash, title, at_random = _PARTITIONERS[partitioner]
     return replace(
         KAFKA,
-        title=f"librdkafka, {partitioner}",
+        title="librdkafka",
         hash=partial(hash_of_column, hash),
         hash_title=title,
         placement=lambda channels, _: HashModulo(channels, hash),
@@ -53,13 +53,12 @@ def definition(engine: Engine) -> EngineDefinition:
     )
 
 
-_CRC32 = "CRC-32, the default of librdkafka"
 _FNV1A = "FNV-1a of 32 bits, without its sign"
 
 _PARTITIONERS: dict[str, tuple[BytesHash, str, AtRandom]] = {
     "random": (crc32_of_sent, "none: every key goes to a random partition", AtRandom.ALL),
     "consistent": (crc32_of_sent, "CRC-32", AtRandom.NONE),
-    "consistent_random": (crc32_of_sent, _CRC32, AtRandom.NULL_AND_EMPTY),
+    "consistent_random": (crc32_of_sent, "CRC-32", AtRandom.NULL_AND_EMPTY),
     "murmur2": (murmur2, KAFKA.hash_title, AtRandom.NONE),
     "murmur2_random": (murmur2, KAFKA.hash_title, AtRandom.NULL),
     "fnv1a": (fnv1a_of_sent, _FNV1A, AtRandom.NONE),
