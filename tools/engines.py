@@ -20,7 +20,7 @@ checks that it is up to date.
 
 **Which Kafka client?** `kafka` is the Java client, and what follows it: kafka-python, aiokafka, kafkajs and Kafka
 Connect. `librdkafka` (its default, `librdkafka:consistent_random`) is confluent-kafka in Python, Go and .NET,
-node-rdkafka and kcat: with the same keys it agrees with `kafka` by chance alone, unless its `partitioner` is
+node-rdkafka and kcat: with the same keys it agrees with `kafka` by accident alone, unless its `partitioner` is
 `murmur2_random`. `sarama` is the Go client of that name.
 
 **Keys at random.** Where a client sends null or empty keys to a random partition, their load counts as spread

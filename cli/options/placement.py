@@ -32,7 +32,7 @@ else:  # their parsers take values; typer cannot choose from a union
 
 
 def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
-    """Settings of an option that takes the name of one of these schemes."""
+    """Settings of an option that names one of these schemes."""
     choices = tuple(known)
 
     def parse(name: str) -> AnyScheme:

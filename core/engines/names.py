@@ -125,10 +125,10 @@ def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
 
 
 def name_in_plans(scheme: AnyScheme) -> str:
-    """The name of a scheme in plans, which keep a list of shards beside it."""
+    """The name of a scheme in plans, without its shards."""
     return scheme.family if shards_of(scheme) and isinstance(scheme, Engine) else scheme.value
 
 
 def shards_of(scheme: AnyScheme) -> tuple[int, ...]:
-    """The first hash keys of the shards of a list; empty in other schemes."""
+    """The first hash keys of listed shards; empty in other schemes."""
     return scheme.shards if isinstance(scheme, Engine) else ()

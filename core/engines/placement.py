@@ -100,7 +100,7 @@ class HashModulo(EnginePartitioner):
 
 
 def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Hashes:
-    """The hash of each key of a column; null is the empty key."""
+    """The hash of each key; null is the empty key."""
     column = one_array(keys)
     return function(key_bytes(column), key_type_of(column.type))
 

@@ -22,7 +22,7 @@ def serialized(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
 
 
 def as_text(keys: KeyBytes, key_type: KeyType) -> KeyBytes:
-    """Keys as text, where a client has no other: integers in decimal, other keys unchanged."""
+    """Keys as text: integers in decimal, other keys unchanged."""
     if key_type is not KeyType.INT64 or len(keys.data) == 0:
         return keys
     texts = key_bytes(pa.array(keys.data.view("<i8")).cast(pa.large_string()))

@@ -22,10 +22,10 @@ PARTS = 4096
 def spread_at_random(
     counted: Frequencies, hashing: AnyScheme, channels: int, pinned: ExplicitMap | None = None
 ) -> Frequencies:
-    """Counted keys with the load at random on stand-ins, as many on each channel.
+    """Counted keys, with load at random on stand-ins for each channel.
 
-    A null key that the engine sends anywhere is no key of one channel, and no hot key to pin. Its load is spread over
-    made-up keys of equal weight.
+    A null key that the engine sends anywhere has many channels, and cannot be pinned. Its load is spread over made-up
+    keys of equal weight.
 
     Args:
         pinned: Keys with channels of their own, which are not at random.
@@ -67,7 +67,7 @@ def _at_random(counted: Frequencies, hashing: AnyScheme, pinned: ExplicitMap | N
 
 
 def _even_keys(kind: pa.DataType, engine: Engine, channels: int) -> pa.Array:
-    """Stand-ins of which each channel has as many, in turns; none left out if there are many channels."""
+    """Stand-ins, as many for each channel, in turns; any if there are many channels."""
     keys = stand_in_keys(kind, 2 * PARTS)
     placed = definition_of(engine).placement(channels, None).channels_of(keys)
     order = np.argsort(placed, kind="stable")
@@ -89,7 +89,10 @@ def _with_parts(weights: Counts, mask: NDArray[np.bool_], parts: int) -> Counts:
 
 
 def settled(before: Channels, placed: Channels, counted: Frequencies) -> Channels:
-    """The channels before, with stand-ins where they are now: what has no fixed channel does not migrate."""
+    """The channels before, with stand-ins where they are now.
+
+    What has no fixed channel does not migrate.
+    """
     if counted.stand_ins is None:
         return before
     rows = counted.rows_of(counted.stand_ins)

@@ -111,7 +111,7 @@ class Router:
             raise BadInput(f"key {key!r} is not a valid {self.plan.key_type} key: {error}") from error
 
     def partitions(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
-        """The partition of each key of a column of the plan's key type; shape (rows,).
+        """The partition of each key of a column; shape (rows,).
 
         A hundred times as fast as one by one: for producers that send batches.
 

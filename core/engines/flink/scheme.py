@@ -46,5 +46,5 @@ class FlinkPartitioner(EnginePartitioner):
         return channels_of_groups(groups, self.channels, self.groups)
 
     def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
-        """The channel of the null key, of hash code 0 as that of a long without bytes."""
+        """The channel of the null key, of hash code 0."""
         return int(self.of_bytes(empty_key(), KeyType.INT64)[0])

@@ -1,1 +1,1 @@
-"""librdkafka: the partitioners of confluent-kafka in Python, Go and .NET, node-rdkafka and kcat."""
+"""librdkafka: the seven partitioners of confluent-kafka and its kin."""

@@ -28,7 +28,10 @@ def crc32_of_sent(keys: KeyBytes, key_type: KeyType) -> NDArray[np.uint32]:
 
 
 def fnv1a_of_sent(keys: KeyBytes, key_type: KeyType) -> NDArray[np.uint32]:
-    """FNV-1a of each key as it is sent, as a signed number without its sign; shape (rows,)."""
+    """FNV-1a of each key as it is sent; shape (rows,).
+
+    Read as a signed number, without its sign.
+    """
     hashes = fnv1a(serialized(keys, key_type))
     return np.minimum(hashes, np.negative(hashes))
 

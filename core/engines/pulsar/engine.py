@@ -15,12 +15,12 @@ _MURMUR3 = "MurmurHash3 of 32 bits, without its sign bit"
 
 
 def java_hash(keys: KeyBytes, key_type: KeyType) -> Hashes:
-    """Java's `hashCode` of each key as text, without the sign bit; shape (rows,)."""
+    """Java's `hashCode` of each text, without the sign bit."""
     return string_codes(as_base64(keys, key_type)) & 0x7FFFFFFF
 
 
 def murmur3_of_sent(keys: KeyBytes, key_type: KeyType) -> Hashes:
-    """MurmurHash3 of each key as text, without the sign bit; shape (rows,)."""
+    """MurmurHash3 of each text, without the sign bit."""
     return murmur3_31(as_base64(keys, key_type), KeyType.STRING)
 
 

@@ -24,7 +24,7 @@ NO_KEY = b"NONE_KEY"
 
 
 def murmur3_31(keys: KeyBytes, key_type: KeyType) -> Hashes:
-    """Pulsar's MurmurHash3 of each key as text, without the sign bit; shape (rows,)."""
+    """Pulsar's MurmurHash3 of each text, without the sign bit."""
     return murmur3_32(as_text(keys, key_type)) & np.uint32(0x7FFFFFFF)
 
 

@@ -33,7 +33,7 @@ def risingwave_hash(keys: KeyBytes, key_type: KeyType) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class RisingWavePartitioner(EnginePartitioner):
-    """Vnodes, the hash modulo 256, in ranges as even as can be, longer ones first.
+    """Even ranges of vnodes, the hash modulo 256; longer ranges first.
 
     Keys are of type varchar, bigint or bytea. Null is hashed as a word of its own.
 
