@@ -297,9 +297,9 @@ def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> 
 
 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
-    from adapt.core.partitioning.at_random import spread_at_random
     from adapt.core.partitioning.measures.metrics import evaluate
     from adapt.core.partitioning.plans.evaluation import resources_of
+    from adapt.core.partitioning.problem.at_random import spread_at_random
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
     if frequencies.key_type is not plan.key_type:

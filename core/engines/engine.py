@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.engines.exporter import Exporter
-from adapt.core.engines.placement import AtRandom, EnginePartitioner
+from adapt.core.engines.placement import EnginePartitioner
+from adapt.core.keys.at_random import AtRandom
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.channel_count import check_channels
 from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
 from adapt.core.keys.partitioner import ByColumn, Channels
@@ -21,15 +21,6 @@ Hashes: TypeAlias = NDArray[np.int32] | NDArray[np.uint32]
 
 BytesHash: TypeAlias = Callable[[KeyBytes, KeyType], Hashes]
 """Hashes keys as plans keep them: UTF-8 of text, 8 bytes little-endian of integers."""
-
-
-class AtRandom(StrEnum):
-    """The keys that an engine places at random."""
-
-    NONE = "none"
-    NULL = "null"
-    NULL_AND_EMPTY = "null and empty"
-    ALL = "all"
 
 
 def empty_key() -> KeyBytes:
@@ -82,6 +73,7 @@ class HashModulo(EnginePartitioner):
     Attributes:
         channels: N.
         hash: The hash; the channel is never negative, also if the hash is.
+        at_random: The keys that the engine places at random.
 
     Raises:
         UsageError: the number of channels is not from 1 to 2^31 - 1.
@@ -89,6 +81,7 @@ class HashModulo(EnginePartitioner):
 
     channels: int
     hash: BytesHash
+    at_random: AtRandom = AtRandom.NONE
 
     def __post_init__(self) -> None:
         check_channels(self.channels)
@@ -103,17 +96,3 @@ def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Has
     """The hash of each key; null is the empty key."""
     column = one_array(keys)
     return function(key_bytes(column), key_type_of(column.type))
-
-
-def random_keys(at_random: AtRandom, keys: pa.Array) -> NDArray[np.bool_]:
-    """Which keys of a column are placed at random; shape (rows,)."""
-    missing = keys.is_null().to_numpy(zero_copy_only=False)
-    match at_random:
-        case AtRandom.NONE:
-            return np.zeros(len(keys), np.bool_)
-        case AtRandom.NULL:
-            return np.asarray(missing)
-        case AtRandom.NULL_AND_EMPTY:
-            return np.asarray(np.diff(key_bytes(keys).offsets) == 0)
-        case AtRandom.ALL:
-            return np.ones(len(keys), np.bool_)

@@ -11,7 +11,6 @@ from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.at_random import settled, spread_at_random
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS, LEAST_TRACKED
 from adapt.core.partitioning.from_counts.weighted import weighted
 from adapt.core.partitioning.measures.channel_loads import channel_loads
@@ -20,6 +19,7 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
+from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.problem.problem import Problem, explicit_map
 from adapt.core.partitioning.problem.tracking import tracked_keys

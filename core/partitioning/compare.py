@@ -9,12 +9,12 @@ import numpy as np
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.at_random import spread_at_random
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import (
     Constraint,
     Constraints,

@@ -7,12 +7,12 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
-from adapt.core.partitioning.at_random import share_at_random, spread_at_random
 from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.at_random import share_at_random, spread_at_random
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.recommended import recommended_plan, today_of

@@ -135,7 +135,7 @@ def _fewest_pins(
     population: Population, loads: Floats, placed: Channels, capacities: Floats, limit: float
 ) -> ExplicitMap | None:
     """The keys to pin so that the limit is met in-sample; None if they are not known."""
-    moved = moved_within(placed, loads, population.listed, capacities, limit)
+    moved = moved_within(placed, loads, population.frequencies.real, capacities, limit)
     if moved is None:
         return None
     rows = np.flatnonzero(moved != placed)

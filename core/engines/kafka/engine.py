@@ -4,7 +4,7 @@ from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.kafka.export import kafka_bundle
 from adapt.core.engines.kafka.hash import kafka_hash
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
-from adapt.core.engines.placement import AtRandom
+from adapt.core.keys.at_random import AtRandom
 
 ENGINE = EngineDefinition(
     title="Kafka",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from adapt.core.engines.kafka.hash import murmur2
 from adapt.core.engines.placement import BytesHash, HashModulo
+from adapt.core.keys.at_random import AtRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,4 @@ class KafkaPartitioner(HashModulo):
     """
 
     hash: BytesHash = murmur2
+    at_random: AtRandom = AtRandom.NULL

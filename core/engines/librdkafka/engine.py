@@ -12,8 +12,9 @@ from adapt.core.engines.hash_functions.fnv1a import fnv1a
 from adapt.core.engines.kafka.engine import ENGINE as KAFKA
 from adapt.core.engines.kafka.hash import murmur2
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import AtRandom, BytesHash, HashModulo, hash_of_column
+from adapt.core.engines.placement import BytesHash, HashModulo, hash_of_column
 from adapt.core.engines.serialized import serialized
+from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.columns import KeyBytes
 from adapt.core.stream import KeyType
 
@@ -48,7 +49,7 @@ def definition(engine: Engine) -> EngineDefinition:
         title="librdkafka",
         hash=partial(hash_of_column, hash),
         hash_title=title,
-        placement=lambda channels, _: HashModulo(channels, hash),
+        placement=lambda channels, _: HashModulo(channels, hash, at_random),
         null_key=_AS_EMPTY if at_random is AtRandom.NONE else _SPREAD,
         empty_key=_HASHED if at_random in (AtRandom.NONE, AtRandom.NULL) else _SPREAD,
         export=None,

@@ -5,9 +5,10 @@ from functools import partial
 from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.hash_functions.java import string_codes
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import AtRandom, BytesHash, Hashes, HashModulo, hash_of_column
+from adapt.core.engines.placement import BytesHash, Hashes, HashModulo, hash_of_column
 from adapt.core.engines.pulsar.scheme import MOST_CONSUMERS, PulsarPartitioner, murmur3_31
 from adapt.core.engines.serialized import as_base64
+from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.columns import KeyBytes
 from adapt.core.stream import KeyType
 
@@ -68,7 +69,7 @@ def _partitioned(hash: BytesHash, title: str) -> EngineDefinition:
         title="Pulsar, partitioned topic",
         hash=partial(hash_of_column, hash),
         hash_title=title,
-        placement=lambda channels, _: HashModulo(channels, hash),
+        placement=lambda channels, _: HashModulo(channels, hash, AtRandom.NULL),
         export=None,
         channel="partition of a topic",
         worker="consumer of a Failover subscription",

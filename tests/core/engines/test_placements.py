@@ -17,11 +17,12 @@ from adapt.core.engines.kinesis.scheme import KinesisPartitioner
 from adapt.core.engines.kinesis.shards import even_shards, shards_from_text
 from adapt.core.engines.librdkafka.engine import fnv1a_of_sent
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import AtRandom, one_key, random_keys
+from adapt.core.engines.placement import one_key
 from adapt.core.engines.pulsar.engine import java_hash
 from adapt.core.engines.pulsar.scheme import PulsarPartitioner, murmur3_31
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.keys.columns import key_bytes
 from adapt.core.stream import KeyType
 

@@ -20,8 +20,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapt.core.engines.names import Engine
-from adapt.core.engines.placement import AtRandom, random_keys
 from adapt.core.engines.registry import definition_of
+from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.traces.spark.java import find_java_home
 
 PARTITIONS = 12

@@ -7,10 +7,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.counting.key_order import key_order
 from adapt.core.engines.names import AnyScheme, Engine
-from adapt.core.engines.placement import random_keys
 from adapt.core.engines.registry import definition_of
+from adapt.core.keys.at_random import random_keys
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -37,16 +36,14 @@ def spread_at_random(
     parts = _even_keys(counted.keys.type, hashing, channels)
     low, high = (_with_parts(counts, mask, len(parts)) for counts in (counted.count_low, counted.count_high))
     keys = pa.concat_arrays([counted.keys.filter(kept), parts])
-    order = key_order(keys, low)
     measured = tuple(
-        replace(column, values=_with_parts(column.values, mask, len(parts))[order].astype(np.float64))
-        for column in counted.measured
+        replace(column, values=_with_parts(column.values, mask, len(parts))) for column in counted.measured
     )
     return replace(
         counted,
-        keys=keys.take(pa.array(order)),
-        count_low=low[order],
-        count_high=high[order],
+        keys=keys,
+        count_low=low,
+        count_high=high,
         measured=measured,
         distinct=counted.distinct + len(parts) - int(mask.sum()),
         stand_ins=parts,
@@ -79,13 +76,9 @@ def _even_keys(kind: pa.DataType, engine: Engine, channels: int) -> pa.Array:
     return keys.take(pa.array(chosen[np.argsort(turn[chosen], kind="stable")][: PARTS // channels * channels or PARTS]))
 
 
-def _with_parts(weights: Counts, mask: NDArray[np.bool_], parts: int) -> Counts:
-    """The weights outside the mask, then the others' sum in parts: whole numbers differ by at most 1."""
-    total = weights[mask].sum()
-    if np.issubdtype(weights.dtype, np.integer) and total >= parts:
-        each, left = divmod(int(total), parts)
-        return np.concatenate((weights[~mask], each + (np.arange(parts) < left))).astype(np.int64)
-    return np.concatenate((weights[~mask].astype(np.float64), np.full(parts, float(total) / parts)))
+def _with_parts(weights: Counts, mask: NDArray[np.bool_], parts: int) -> NDArray[np.float64]:
+    """The weights outside the mask, then the others' sum in equal parts."""
+    return np.concatenate((weights[~mask].astype(np.float64), np.full(parts, float(weights[mask].sum()) / parts)))
 
 
 def settled(before: Channels, placed: Channels, counted: Frequencies) -> Channels:
