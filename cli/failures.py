@@ -70,6 +70,8 @@ def _about_value(error: Any) -> str:
     choices = getattr(getattr(parameter, "type_descriptor", None), "choices", None)
     if choices:
         return f"{name} has no choice {given!r}{did_you_mean(given, [choice.value for choice in choices])}"
+    if parameter.type_descriptor.parameter_info.parser is not None:
+        return f"{name} {first['ctx']['error']}"
     expected = {"int": "a whole number", "float": "a number"}.get(str(first["type"]).partition("_")[0])
     return f"{name} must be {expected} (got {given!r})" if expected else ""
 

@@ -63,9 +63,7 @@ class Job:
     def partitioner(self) -> Partitioner:
         """The engine's partitioner at this parallelism."""
         if not isinstance(self.engine, Engine):
-            raise UsageError(
-                f"--engine must be {', '.join(list(Engine)[:-1])} or {list(Engine)[-1]} (got {self.engine})"
-            )
+            raise UsageError(f"--engine must be an engine (got {self.engine}): {', '.join(Engine)}")
         return definition_of(self.engine).placement(self.parallelism, self.max_parallelism)
 
     def division(self, engine: Engine, number: int | None) -> Table:

@@ -13,6 +13,7 @@ from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.traces.read_errors import parsed, readable
+from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
@@ -271,8 +272,9 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
         UsageError: no scheme or file has that name, or the plan has another number of channels.
         BadInput: the file is not a plan.
     """
-    if placing.engine in SCHEMES_BY_NAME:
-        return SCHEMES_BY_NAME[placing.engine], None
+    known = scheme_named(placing.engine, SCHEMES_BY_NAME.values())
+    if known is not None:
+        return known, None
     path = Path(placing.engine)
     with readable(path):
         if not path.exists():
@@ -297,10 +299,12 @@ def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> 
 def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
     from adapt.core.partitioning.measures.metrics import evaluate
     from adapt.core.partitioning.plans.evaluation import resources_of
+    from adapt.core.partitioning.problem.at_random import spread_at_random
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
     if frequencies.key_type is not plan.key_type:
         raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan has {plan.key_type} keys")
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
-    found: Metrics = evaluate(plan.partitioner(), frequencies, resources_of([plan]), None, capacities)
+    spread = spread_at_random(frequencies, plan.hashing, plan.channels, plan.explicit)
+    found: Metrics = evaluate(plan.partitioner(), spread, resources_of([plan]), None, capacities)
     return found.as_data()

@@ -3,7 +3,7 @@
 Only names are imported, as a shell asks at every press of a key.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
@@ -18,6 +18,15 @@ def schemes(incomplete: str) -> list[str]:
 def engines(incomplete: str) -> list[str]:
     """What may place the keys of a trace."""
     return _begun(SCHEMES_BY_NAME, incomplete)
+
+
+def of_schemes(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """Completion of the name of one of these schemes."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _begun(known, incomplete)
+
+    return complete
 
 
 def planners(incomplete: str) -> list[str]:

@@ -69,7 +69,7 @@ def option(
     completion: Callable[[str], list[str]] | None = None,
     min: float | None = None,
     max: float | None = None,
-    envvar: str | None = None,
+    **others: Any,
 ) -> Any:
     """An option of a command, for an annotation.
 
@@ -79,7 +79,8 @@ def option(
         panel: Its heading in the help, if not that of the group.
         shown: Whether the help shows its default.
         completion: What a shell offers for a value that was begun.
-        envvar: A variable of the environment that stands for it.
+        others: For typer: `envvar`, a variable of the environment that stands for it; `parser`, what makes its value,
+            where a ValueError says what is wrong with it after its name.
     """
     return typer.Option(
         *names,
@@ -90,7 +91,7 @@ def option(
         autocompletion=completion,
         min=min,
         max=max,
-        envvar=envvar,
+        **others,
     )
 
 

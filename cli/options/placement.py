@@ -1,15 +1,23 @@
 """Options on how plans assign keys, for every scheme."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from adapt.cli.options import completion
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
 from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
-from adapt.core.errors import UsageError
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+
+ENGINES = (
+    "One of spark, flink, kafka (the Java client), librdkafka[:PARTITIONER], sarama, kinesis[:SHARDS.json],"
+    " pulsar[:HASHING], risingwave, uniform, consistent."
+)
+"""What `--engine` may be."""
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
@@ -19,21 +27,51 @@ if TYPE_CHECKING:
     SchemeChoice: TypeAlias = AnyScheme
     CurrentSchemeChoice: TypeAlias = AnyScheme
     BaseChoice: TypeAlias = AnyScheme
-else:  # typer takes the choices of an option from an enumeration or a Literal, and from no union
-    SchemeChoice = Literal[tuple(SCHEMES_BY_NAME.values())]
-    CurrentSchemeChoice = Literal[CURRENT_SCHEMES]
-    BaseChoice = Literal[BASES]
+else:  # their parsers take values; typer cannot choose from a union
+    SchemeChoice = CurrentSchemeChoice = BaseChoice = Any
+
+
+def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
+    """Settings of an option that names one of these schemes."""
+    choices = tuple(known)
+
+    def parse(name: str) -> AnyScheme:
+        from adapt.traces.scheme_names import scheme_named
+
+        found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
+        if found is None:
+            raise ValueError(f"has no choice {name!r}{did_you_mean(name, [each.value for each in choices])}")
+        return found
+
+    return {"parser": parse, "completion": completion.of_schemes(choices)}
+
+
+SCHEME = among(SCHEMES_BY_NAME.values())
+"""Any scheme."""
+
+ENGINE = among(Engine)
+"""Engines."""
+
+CURRENT = among(CURRENT_SCHEMES)
+"""What may place keys today."""
+
+BASE = among(BASES)
+"""What may place the keys that are not pinned."""
 
 BaseOption: TypeAlias = Annotated[
     BaseChoice | None,
     option(
         "Scheme of the keys that hybrid does not pin. Default: that of the current plan, else that of --engine;"
         " consistent with --hash or several channel counts.",
+        "NAME",
         panel=EXPERT,
+        **BASE,
     ),
 ]
 
-EngineOption: TypeAlias = Annotated[CurrentSchemeChoice, option("Engine that assigns the keys today.")]
+EngineOption: TypeAlias = Annotated[
+    CurrentSchemeChoice, option(f"Engine that assigns the keys today. {ENGINES}", "NAME", **CURRENT)
+]
 UtilityOption: TypeAlias = Annotated[
     UtilityName | None,
     option(

@@ -51,6 +51,7 @@ class Frequencies:
         complete_above: Every key above this weight is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
+        stand_ins: The last of the keys, out of order, if they stand for records placed at random; None without any.
     """
 
     keys: pa.Array
@@ -63,6 +64,7 @@ class Frequencies:
     complete_above: float = 0.0
     distinct: int = 0
     measured: tuple[MeasuredColumn, ...] = ()
+    stand_ins: pa.Array | None = None
     _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,11 @@ class Frequencies:
             if len(column.values) != len(self.keys):
                 raise ValueError(f"{len(self.keys)} keys do not fit {len(column.values)} values of {column.source!r}")
         object.__setattr__(self, "_index", KeyIndex(self.keys))
+
+    @property
+    def real(self) -> int:
+        """Number of listed keys without stand-ins; they come first."""
+        return len(self.keys) - (0 if self.stand_ins is None else len(self.stand_ins))
 
     @property
     def exact(self) -> bool:

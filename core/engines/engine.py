@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.engines.exporter import Exporter
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.engines.placement import EnginePartitioner
+from adapt.core.keys.at_random import AtRandom
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class EngineDefinition:
     """An engine, for plans, exports and advice.
 
     Attributes:
-        hash: The hash of each key that decides its channel; shape (rows,).
+        hash: The hash of each key that decides its channel, or its first word; shape (rows,).
         placement: The partitioner for a number of channels and of key groups (None: the default; ignored without key
             groups). Raises UsageError for numbers out of range.
         export: Creates the files of a plan; None if the engine reads plans only as text.
@@ -62,12 +64,13 @@ class EngineDefinition:
         key_groups: The limits of its key groups; None if it has none.
         rescale: What changing the number of workers or channels does.
         units: The units of work of its workers.
+        at_random: The keys that it places at random; they have a fixed channel in `placement`.
     """
 
     title: str
-    hash: Callable[[pa.Array | pa.ChunkedArray], NDArray[np.int32]]
+    hash: Callable[[pa.Array | pa.ChunkedArray], NDArray[np.integer[Any]]]
     hash_title: str
-    placement: Callable[[int, int | None], Partitioner]
+    placement: Callable[[int, int | None], EnginePartitioner]
     export: Exporter | None
     channel: str
     worker: str
@@ -78,3 +81,4 @@ class EngineDefinition:
     empty_key: str
     rescale: str
     units: WorkUnits
+    at_random: AtRandom = AtRandom.NONE

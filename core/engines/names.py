@@ -2,19 +2,79 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from hashlib import sha256
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 
 
 class Engine(StrEnum):
-    """An engine with its own placement of keys."""
+    """An engine with its own placement of keys.
+
+    Attributes:
+        shards: The first hash key of each shard of a list, ascending; empty but for Kinesis over a list.
+    """
+
+    shards: tuple[int, ...]
 
     SPARK = "spark"
     KAFKA = "kafka"
     FLINK = "flink"
+    LIBRDKAFKA = "librdkafka:consistent_random"
+    LIBRDKAFKA_RANDOM = "librdkafka:random"
+    LIBRDKAFKA_CONSISTENT = "librdkafka:consistent"
+    LIBRDKAFKA_MURMUR2 = "librdkafka:murmur2"
+    LIBRDKAFKA_MURMUR2_RANDOM = "librdkafka:murmur2_random"
+    LIBRDKAFKA_FNV1A = "librdkafka:fnv1a"
+    LIBRDKAFKA_FNV1A_RANDOM = "librdkafka:fnv1a_random"
+    SARAMA = "sarama"
+    KINESIS = "kinesis"
+    PULSAR = "pulsar"
+    PULSAR_JAVA = "pulsar:java_string_hash"
+    PULSAR_MURMUR3 = "pulsar:murmur3_32"
+    RISINGWAVE = "risingwave"
+
+    def __new__(cls, name: str) -> "Engine":
+        """A member without a list of shards."""
+        member = str.__new__(cls, name)
+        member._value_, member.shards = name, ()
+        return member
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Engine | None":
+        """librdkafka alone is its default partitioner."""
+        return cls.LIBRDKAFKA if value == "librdkafka" else None
+
+    @classmethod
+    def kinesis_over(cls, shards: tuple[int, ...]) -> "Engine":
+        """Kinesis over these shards, named by a digest of them."""
+        digest = sha256(",".join(map(str, shards)).encode()).hexdigest()[:8]
+        name = f"{cls.KINESIS}:{digest}"
+        known = cls._value2member_map_.get(name)
+        if known is None:
+            member = str.__new__(cls, name)
+            member._name_, member._value_, member.shards = f"KINESIS_{digest}", name, shards
+            known = cls._value2member_map_.setdefault(name, member)
+        assert isinstance(known, Engine)
+        return known
+
+    @property
+    def family(self) -> str:
+        """The engine without its partitioner."""
+        return self.value.partition(":")[0]
+
+    @property
+    def target(self) -> "Target":
+        """The target of an export of plans over this engine."""
+        if self.family in ("librdkafka", "sarama"):
+            return Target.KAFKA
+        return Target(self.value) if self.value in list(Target) else Target.PLAN
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        """By name, or by shards; members stay unique."""
+        return (Engine.kinesis_over, (self.shards,)) if self.shards else (Engine, (self.value,))
 
 
 class Target(StrEnum):
@@ -58,7 +118,17 @@ def hashing_of(scheme: AnyScheme, base: AnyScheme) -> AnyScheme:
         UsageError: the base pins keys itself.
     """
     if scheme is Scheme.HYBRID:
-        if base not in BASES:
+        if base in MAPPED_SCHEMES:
             raise UsageError(f"--base {base} pins keys itself; use one of {', '.join(BASES)}")
         return base
     return Scheme.CONSISTENT if scheme in RING_SCHEMES else scheme
+
+
+def name_in_plans(scheme: AnyScheme) -> str:
+    """The name of a scheme in plans, without its shards."""
+    return scheme.family if shards_of(scheme) and isinstance(scheme, Engine) else scheme.value
+
+
+def shards_of(scheme: AnyScheme) -> tuple[int, ...]:
+    """The first hash keys of listed shards; empty in other schemes."""
+    return scheme.shards if isinstance(scheme, Engine) else ()

@@ -14,8 +14,9 @@ from adapt.core.partitioning.schemes.names import Scheme
 @cache
 def definition_of(engine: Engine) -> EngineDefinition:
     """The definition of an engine, imported from its folder."""
-    definition: EngineDefinition = import_module(f"adapt.core.engines.{engine.replace('-', '_')}.engine").ENGINE
-    return definition
+    module = import_module(f"adapt.core.engines.{engine.family}.engine")
+    found: EngineDefinition = module.definition(engine) if hasattr(module, "definition") else module.ENGINE
+    return found
 
 
 def exporter_of(target: Target) -> Exporter:

@@ -86,13 +86,13 @@ def loads_of(placed: Channels, shares: Floats, capacities: Floats) -> Floats:
 
 def _shares(panes: Sequence[CountedPane]) -> tuple[pa.Array, Floats]:
     """The distinct keys of all windows, and their shares."""
-    chunks = [pane.frequencies.keys for pane in panes]
+    chunks = [pane.frequencies.keys[: pane.frequencies.real] for pane in panes]
     encoded = pa.chunked_array(chunks).combine_chunks().dictionary_encode(null_encoding="encode")
     codes, keys = encoded.indices.to_numpy(), encoded.dictionary
     shares = np.zeros((len(keys), len(panes)))
     first = 0
     for at, pane in enumerate(panes):
-        end = first + len(pane.frequencies.keys)
-        shares[codes[first:end], at] = pane.frequencies.count_low / pane.frequencies.total
+        end = first + pane.frequencies.real
+        shares[codes[first:end], at] = pane.frequencies.count_low[: end - first] / pane.frequencies.total
         first = end
     return keys, shares

@@ -19,6 +19,7 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
+from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.problem.problem import Problem, explicit_map
 from adapt.core.partitioning.problem.tracking import tracked_keys
@@ -125,6 +126,7 @@ def build_plan(
         BadInput: `previous` has another hash or another type of keys; a pinned key was not counted.
     """
     recipe.constraints.check_keys(frequencies)
+    frequencies = spread_at_random(frequencies, recipe.hashing, channels, recipe.constraints.pinned)
     if previous is None and recipe.constraints.max_migration is not None:
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
@@ -211,6 +213,7 @@ def describe(
     hashed = partitioner.base if isinstance(partitioner, HybridPartitioner) else partitioner
     placed = partitioner.channels_of(population.keys)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
+    before = None if before is None else settled(before, placed, frequencies)
     metrics = measure(partitioner, population, recipe.resources, placed, loads, before, recipe.constraints.unequal)
     plan = Plan(
         scheme=recipe.scheme,
@@ -243,6 +246,8 @@ def _tracked(frequencies: Frequencies, recipe: Recipe, base: Partitioner, curren
             column = now.column.cast(frequencies.keys.type)
             held = column.filter(pa.array(now.channels != base.channels_of(column)))
         tracked = tracked_keys(frequencies, recipe.resources, base.channels, recipe.max_pins, least, held)
+        if frequencies.stand_ins is not None:
+            tracked = tracked.filter(pc.invert(pc.is_in(tracked, value_set=frequencies.stand_ins)))
     pinned = recipe.constraints.pinned.column
     if recipe.pin_only is None and not len(pinned):
         return tracked

@@ -14,6 +14,7 @@ from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import (
     Constraint,
     honours,
@@ -155,7 +156,9 @@ def compare_schemes(
         raise UsageError(f"no scheme supports {' and '.join(recipe.given)} together; omit one")
     for scheme, construction in chains:
         own = replace(recipe, scheme=scheme, construction=construction)
-        for built, build_s in _chain(population, own, channels, trace, clock):
+        spread = spread_at_random(frequencies, own.hashing, channels[-1], limits.pinned)
+        whole = population if spread is frequencies else Population.from_counts(spread)
+        for built, build_s in _chain(whole, own, channels, trace, clock):
             rows.append(_row(built, build_s))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]

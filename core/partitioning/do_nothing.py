@@ -9,6 +9,7 @@ from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Comparison, ComparisonRow
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.plans.registry import Parts, follow
+from adapt.core.partitioning.problem.at_random import spread_at_random
 
 
 def with_nothing_done(
@@ -26,14 +27,15 @@ def with_nothing_done(
     Raises:
         UsageError: there are fewer key groups than channels.
     """
-    population, own = Population.from_counts(frequencies), replace(recipe, scheme=today)
+    own = replace(recipe, scheme=today)
     rows: list[ComparisonRow] = []
     last: Built | None = None
     for count in channels:
         parts = Parts(count, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
         now = None if last is None else last.partitioner
-        partitioner = follow(today, population, recipe.resources.network, parts, now)
-        before = partitioner.channels_of(population.keys) if last is None else last.placed
+        partitioner = follow(today, frequencies, recipe.resources.network, parts, now)
+        population = Population.from_counts(spread_at_random(frequencies, today, count))
+        before = (now or partitioner).channels_of(population.keys)
         last = describe(population, own, partitioner, before)
         rows.append(ComparisonRow(today, None, count, last.metrics, None))
     plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans

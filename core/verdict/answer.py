@@ -1,18 +1,37 @@
 """Opening of a report: the verdict, hot keys, channels before and after."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.phrases import percent
 from adapt.core.table import Table, told_html
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.verdict import Verdict
 
 MOST_CHANNELS = 64
 """An artefact keeps at most this many channels, the busiest before first."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandomLoad:
+    """Load that is placed at random.
+
+    Attributes:
+        share: Its share of the load.
+        by: What places it.
+    """
+
+    share: float
+    by: str
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        return f"{percent(self.share)} of the load has no fixed channel with {self.by}; it counts as spread evenly."
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +43,7 @@ class Answer:
         channels: Each channel before and after; None without a plan.
         frontier: Other plans to choose from; None if not asked for.
         recommended: The plan that the verdict speaks of; None after reading an artefact.
+        at_random: The load that today's placement spreads at random; None without any.
     """
 
     verdict: Verdict | None
@@ -31,13 +51,19 @@ class Answer:
     channels: BeforeAfter | None = None
     recommended: Plan | None = field(default=None, compare=False, repr=False)
     frontier: Frontier | None = None
+    at_random: AtRandomLoad | None = None
 
     @property
     def lead(self) -> list[str]:
         """The verdict in words, the action first."""
         if self.verdict is None:
             return ["Nothing to do", "All rows weigh 0: there is no load to balance."]
-        return [self.verdict.headline, *self.verdict.sentences]
+        return [self.verdict.headline, *self.verdict.sentences, *self.caveats]
+
+    @property
+    def caveats(self) -> list[str]:
+        """What part of the load is placed at random, in a sentence."""
+        return [] if self.at_random is None else [self.at_random.sentence]
 
     def tables(self) -> list[Table]:
         """Tables: channels before and after, hot keys, verdict over time."""
@@ -69,6 +95,7 @@ class Answer:
             "hot_keys": self.hot_keys.as_data(),
             "channels_before_and_after": channels,
             "frontier": None if self.frontier is None else self.frontier.as_data(),
+            "placed_at_random": None if self.at_random is None else asdict(self.at_random),
         }
 
     @classmethod
@@ -84,4 +111,5 @@ class Answer:
             HotKeys.from_data(data["hot_keys"]),
             None if channels is None else BeforeAfter.from_data(channels),
             frontier=None if frontier is None else Frontier.from_data(frontier),
+            at_random=None if data.get("placed_at_random") is None else AtRandomLoad(**data["placed_at_random"]),
         )

@@ -6,12 +6,13 @@ from functools import partial
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
-from adapt.core.out_of_sample.counted_panes import CountedPanes
+from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.relative_loads import over_average, relative
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.verdict.answer import Answer
+from adapt.core.partitioning.problem.at_random import share_at_random, spread_at_random
+from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.recommended import recommended_plan, today_of
@@ -45,8 +46,12 @@ def answer_on(
         check_key_types(current, counted)
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
     today, name = today_of(engine, channels, recipe, current)
+    spread, at_random = spread_at_random(counted, today.hashing, channels, today.explicit), None
+    if spread is not counted:
+        at_random = AtRandomLoad(share_at_random(counted, today.hashing, today.explicit), name)
+        windows = CountedPanes(tuple(_spread(pane, today) for pane in windows.panes))
     verdict = judge(
-        counted,
+        spread,
         today.partitioner(),
         name,
         resources=recipe.resources,
@@ -55,13 +60,13 @@ def answer_on(
         routed=None if windows.routed is None else partial(windows.routed, today),
         goal=goal,
     )
-    hot = HotKeys.from_counts(counted, windows.panes)
+    hot = HotKeys.from_counts(counted, () if panes is None else panes.panes)
     if verdict is None:
-        return Answer(verdict, hot)
+        return Answer(verdict, hot, at_random=at_random)
     parent = None if current is None else current.content_hash()
-    plan = recommended_plan(verdict, counted, recipe, today, parent, trace)
-    channels_loads = None if verdict.pins_nothing else _before_after(counted, recipe, today, name, plan, "recommended")
-    return Answer(verdict, hot, channels_loads, plan, verdict.frontier)
+    plan = recommended_plan(verdict, spread, recipe, today, parent, trace)
+    channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, name, plan, "recommended")
+    return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random)
 
 
 def planned(
@@ -69,9 +74,14 @@ def planned(
 ) -> Answer:
     """The answer with the channels before and after a given plan."""
     today, name = today_of(engine, plan.channels, recipe, current)
+    counted = spread_at_random(counted, today.hashing, plan.channels, today.explicit)
     construction = f" ({plan.construction})" if plan.construction is not None else ""
     found = _before_after(counted, recipe, today, name, plan, f"{plan.scheme}{construction}")
     return replace(answer, channels=found)
+
+
+def _spread(pane: CountedPane, today: Plan) -> CountedPane:
+    return replace(pane, frequencies=spread_at_random(pane.frequencies, today.hashing, today.channels, today.explicit))
 
 
 def _before_after(

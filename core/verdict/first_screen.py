@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from adapt.core.engines.names import Engine, Target
 from adapt.core.lint.finding import Finding, Severity
 from adapt.core.out_of_sample.outcome import LEVEL
 from adapt.core.phrases import counted, percent
@@ -49,6 +50,7 @@ def first_lines(answer: Answer, findings: Sequence[Finding]) -> list[str]:
         *([] if verdict.pins_nothing else [_cost(verdict)]),
         *(verdict.sentences[:1] if verdict.busy_keys < verdict.channels else []),
         _sure(verdict),
+        *answer.caveats,
         *(f"Less certain: {finding.evidence}" for finding in touching(findings)[:_MOST_FINDINGS]),
     ]
 
@@ -92,7 +94,7 @@ def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) 
     """The next command to type."""
     match None if verdict is None else verdict.verdict_class:
         case VerdictClass.PINNING | VerdictClass.REFRESHING if verdict is not None and not verdict.pins_nothing:
-            to = verdict.engine if verdict.engine in ("spark", "kafka", "flink") else "plan"
+            to = Engine(verdict.engine).target if verdict.engine in list(Engine) else Target.PLAN
             return f"adapt partition export {plan} --to {to} -o {trace.removesuffix('.trace')}.{to}"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             return f"adapt advise keys {trace} --parallelism {channels}"

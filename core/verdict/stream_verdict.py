@@ -72,7 +72,7 @@ def judge(
     if found is None:
         return None
     top = _top(population, loads)
-    whole = Whole(population.keys[: population.listed], loads, population.loads(weighed.state), placed, each)
+    whole = Whole(population.keys[: population.frequencies.real], loads, population.loads(weighed.state), placed, each)
     walk = _walk(panes, routed, today, weighed, capacities, goal.limits)
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
     plan = _planned(whole, walk, found.verdict_class, goal, population.frequencies if is_sample else None)

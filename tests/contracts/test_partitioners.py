@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, hashing_of
+from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, Engine, hashing_of
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
@@ -172,6 +172,8 @@ def test_many_keys_are_spread_as_evenly_as_chance_allows(scheme, hash, channels)
     own = {Scheme.MAGLEV: channels / 65537}.get(scheme, 0.0)
     own = 5 / np.sqrt(1000) if scheme in RING_SCHEMES else own
     own = channels / default_max_parallelism(channels) if key_groups_of(scheme) else own
+    # Pulsar halves ranges, so that some are twice as long as others; Java's hash of like texts is no chance.
+    own = {Engine.PULSAR: 1.0, Engine.PULSAR_JAVA: 0.6, Engine.RISINGWAVE: channels / 256}.get(scheme, own)
     assert abs(counts - even).max() <= 5 * np.sqrt(even) + own * even
 
 

@@ -11,17 +11,20 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.engines.kafka.hash import hash_of_serialized
 from adapt.core.engines.names import Engine
-from adapt.core.engines.spark.hash import hash_of_bytes
+from adapt.core.engines.placement import HashModulo, one_key
+from adapt.core.engines.registry import definition_of
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys import xxhash64
-from adapt.core.keys.columns import ARROW_TYPES, KeyBytes, key_bytes
+from adapt.core.keys.columns import key_bytes, key_type_of
 from adapt.core.keys.names import HashName
+from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.jump import JumpHash
 from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.stream import Key, KeyType
 from adapt.traces.store.plans import read_plan
 
@@ -79,7 +82,7 @@ class Router:
         self._null_channel = self._partitioner.channel_of(None)
         self._turn = count()
         self._explicit = _explicit_by_bytes(plan)
-        self._hashed = _single_key(plan) or self._in_a_column
+        self._hashed = _single_key(plan)
         self._remembered: dict[bytes, int] = {}
 
     @classmethod
@@ -106,6 +109,22 @@ class Router:
             return self.partition(self._serialized(key))
         except (UnicodeEncodeError, OverflowError) as error:
             raise BadInput(f"key {key!r} is not a valid {self.plan.key_type} key: {error}") from error
+
+    def partitions(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The partition of each key of a column; shape (rows,).
+
+        A hundred times as fast as one by one: for producers that send batches.
+
+        Raises:
+            BadInput: the column has another type.
+        """
+        if key_type_of(keys.type) is not self.plan.key_type:
+            raise BadInput(f"this plan needs {self.plan.key_type} keys (got a column of {keys.type})")
+        placed = self._partitioner.channels_of(keys)
+        if self._nulls is Nulls.SPREAD and keys.null_count:
+            missing = keys.is_null().to_numpy(zero_copy_only=False)
+            placed[missing] = [next(self._turn) % self.plan.channels for _ in range(keys.null_count)]
+        return placed
 
     def __call__(self, key: bytes | None, all_partitions: Collection[int], available: Sequence[int]) -> int:
         """The partition of a serialized key in a topic with these partitions.
@@ -200,24 +219,6 @@ class Router:
         )
         raise BadInput(f"integer keys must be {meant} (got {serialized[:40]!r}); see `integers` of Router")
 
-    def _in_a_column(self, key: bytes) -> int:
-        """The channel of a key in a scheme without a faster lookup."""
-        try:
-            return int(self._partitioner.channels_of(_column(key, self.plan.key_type))[0])
-        except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-            raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
-
-
-def _column(key: bytes, key_type: KeyType) -> pa.Array:
-    """A column of one key, from its bytes as they are hashed."""
-    match key_type:
-        case KeyType.STRING:
-            return pa.array([key.decode()], ARROW_TYPES[key_type])
-        case KeyType.INT64:
-            return pa.array([int.from_bytes(key, "little", signed=True)], ARROW_TYPES[key_type])
-        case KeyType.BINARY:
-            return pa.array([key], ARROW_TYPES[key_type])
-
 
 def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
     """The channels of the pinned keys by key bytes, without the null key."""
@@ -228,8 +229,8 @@ def _explicit_by_bytes(plan: Plan) -> dict[bytes, int]:
     return {data[ends[row] : ends[row + 1]]: channels[row] for row in range(len(channels)) if present[row]}
 
 
-def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
-    """The channel of one key by its hash, ignoring pins, in schemes with a fast lookup."""
+def _single_key(plan: Plan) -> Callable[[bytes], int]:
+    """The channel of one key by its hash, ignoring pins."""
     words = _murmur3_words if plan.hash is HashName.MURMUR3 else _xxhash64_words
     channels, groups = plan.channels, plan.max_parallelism or 0
     match plan.hashing:
@@ -242,13 +243,32 @@ def _single_key(plan: Plan) -> Callable[[bytes], int] | None:
         case Scheme.MAGLEV:
             table: list[int] = Maglev(channels, plan.hash).table.tolist()
             return lambda key: table[_number(words(key), plan.hash) % TABLE]
-        case Engine.SPARK:
-            return lambda key: hash_of_bytes(key) % channels
-        case Engine.KAFKA if plan.key_type is KeyType.INT64:
-            return lambda key: hash_of_serialized(key[::-1]) % channels
-        case Engine.KAFKA:
-            return lambda key: hash_of_serialized(key) % channels
-    return None
+        case Scheme.JUMP | Scheme.RENDEZVOUS:
+            scheme = JumpHash if plan.hashing is Scheme.JUMP else Rendezvous
+            of_words = scheme(channels, plan.hash).of_words
+            return lambda key: int(of_words(np.array([words(key)[0]], np.uint64))[0])
+        case Engine():
+            return _in_engine(plan)
+    raise AssertionError(f"scheme {plan.hashing} pins keys itself")
+
+
+def _in_engine(plan: Plan) -> Callable[[bytes], int]:
+    """The channel of one key by an engine's hash."""
+    placed, key_type = definition_of(Engine(plan.hashing)).placement(plan.channels, plan.max_parallelism), plan.key_type
+    if key_type is KeyType.STRING and plan.hashing in (Engine.FLINK, Engine.PULSAR_JAVA):  # over characters
+        return lambda key: int(placed.of_bytes(one_key(_text(key).encode()), key_type)[0])
+    if isinstance(placed, HashModulo):
+        hashed, channels = placed.hash, placed.channels
+        return lambda key: int(hashed(one_key(key), key_type)[0]) % channels
+    return lambda key: int(placed.of_bytes(one_key(key), key_type)[0])
+
+
+def _text(key: bytes) -> str:
+    """A key as text."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"text keys must be UTF-8 (got {key[:40]!r}): {error}") from error
 
 
 def _on_ring(ring: ConsistentHash, words: Callable[[bytes], tuple[int, int]]) -> Callable[[bytes], int]:
@@ -277,5 +297,4 @@ def _murmur3_words(key: bytes) -> tuple[int, int]:
 
 
 def _xxhash64_words(key: bytes) -> tuple[int, int]:
-    found = KeyBytes(np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64))
-    return int(xxhash64.xxhash64(found)[0]), 0
+    return int(xxhash64.xxhash64(one_key(key))[0]), 0

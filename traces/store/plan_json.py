@@ -15,6 +15,7 @@ REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 _DECISIVE = (
     "scheme",
     "base",
+    "shards",
     "construction",
     "channels",
     "key_type",

@@ -8,7 +8,7 @@ import typer
 
 from adapt.cli.options.channels import MOST_CHANNELS
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.placement import CurrentSchemeChoice
+from adapt.cli.options.placement import ENGINE, CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
@@ -30,9 +30,7 @@ def keys(
         None, "Show the salts of this key; repeatable. Default: every key too hot for one worker.", "KEY", "--key"
     ),
     max_imbalance: str = setting("1.2", "Tolerated load of a hot key's worker over the mean load.", "RATIO"),
-    engine: CurrentSchemeChoice = setting(
-        Engine.FLINK, "Engine whose hash places salted keys.", f"[{'|'.join(Engine)}]"
-    ),
+    engine: CurrentSchemeChoice = setting(Engine.FLINK, "Engine whose hash places salted keys.", "NAME", **ENGINE),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Advise on key groups, partitions, useful workers, and salts for hot keys.

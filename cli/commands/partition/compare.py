@@ -145,10 +145,12 @@ def named_scheme(name: str) -> AnyScheme | Splitting:
     Raises:
         UsageError: the name is unknown.
     """
-    known: dict[str, AnyScheme | Splitting] = {**{each.value: each for each in Splitting}, **SCHEMES_BY_NAME}
-    if name not in known:
-        raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, known)}")
-    return known[name]
+    from adapt.traces.scheme_names import scheme_named
+
+    found = Splitting(name) if name in list(Splitting) else scheme_named(name, SCHEMES_BY_NAME.values())
+    if found is None:
+        raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*Splitting, *SCHEMES_BY_NAME])}")
+    return found
 
 
 def _parameters(recipe: "Recipe") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
-from adapt.cli.options.placement import CurrentSchemeChoice
+from adapt.cli.options.placement import CURRENT, CurrentSchemeChoice
 from adapt.cli.options.result import BaselineOption
 from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
@@ -43,7 +43,7 @@ def evaluate(
     ),
     measure: MeasureOption = None,
     engine: CurrentSchemeChoice | None = setting(
-        None, "Engine that assigns the keys today. Default: that of the first plan, else spark."
+        None, "Engine that assigns the keys today. Default: that of the first plan, else spark.", "NAME", **CURRENT
     ),
     baseline: BaselineOption = True,
     key_type: KeyType | None = setting(None, "Type of the keys in a CSV. Default: as in the plans.", panel=EXPERT),

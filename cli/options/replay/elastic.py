@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import HashOption, SchemeChoice
+from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -33,7 +33,7 @@ class PlanOptions:
     )
     partitions: int = setting(64, "Partitions per worker of the pool; each moves as a whole.", "K")
     own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "Partitioning scheme of plans.")
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "Partitioning scheme of plans.", "NAME", **SCHEME)
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
     ranges: bool = setting(
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"

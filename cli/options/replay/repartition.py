@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import EXPERT, setting
 from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import BaseChoice, HashOption, SchemeChoice, UtilityOption, check_base
+from adapt.cli.options.placement import BASE, SCHEME, BaseChoice, HashOption, SchemeChoice, UtilityOption, check_base
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -44,7 +44,7 @@ class PeriodOptions:
 class RecipeOptions:
     """How plans are built."""
 
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.")
+    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.", "NAME", **SCHEME)
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys.")
     resources: ResourcesOption = "LLL"
     tolerance: ToleranceOption = "1.2"
@@ -52,7 +52,9 @@ class RecipeOptions:
     utility: UtilityOption = None
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
-    base: BaseChoice = setting(Scheme.CONSISTENT, "Scheme of the keys that hybrid does not pin.", panel=EXPERT)
+    base: BaseChoice = setting(
+        Scheme.CONSISTENT, "Scheme of the keys that hybrid does not pin.", "NAME", panel=EXPERT, **BASE
+    )
 
     def recipe(self) -> "Recipe":
         """The recipe of every plan."""

@@ -4,16 +4,21 @@ import java.math.BigInteger;
 import java.nio.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
+import java.security.*;
 import java.util.*;
 import java.util.stream.IntStream;
+import java.util.zip.CRC32;
 /** Reads plans (docs/plan-format.md): `java PlanReader.java PLAN... < KEYS`, one key per line, in hex or null. */
 public class PlanReader {
+  private static final int MOST = Integer.MAX_VALUE;
+  private static final byte[] NULL = {(byte) 0xF0, -1, -1, -1}; // of RisingWave
   private static final long C1 = 0x87C37B91114253D5L, C2 = 0x4CF5AD432745937FL; // of murmur3
   private static final long P1 = 0x9E3779B185EBCA87L, P2 = 0xC2B2AE3D27D4EB4FL, P3 = 0x165667B19E3779F9L; // of xxhash64
   private static final long P4 = 0x85EBCA77C2B2AE63L, P5 = 0x27D4EB2F165667C5L;
   private final Map<String, String> fields = new HashMap<>();
   private final Map<String, Integer> explicit = new HashMap<>();
-  private final TreeMap<BigInteger, Integer> ring = new TreeMap<>();
+  private final TreeMap<BigInteger, Integer> ring = new TreeMap<>(), shards = new TreeMap<>();
+  private final TreeMap<Integer, Integer> ranges = new TreeMap<>(Map.of(65536, 0)); // of Pulsar, by their last slots
   private final String hashing; // of the keys that are not pinned
   private final int channels;
   private final int[] maglev;
@@ -34,6 +39,18 @@ public class PlanReader {
         ring.putIfAbsent(number((c + "#" + r).getBytes()), c);
     hashing = ring.isEmpty() ? fields.getOrDefault("base", fields.get("scheme")) : "consistent";
     maglev = hashing.equals("maglev") ? maglev() : null;
+    BigInteger each = BigInteger.ONE.shiftLeft(128).divide(BigInteger.valueOf(channels)); // of even shards
+    String[] starts = fields.getOrDefault("shards", "").split(" ");
+    for (int c = 0; c < channels; c++)
+      shards.put(fields.containsKey("shards") ? new BigInteger(starts[c]) : each.multiply(BigInteger.valueOf(c)), c);
+    for (int c = 1; hashing.equals("pulsar") && c < channels; c++) { // halves the first of the widest ranges
+      int last = 0, width = 0, before = 0;
+      for (int end : ranges.keySet()) {
+        if (end - before > width) { width = end - before; last = end; }
+        before = end;
+      }
+      ranges.put(last - width / 2, c);
+    }
   }
 
   /** The channel of a key: text in UTF-8, an integer as 8 bytes little-endian; null is a key of its own. */
@@ -48,7 +65,15 @@ public class PlanReader {
       case "jump" -> jump(hash(key)[0]);
       case "rendezvous" -> rendezvous(hash(key)[0]);
       case "spark" -> Math.floorMod(given == null ? 42 : spark(key), channels);
-      case "kafka" -> kafka(serialized(key)) % channels;
+      case "kafka", "librdkafka:murmur2", "librdkafka:murmur2_random" -> kafka(serialized(key)) % channels;
+      case "librdkafka:random", "librdkafka:consistent", "librdkafka:consistent_random" ->
+          (int) (crc32(serialized(key)) % channels);
+      case "librdkafka:fnv1a", "librdkafka:fnv1a_random", "sarama" -> (int) (fnv1a(serialized(key)) % channels);
+      case "kinesis" -> shards.floorEntry(md5(text(key))).getValue();
+      case "pulsar" -> range(murmur3x32(given == null ? "NONE_KEY".getBytes() : text(key)) % 65536);
+      case "pulsar:java_string_hash" -> (new String(base64(key), StandardCharsets.UTF_8).hashCode() & MOST) % channels;
+      case "pulsar:murmur3_32" -> murmur3x32(base64(key)) % channels;
+      case "risingwave" -> actor((int) (given == null ? crc32(NULL) : vnodeHash(key)) & 255);
       case "flink" -> (int) ((long) (flink(hashCode(given)) % groups) * channels / groups);
       case "consistent" -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
       default -> throw new UnsupportedOperationException("unknown: " + hashing);
@@ -87,6 +112,25 @@ public class PlanReader {
     if (!fields.get("key_type").equals("int64") || key.length == 0) return key;
     return ByteBuffer.allocate(8).putLong(little(key).getLong()).array();
   }
+  private int range(int slot) { return ranges.ceilingEntry(slot).getValue(); }
+  private byte[] text(byte[] key) { // an integer in decimal
+    boolean isNumber = fields.get("key_type").equals("int64") && key.length > 0;
+    return isNumber ? Long.toString(little(key).getLong()).getBytes() : key;
+  }
+  private byte[] base64(byte[] key) { // as Pulsar's keyBytes writes bytes
+    return fields.get("key_type").equals("binary") ? Base64.getEncoder().encode(key) : text(key);
+  }
+  private long vnodeHash(byte[] key) { // as Rust hashes text, bytes and integers
+    return switch (fields.get("key_type")) {
+      case "string" -> crc32(key, new byte[] {-1});
+      case "binary" -> crc32(ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(key.length).array(), key);
+      default -> crc32(key);
+    };
+  }
+  private int actor(int vnode) { // the first of them have one vnode more
+    int longer = 256 % channels, within = longer * (256 / channels + 1);
+    return vnode < within ? vnode / (256 / channels + 1) : longer + (vnode - within) / (256 / channels);
+  }
   private int hashCode(byte[] key) {
     return key == null ? 0 : switch (fields.get("key_type")) {
       case "string" -> new String(key, StandardCharsets.UTF_8).hashCode();
@@ -101,7 +145,30 @@ public class PlanReader {
   }
   static int flink(int hashCode) { return Math.max(0, Math.abs(mixed(with(0, hashCode) ^ 4))); } // 0 for the least int
   private static int with(int h, int word) { // of murmur3 in 32 bits
-    return Integer.rotateLeft(h ^ Integer.rotateLeft(word * 0xCC9E2D51, 15) * 0x1B873593, 13) * 5 + 0xE6546B64;
+    return Integer.rotateLeft(h ^ scrambled(word), 13) * 5 + 0xE6546B64;
+  }
+  private static int scrambled(int word) { return Integer.rotateLeft(word * 0xCC9E2D51, 15) * 0x1B873593; }
+  private static int murmur3x32(byte[] key) { // without its sign bit
+    ByteBuffer rest = little(Arrays.copyOf(key, (key.length + 3) / 4 * 4));
+    int h = 0;
+    for (int at = 4; rest.hasRemaining(); at += 4)
+      h = at <= key.length ? with(h, rest.getInt()) : h ^ scrambled(rest.getInt());
+    return mixed(h ^ key.length) & MOST;
+  }
+  private static long crc32(byte[]... parts) {
+    CRC32 crc = new CRC32();
+    for (byte[] part : parts) crc.update(part);
+    return crc.getValue();
+  }
+  private static long fnv1a(byte[] key) { // without its sign
+    int h = 0x811C9DC5;
+    for (byte each : key) h = (h ^ each & 0xFF) * 0x01000193;
+    return Integer.toUnsignedLong(Math.abs(h));
+  }
+  private static BigInteger md5(byte[] key) {
+    try {
+      return new BigInteger(1, MessageDigest.getInstance("MD5").digest(key));
+    } catch (GeneralSecurityException error) { throw new IllegalStateException(error); }
   }
   private static int mixed(int h) {
     h = (h ^ h >>> 16) * 0x85EBCA6B;
@@ -114,7 +181,7 @@ public class PlanReader {
       int word = rest.getInt(), once = word * 0x5BD1E995;
       h = at <= key.length ? h * 0x5BD1E995 ^ (once ^ once >>> 24) * 0x5BD1E995 : (h ^ word) * 0x5BD1E995;
     }
-    return ((h = (h ^ h >>> 13) * 0x5BD1E995) ^ h >>> 15) & Integer.MAX_VALUE;
+    return ((h = (h ^ h >>> 13) * 0x5BD1E995) ^ h >>> 15) & MOST;
   }
   private long[] hash(byte[] key) { return fields.get("hash").equals("murmur3") ? murmur3(key) : xxhash64(key); }
   private static long[] murmur3(byte[] key) {

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from adapt.core.engines.exporter import ExportablePlan
 from adapt.core.engines.hexadecimal import hex_of
-from adapt.core.engines.names import Engine
+from adapt.core.engines.names import Engine, name_in_plans, shards_of
 from adapt.core.partitioning.schemes.names import Scheme
 
 HEADER = "adapt.plan.text/1"
@@ -27,15 +27,17 @@ def plan_text(plan: ExportablePlan) -> bytes:
 
     Source: docs/plan-format.md.
     """
-    header, fields = HEADER, dict[str, object](scheme=plan.scheme.value)
+    header, fields = HEADER, dict[str, object](scheme=name_in_plans(plan.scheme))
     if plan.base is not Scheme.CONSISTENT:
-        header, fields["base"] = BASED_HEADER, plan.base.value
+        header, fields["base"] = BASED_HEADER, name_in_plans(plan.base)
     fields |= {"channels": plan.channels, "key_type": plan.key_type}
     if not isinstance(plan.hashing, Engine):
         fields["hash"] = plan.hash.value
     if plan.hashing is Scheme.CONSISTENT:
         each = plan.replicas if isinstance(plan.replicas, tuple) else (plan.replicas,)
         fields["replicas"] = " ".join(map(str, each))
+    if shards_of(plan.hashing):
+        fields["shards"] = " ".join(map(str, shards_of(plan.hashing)))
     if plan.max_parallelism is not None:
         fields["max_parallelism"] = plan.max_parallelism
     fields["content_hash"] = plan.content_hash()

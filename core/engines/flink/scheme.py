@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from adapt.core.engines.flink.hash import flink_hash
-from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.engines.flink.hash import flink_hash_of_bytes
+from adapt.core.engines.placement import EnginePartitioner, empty_key
+from adapt.core.keys.columns import KeyBytes
+from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
+from adapt.core.stream import KeyType
 
 
 @dataclass(frozen=True, slots=True)
-class FlinkPartitioner(ByColumn):
+class FlinkPartitioner(EnginePartitioner):
     """Flink's exact placement of `String` and `Long` keys on subtasks.
 
     A key's group is its mixed hash code modulo the max parallelism, and group g belongs to subtask
@@ -38,6 +40,11 @@ class FlinkPartitioner(ByColumn):
         """The number of key groups."""
         return groups_for(self.channels, self.max_parallelism, MOST_GROUPS)
 
-    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
-        """The channel of each key of a column."""
-        return channels_of_groups(np.mod(flink_hash(keys), np.int32(self.groups)), self.channels, self.groups)
+    def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
+        """The channel of each key, without nulls."""
+        groups = np.mod(flink_hash_of_bytes(keys, key_type), np.int32(self.groups))
+        return channels_of_groups(groups, self.channels, self.groups)
+
+    def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
+        """The channel of the null key, of hash code 0."""
+        return int(self.of_bytes(empty_key(), KeyType.INT64)[0])

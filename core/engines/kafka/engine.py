@@ -4,11 +4,12 @@ from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.kafka.export import kafka_bundle
 from adapt.core.engines.kafka.hash import kafka_hash
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
+from adapt.core.keys.at_random import AtRandom
 
 ENGINE = EngineDefinition(
     title="Kafka",
     hash=kafka_hash,
-    hash_title="Kafka's murmur2",
+    hash_title="murmur2",
     placement=lambda channels, _: KafkaPartitioner(channels),
     export=kafka_bundle,
     channel="partition of a topic",
@@ -16,7 +17,7 @@ ENGINE = EngineDefinition(
     default_channels=1,
     channels_setting="num.partitions",
     key_groups=None,
-    null_key="Producers spread such records out; adapt places them as the empty key.",
+    null_key="The Java producer sends such records to a random partition, sticky for a batch.",
     empty_key="The partition of its hash.",
     rescale="Consumers rebalance: whole partitions move between consumers, and keys keep their partition. Partitions"
     " can only be added; then new records of most keys go to another partition, and old records stay.",
@@ -30,4 +31,5 @@ ENGINE = EngineDefinition(
         note="Range, round-robin and sticky assignors agree on a single topic; range assigns further topics with as"
         " many partitions to the same consumers. Adding partitions moves keys to other partitions.",
     ),
+    at_random=AtRandom.NULL,
 )

@@ -1,9 +1,13 @@
-"""The kafka scheme: the placement of Kafka's producers."""
+"""The kafka scheme: the placement of Kafka's producers in Java."""
 
-from adapt.core.engines.kafka.hash import kafka_hash
-from adapt.core.engines.modulo import HashModulo
+from dataclasses import dataclass
+
+from adapt.core.engines.kafka.hash import murmur2
+from adapt.core.engines.placement import BytesHash, HashModulo
+from adapt.core.keys.at_random import AtRandom
 
 
+@dataclass(frozen=True, slots=True)
 class KafkaPartitioner(HashModulo):
     """The exact placement of the Java client and of every `murmur2` partitioner.
 
@@ -17,5 +21,5 @@ class KafkaPartitioner(HashModulo):
     Source: users and peers, section 5.1; tested against librdkafka.
     """
 
-    __slots__ = ()
-    hash = staticmethod(kafka_hash)
+    hash: BytesHash = murmur2
+    at_random: AtRandom = AtRandom.NULL

@@ -1,9 +1,13 @@
 """The spark scheme: the placement of a Spark SQL shuffle by key."""
 
-from adapt.core.engines.modulo import HashModulo
-from adapt.core.engines.spark.hash import spark_hash
+from dataclasses import dataclass
+
+from adapt.core.engines.placement import BytesHash, HashModulo
+from adapt.core.engines.spark.hash import SEED, spark_hash_of_bytes
+from adapt.core.stream import KeyType
 
 
+@dataclass(frozen=True, slots=True)
 class SparkPartitioner(HashModulo):
     """The exact placement of `repartition(N, key)`, `groupBy(key)` and joins: pmod(hash(key), N).
 
@@ -15,5 +19,8 @@ class SparkPartitioner(HashModulo):
     Source: users and peers, section 5.1; tested against Spark.
     """
 
-    __slots__ = ()
-    hash = staticmethod(spark_hash)
+    hash: BytesHash = spark_hash_of_bytes
+
+    def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - alike
+        """The channel of the null key."""
+        return SEED % self.channels

@@ -18,7 +18,7 @@ from adapt.core.partitioning.measures.floors import r_floor_pair
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.migration import Migration
 from adapt.core.partitioning.measures.resources import Load, Measured, Resources
-from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner, placed_at_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +145,29 @@ def _tally(
     placed: Channels,
     before: Channels | None,
 ) -> Tally:
-    loads = {load: ExactSums.from_groups(placed, each, partitioner.channels) for load, each in weighed.items()}
+    free = placed_at_random(partitioner, keys)
+    loads = {load: _sums(placed, each, free, partitioner.channels) for load, each in weighed.items()}
     rows = np.full(len(keys), -1, np.int32)
     if isinstance(partitioner, HybridPartitioner):
         rows = partitioner.explicit.rows_of(keys)
     met = np.flatnonzero(rows >= 0)
     met = met[np.argsort(rows[met])]
     network = weighed[resources.network]
-    heaviest = _falling(network, partitioner.channels)
+    heaviest = _falling(network[~free], partitioner.channels)
     if before is None:
         return Tally(len(keys), loads, heaviest, rows[met], network[met])
-    moving = placed != before
+    moving = (placed != before) & ~free
     moved = ExactSums.from_groups(np.zeros(int(moving.sum()), np.int32), weighed[resources.state][moving], 1)
     return Tally(len(keys), loads, heaviest, rows[met], network[met], int(moving.sum()), moved)
+
+
+def _sums(placed: Channels, loads: Floats, free: NDArray[np.bool_], channels: int) -> ExactSums:
+    """Sums by channel, with the loads of keys without a fixed channel spread evenly."""
+    if not free.any():
+        return ExactSums.from_groups(placed, loads, channels)
+    spread = np.full(channels, loads[free].sum() / channels)
+    every = np.arange(channels, dtype=np.int32)
+    return ExactSums.from_groups(np.append(placed[~free], every), np.append(loads[~free], spread), channels)
 
 
 def _falling(loads: Floats, most: int) -> Floats:

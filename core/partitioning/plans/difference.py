@@ -19,6 +19,7 @@ from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.relative_loads import relative
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 from adapt.core.table import Column, Kind, Table
 
@@ -108,6 +109,9 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
                 f"the {name} plan has {plan.key_type} keys, but the counted keys are {frequencies.key_type}; pass"
                 f" --key-type {plan.key_type} if the counts are a CSV"
             )
+    if before.hashing is after.hashing:
+        pinned = after.explicit.over(before.explicit)
+        frequencies = spread_at_random(frequencies, after.hashing, after.channels, pinned)
     population = Population.from_counts(frequencies)
     old, new = before.partitioner(), after.partitioner()
     was, is_now = old.channels_of(population.keys), new.channels_of(population.keys)

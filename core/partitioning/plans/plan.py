@@ -8,13 +8,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, AnyScheme, Engine, hashing_of
+from adapt.core.engines.kinesis.shards import shard_starts
+from adapt.core.engines.names import (
+    BASES,
+    SCHEMES_BY_NAME,
+    AnyScheme,
+    Engine,
+    hashing_of,
+    name_in_plans,
+    shards_of,
+)
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.plans.plan_fields import (
+    naming_field,
     read_explicit,
     read_explicit_table,
     read_field,
@@ -156,8 +166,9 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
     base = Scheme.CONSISTENT if data.get("base") is None else read_name(data, "base", BASES)
     if base is not Scheme.CONSISTENT and scheme is not Scheme.HYBRID:
         raise BadInput(f"plan field 'base': given, but scheme {scheme} has no choice of base")
-    hashing = hashing_of(scheme, base)
     channels = read_positive(data, "channels")
+    scheme, base = _over_shards(data, scheme, base, channels)
+    hashing = hashing_of(scheme, base)
     key_type = read_name(data, "key_type", KeyType)
     tracked = (
         read_explicit(data, key_type, channels)
@@ -189,8 +200,9 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
 def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
     """The fields that define the mapping, with this explicit map."""
     return {
-        "scheme": plan.scheme.value,
-        **({"base": plan.base.value} if plan.is_based else {}),
+        "scheme": name_in_plans(plan.scheme),
+        **({"base": name_in_plans(plan.base)} if plan.is_based else {}),
+        **({"shards": [str(start) for start in shards_of(plan.hashing)]} if shards_of(plan.hashing) else {}),
         "construction": plan.construction and plan.construction.value,
         "channels": plan.channels,
         "key_type": plan.key_type.value,
@@ -200,6 +212,21 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
     }
+
+
+def _over_shards(
+    data: Mapping[str, Any], scheme: AnyScheme, base: AnyScheme, channels: int
+) -> tuple[AnyScheme, AnyScheme]:
+    """The scheme and the base, of which one is Kinesis over the shards of the plan if it has any."""
+    given = read_field(data, "shards", list, None)
+    if given is None:
+        return scheme, base
+    if hashing_of(scheme, base) is not Engine.KINESIS:
+        raise BadInput(f"plan field 'shards': given, but scheme {hashing_of(scheme, base)} has no shards")
+    with naming_field("shards"):
+        starts = shard_starts(given, channels)
+    over = Engine.kinesis_over(starts)
+    return (scheme, over) if scheme is Scheme.HYBRID else (over, base)
 
 
 def _check_schema(schema: str) -> None:

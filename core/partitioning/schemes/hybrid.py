@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
+from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.core.keys.columns import column_of, one_array
 from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.partitioner import Channels, Partitioner
@@ -74,6 +75,14 @@ class HybridPartitioner:
 
     def __reduce__(self) -> tuple[type["HybridPartitioner"], tuple[ExplicitMap, Partitioner]]:
         return HybridPartitioner, (self.explicit, self.base)
+
+
+def placed_at_random(partitioner: Partitioner, keys: pa.Array) -> NDArray[np.bool_]:
+    """Which keys have no fixed channel; shape (rows,)."""
+    if isinstance(partitioner, HybridPartitioner):
+        mask = placed_at_random(partitioner.base, keys)
+        return mask & (partitioner.explicit.rows_of(keys) < 0) if mask.any() else mask
+    return random_keys(getattr(partitioner, "at_random", AtRandom.NONE), keys)
 
 
 @compiled

@@ -38,9 +38,12 @@ class JumpHash(ByColumn):
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
-        high, _ = HASHES[self.hash].positions(keys)
-        channels = np.empty(len(high), np.int32)
-        _jump(high, self.channels, channels)
+        return self.of_words(HASHES[self.hash].positions(keys)[0])
+
+    def of_words(self, words: Words) -> Channels:
+        """The channel of each key by the first word of its position."""
+        channels = np.empty(len(words), np.int32)
+        _jump(words, self.channels, channels)
         return channels
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -55,15 +56,22 @@ class Rendezvous(ByColumn):
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
-        known = HASHES[self.hash]
-        high, _ = known.positions(keys)
-        bidders, _ = known.positions(pa.array(range(self.channels)).cast("string"))
-        channels = np.empty(len(high), np.int32)
+        return self.of_words(HASHES[self.hash].positions(keys)[0])
+
+    def of_words(self, words: Words) -> Channels:
+        """The channel of each key by the first word of its position."""
+        bidders, channels = _bidders(self.channels, self.hash), np.empty(len(words), np.int32)
         if self.weights is None:
-            _highest(high, bidders, channels)
+            _highest(words, bidders, channels)
         else:
-            _highest_weighted(high, bidders, np.array(self.weights), channels)
+            _highest_weighted(words, bidders, np.array(self.weights), channels)
         return channels
+
+
+@lru_cache(maxsize=4)
+def _bidders(channels: int, hash: HashName) -> Words:
+    """The first word of the position of each channel."""
+    return HASHES[hash].positions(pa.array(range(channels)).cast("string"))[0]
 
 
 @inlined

@@ -50,7 +50,7 @@ def test_heavy_keys_get_their_salts(adapt, counts):
         (2, "-p 8 --max-imbalance much", "must be a number such as 1.2 (got 'much')"),
         (2, "-p 8 --max-parallelism 4", "--max-parallelism must be from 8"),
         (2, "-p 8 --partitions 0", "--partitions must be between 1 and 1,000,000 (got 0)"),
-        (2, "-p 8 --engine uniform", "--engine must be spark, kafka or flink (got uniform)"),
+        (2, "-p 8 --engine uniform", "--engine has no choice 'uniform'; available: "),
         (3, "none.csv -p 8", "does not exist"),
         (3, "counts.csv -p 8 --key amazn", "did you mean 'amazon'"),
     ],

@@ -36,7 +36,8 @@ KEYS = {
 def plans() -> list[Plan]:
     """A plan of every scheme, and of hybrid over every base, by both hashes, for every type of keys."""
     made = [(scheme, Scheme.CONSISTENT) for scheme in SCHEMES_BY_NAME.values()]
-    made += [(Scheme.HYBRID, base) for base in BASES if base is not Scheme.CONSISTENT]
+    shards = Engine.kinesis_over((0, 5, 2**64, 2**100 + 7, 2**126, 2**127, 2**128 - 2**120))
+    made += [(Scheme.HYBRID, base) for base in (*BASES, shards) if base is not Scheme.CONSISTENT]
     return [
         Plan(
             scheme,

@@ -26,7 +26,7 @@ from tests.core.engines.any_language.plan_vectors import KEYS, PAGE, in_hex, pla
 GOLDEN = json.loads(PAGE.read_text())
 READ = plans()
 HASHED = [plan for plan in READ if not isinstance(plan.hashing, Engine)]
-MOST_LINES = 160
+MOST_LINES = 230
 RANDOM = 10_000 if os.environ.get("ADAPT_SOAK") else 3_334
 """Random keys of each of the three types."""
 

@@ -1,0 +1,1 @@
+"""Hash functions that several engines share, compiled."""

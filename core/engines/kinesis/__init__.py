@@ -1,0 +1,1 @@
+"""Kinesis: MD5 of keys over the hash-key ranges of shards."""

@@ -1,0 +1,1 @@
+"""librdkafka: the seven partitioners of confluent-kafka and its kin."""

@@ -1,0 +1,98 @@
+"""Placement of keys by an engine's own hash."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.channel_count import check_channels
+from adapt.core.keys.columns import KeyBytes, key_bytes, key_type_of, one_array
+from adapt.core.keys.partitioner import ByColumn, Channels
+from adapt.core.stream import KeyType
+
+Hashes: TypeAlias = NDArray[np.int32] | NDArray[np.uint32]
+"""Hashes, shape (rows,)."""
+
+BytesHash: TypeAlias = Callable[[KeyBytes, KeyType], Hashes]
+"""Hashes keys as plans keep them: UTF-8 of text, 8 bytes little-endian of integers."""
+
+
+def empty_key() -> KeyBytes:
+    """The empty key alone."""
+    return one_key(b"")
+
+
+def one_key(key: bytes) -> KeyBytes:
+    """The bytes of a single key."""
+    return KeyBytes(np.frombuffer(key, np.uint8), _ends(len(key)))
+
+
+@lru_cache(maxsize=256)
+def _ends(length: int) -> NDArray[np.int64]:
+    return np.array([0, length], np.int64)
+
+
+class EnginePartitioner(ByColumn):
+    """An engine's placement, by key bytes; null is the empty key.
+
+    A key that the engine places at random has a fixed channel here, so that every key has one.
+    """
+
+    __slots__ = ()
+
+    channels: int
+
+    @abstractmethod
+    def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
+        """The channel of each key, without nulls."""
+
+    def of_null(self, key_type: KeyType) -> int:
+        """The channel of the null key."""
+        return int(self.of_bytes(empty_key(), key_type)[0])
+
+    def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
+        """The channel of each key of a column."""
+        column = one_array(keys)
+        key_type = key_type_of(column.type)
+        placed = self.of_bytes(key_bytes(column), key_type)
+        if column.null_count:
+            placed[column.is_null().to_numpy(zero_copy_only=False)] = self.of_null(key_type)
+        return placed
+
+
+@dataclass(frozen=True, slots=True)
+class HashModulo(EnginePartitioner):
+    """Placement by hash modulo N.
+
+    Attributes:
+        channels: N.
+        hash: The hash; the channel is never negative, also if the hash is.
+        at_random: The keys that the engine places at random.
+
+    Raises:
+        UsageError: the number of channels is not from 1 to 2^31 - 1.
+    """
+
+    channels: int
+    hash: BytesHash
+    at_random: AtRandom = AtRandom.NONE
+
+    def __post_init__(self) -> None:
+        check_channels(self.channels)
+
+    def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
+        """The channel of each key, without nulls."""
+        hashes = self.hash(keys, key_type)
+        return np.mod(hashes, hashes.dtype.type(self.channels)).astype(np.int32, copy=False)
+
+
+def hash_of_column(function: BytesHash, keys: pa.Array | pa.ChunkedArray) -> Hashes:
+    """The hash of each key; null is the empty key."""
+    column = one_array(keys)
+    return function(key_bytes(column), key_type_of(column.type))

@@ -1,0 +1,1 @@
+"""Pulsar: Key_Shared subscriptions, and routing to partitioned topics."""

@@ -1,0 +1,1 @@
+"""RisingWave: virtual nodes by CRC-32, in ranges of actors."""

@@ -1,0 +1,1 @@
+"""Sarama: the hash partitioner of the Go client."""

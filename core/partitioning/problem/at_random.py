@@ -1,0 +1,94 @@
+"""Load of keys that a producer places at random, spread evenly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.registry import definition_of
+from adapt.core.keys.at_random import random_keys
+from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+
+PARTS = 4096
+"""About how many keys stand for the load at random."""
+
+
+def spread_at_random(
+    counted: Frequencies, hashing: AnyScheme, channels: int, pinned: ExplicitMap | None = None
+) -> Frequencies:
+    """Counted keys, with load at random on stand-ins for each channel.
+
+    A null key that the engine sends anywhere has many channels, and cannot be pinned. Its load is spread over made-up
+    keys of equal weight.
+
+    Args:
+        pinned: Keys with channels of their own, which are not at random.
+    """
+    mask = _at_random(counted, hashing, pinned)
+    if not mask.any() or not isinstance(hashing, Engine):
+        return counted
+    kept = pa.array(~mask)
+    parts = _even_keys(counted.keys.type, hashing, channels)
+    low, high = (_with_parts(counts, mask, len(parts)) for counts in (counted.count_low, counted.count_high))
+    keys = pa.concat_arrays([counted.keys.filter(kept), parts])
+    measured = tuple(
+        replace(column, values=_with_parts(column.values, mask, len(parts))) for column in counted.measured
+    )
+    return replace(
+        counted,
+        keys=keys,
+        count_low=low,
+        count_high=high,
+        measured=measured,
+        distinct=counted.distinct + len(parts) - int(mask.sum()),
+        stand_ins=parts,
+    )
+
+
+def share_at_random(counted: Frequencies, hashing: AnyScheme, pinned: ExplicitMap | None = None) -> float:
+    """Share of the load that the engine places at random."""
+    mask = _at_random(counted, hashing, pinned)
+    return float(counted.count_low[mask].sum() / counted.total) if mask.any() else 0.0
+
+
+def _at_random(counted: Frequencies, hashing: AnyScheme, pinned: ExplicitMap | None) -> NDArray[np.bool_]:
+    if not isinstance(hashing, Engine) or counted.stand_ins is not None:
+        return np.zeros(len(counted.keys), np.bool_)
+    mask = random_keys(definition_of(hashing).at_random, counted.keys)
+    return mask if pinned is None or not mask.any() else mask & (pinned.rows_of(counted.keys) < 0)
+
+
+def _even_keys(kind: pa.DataType, engine: Engine, channels: int) -> pa.Array:
+    """Stand-ins, as many for each channel, in turns; any if there are many channels."""
+    keys = stand_in_keys(kind, 2 * PARTS)
+    placed = definition_of(engine).placement(channels, None).channels_of(keys)
+    order = np.argsort(placed, kind="stable")
+    ranked = placed[order]
+    turn = np.empty(len(keys), np.int64)
+    turn[order] = np.arange(len(keys)) - np.searchsorted(ranked, ranked)
+    whole = turn < np.bincount(placed, minlength=channels).min()
+    chosen = np.flatnonzero(whole) if whole.any() else np.arange(len(keys))
+    return keys.take(pa.array(chosen[np.argsort(turn[chosen], kind="stable")][: PARTS // channels * channels or PARTS]))
+
+
+def _with_parts(weights: Counts, mask: NDArray[np.bool_], parts: int) -> NDArray[np.float64]:
+    """The weights outside the mask, then the others' sum in equal parts."""
+    return np.concatenate((weights[~mask].astype(np.float64), np.full(parts, float(weights[mask].sum()) / parts)))
+
+
+def settled(before: Channels, placed: Channels, counted: Frequencies) -> Channels:
+    """The channels before, with stand-ins where they are now.
+
+    What has no fixed channel does not migrate.
+    """
+    if counted.stand_ins is None:
+        return before
+    rows = counted.rows_of(counted.stand_ins)
+    after = before.copy()
+    after[rows] = placed[rows]
+    return after
