@@ -83,11 +83,13 @@ def imbalance_against_state(frontier: Frontier) -> Chart:
         {"x": share, "y": least, "series": bound, "t": bound if at == last else "", "d": f"{bound} {least:.3f}"}
         for at, (share, least) in enumerate(frontier.bounds)
     ]
-    # A name stands on the side where there is room.
-    widest = frontier.points[-1].state_moved
-    for point in points:
-        is_right = point["x"] > 0.6 * widest
-        point |= {"t": "", "left": point["t"]} if is_right else {"left": ""}
+    # A name stands on the side where there is room, and above the name of a near point.
+    widest, last_named = frontier.points[-1].state_moved, -1.0
+    for point in sorted(points, key=lambda point: point["x"]):
+        is_right, name = point["x"] > 0.6 * widest, point["t"]
+        is_near = bool(name) and last_named >= 0 and point["x"] - last_named < 0.2 * widest
+        point |= {"t": "", "left": "", "above": ""} | {"above" if is_near else "left" if is_right else "t": name}
+        last_named = point["x"] if name and not is_near else last_named
     is_bound = [{"filter": {"field": "series", "equal": bound}}]
     plans = {
         "mark": {"type": "point", "filled": True, "size": 42, "opacity": 1},
@@ -103,7 +105,8 @@ def imbalance_against_state(frontier: Frontier) -> Chart:
         "x": x | {"axis": x["axis"] | {"title": "state moved (share of all state)", "tickMinStep": 0.001}},
         "y": y | {"axis": y["axis"] | {"title": "imbalance (busiest / mean load)"}},
     }
-    names = [{"mark": mark, "encoding": {"text": {"field": name}}} for mark, name in ((right, "t"), (left, "left"))]
+    marks = {"t": right, "left": left, "above": left | {"dy": -26}}
+    names = [{"mark": mark, "encoding": {"text": {"field": name}}} for name, mark in marks.items()]
     body = {"encoding": encoding, "layer": [plans, stairs, *names]}
     sentence = "Each point is a plan; no plan that moves as little state is below the dashed line on all rows."
     return chart(frontier.title, body, points, sentence, table)
