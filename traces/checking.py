@@ -19,8 +19,8 @@ from adapt.traces.spark.session import Spark
 from adapt.traces.store.manifest import Manifest, file_sha256, hash_of, read_manifest, verify
 
 if TYPE_CHECKING:
-    from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.measures.metrics import Metrics
+    from adapt.core.partitioning.measures.population import Population
     from adapt.core.partitioning.plans.plan import Plan
 
 DEFAULT_ENGINE = Engine.SPARK.value
@@ -243,10 +243,13 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     """Metrics of the keys of a trace, or of counted keys, under a scheme or a plan."""
     from adapt.core.counting.names import CountMethod
     from adapt.core.counting.top_share import top_share
+    from adapt.core.partitioning.build import Recipe, hashers_of
+    from adapt.core.partitioning.measures.cells import base_of
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import resources_of
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted
+    from adapt.traces.counting.population import population_of
 
     scheme, plan = _engine(placing)
     channels = plan.channels if plan else placing.channels or DEFAULT_CHANNELS
@@ -258,7 +261,9 @@ def _placed(path: Path, placing: Placing, spark_options: Spark, progress: Progre
     found = counted(
         path, how, key_type=csv_type, measure=resources.sources, spark_options=spark_options, progress=progress
     ).frequencies
-    metrics = _by_plan(path, found, plan) if plan else _by_scheme(found, scheme, channels)
+    hashers = [(base_of(plan.partitioner()),)] if plan else hashers_of(Recipe(scheme), found, [channels])
+    population = population_of(path, found, hashers, [plan], spark_options=spark_options, progress=progress)
+    metrics = _by_plan(path, population, plan) if plan else _by_scheme(population, scheme, channels)
     where = {"engine": placing.engine, "channels": str(channels)}
     fact = with_derived(fact_of({**metrics, "channels": channels, "rows": found.rows, "keys": found.distinct}, ()))
     share = top_share(found)
@@ -290,21 +295,22 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     return plan.scheme, plan
 
 
-def _by_scheme(frequencies: "Frequencies", scheme: AnyScheme, channels: int) -> Mapping[str, Any]:
+def _by_scheme(population: "Population", scheme: AnyScheme, channels: int) -> Mapping[str, Any]:
     from adapt.core.partitioning.build import Recipe, build_plan
 
-    return build_plan(frequencies, Recipe(scheme), channels).metrics
+    return build_plan(population, Recipe(scheme), channels).metrics
 
 
-def _by_plan(path: Path, frequencies: "Frequencies", plan: "Plan") -> Mapping[str, Any]:
+def _by_plan(path: Path, population: "Population", plan: "Plan") -> Mapping[str, Any]:
     from adapt.core.partitioning.measures.metrics import evaluate
     from adapt.core.partitioning.plans.evaluation import resources_of
     from adapt.core.partitioning.problem.at_random import spread_at_random
     from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
 
-    if frequencies.key_type is not plan.key_type:
-        raise BadInput(f"{path} has {frequencies.key_type} keys, but the plan has {plan.key_type} keys")
+    key_type = population.frequencies.key_type
+    if key_type is not plan.key_type:
+        raise BadInput(f"{path} has {key_type} keys, but the plan has {plan.key_type} keys")
     capacities = unequal_capacities(recorded_capacities(plan.parameters, plan.channels))
-    spread = spread_at_random(frequencies, plan.hashing, plan.channels, plan.explicit)
+    spread = spread_at_random(population, plan.hashing, plan.channels, plan.explicit)
     found: Metrics = evaluate(plan.partitioner(), spread, resources_of([plan]), None, capacities)
     return found.as_data()

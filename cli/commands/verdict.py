@@ -57,8 +57,10 @@ def verdict(
     from adapt.core.partitioning.build import Recipe
     from adapt.core.verdict.answering import answer_on
     from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
+    from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted, panes_of
+    from adapt.traces.counting.population import population_of
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
     from adapt.traces.store.trace import open_trace
@@ -75,8 +77,14 @@ def verdict(
         trace = open_trace(path)
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
+        recipe = Recipe()
+        population = population_of(
+            *(path, keys.frequencies, [hashers_today(engine, channels, recipe, before)], [before]),
+            spark_options=options,
+            progress=progress,
+        )
         found = answer_on(
-            *(keys.frequencies, engine, channels, Recipe()),
+            *(population, engine, channels, recipe),
             panes=panes,
             current=before,
             trace=keys.fingerprint,

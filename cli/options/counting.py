@@ -12,9 +12,13 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.spark.progress import Progress
 
 if TYPE_CHECKING:
-    from adapt.core.counting.frequencies import Frequencies
+    from collections.abc import Sequence
+
     from adapt.core.out_of_sample.counted_panes import CountedPanes
+    from adapt.core.partitioning.measures.cells import Hashers
+    from adapt.core.partitioning.measures.population import Population
     from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.plan import Plan
     from adapt.traces.counting.count_cache import Counted
 
 WeightOption: TypeAlias = Annotated[
@@ -56,12 +60,28 @@ class KeyCounting:
 
         return panes_of(source, keys, spark_options=self.spark.options(), progress=progress)
 
+    def population(
+        self,
+        source: Path,
+        keys: "Counted",
+        wanted: "Sequence[Hashers]",
+        progress: "Progress",
+        plans: "Sequence[Plan | None]" = (),
+    ) -> "Population":
+        """Counted keys with the load of all others."""
+        from adapt.traces.counting.population import population_of
 
-def narrate_counts(frequencies: "Frequencies", resources: "Resources", channels: int, *, always: bool = False) -> None:
+        return population_of(
+            source, keys.frequencies, wanted, plans, spark_options=self.spark.options(), progress=progress
+        )
+
+
+def narrate_counts(population: "Population", resources: "Resources", channels: int, *, always: bool = False) -> None:
     """Narrate what the counts cover; exact counts only if `always`."""
     from adapt.core.partitioning.problem.tracking import counted_sentence, measured_sentences
 
+    frequencies = population.frequencies
     if always or not frequencies.exact:
-        narrate(counted_sentence(frequencies, resources, channels))
+        narrate(counted_sentence(frequencies, resources, channels, estimate=population.is_estimate(resources)))
     for sentence in measured_sentences(frequencies, resources, channels):
         narrate(sentence)

@@ -1,5 +1,6 @@
 """Build plans from counted keys, a scheme and a channel count."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +11,13 @@ from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS, LEAST_TRACKED
-from adapt.core.partitioning.from_counts.weighted import weighted
+from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, weighted
+from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
-from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
@@ -94,26 +96,21 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A plan with its partitioner, kept for the next step.
-
-    Attributes:
-        placed: The channel of each key of the population, shape (keys,).
-    """
+    """A plan with its partitioner, kept for the next step."""
 
     plan: Plan
     partitioner: Partitioner
-    placed: Channels
     metrics: Metrics
 
 
 def build_plan(
-    frequencies: Frequencies, recipe: Recipe, channels: int, *, previous: Plan | None = None, trace: str | None = None
+    counted: Counted, recipe: Recipe, channels: int, *, previous: Plan | None = None, trace: str | None = None
 ) -> Plan:
     """Build one plan, starting from the current one if given.
 
     Without a current plan, the construction starts from hashing alone over the same channels. Nothing migrates then, so
-    the migration metrics are None. Only listed keys are pinned; keys that a lossy counter did not list have stand-ins
-    in the loads and the metrics (`Population`).
+    the migration metrics are None. Only listed keys are pinned; keys that a lossy counter did not list
+    count in the loads and the metrics (`Population`).
 
     Args:
         channels: N, from 1.
@@ -125,18 +122,16 @@ def build_plan(
             without `previous`, or to less than what must migrate.
         BadInput: `previous` has another hash or another type of keys; a pinned key was not counted.
     """
-    recipe.constraints.check_keys(frequencies)
-    frequencies = spread_at_random(frequencies, recipe.hashing, channels, recipe.constraints.pinned)
+    recipe.constraints.check_keys(frequencies_in(counted))
+    counted = spread_at_random(counted, recipe.hashing, channels, recipe.constraints.pinned)
     if previous is None and recipe.constraints.max_migration is not None:
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:
-        return describe(frequencies, recipe, build_partitioner(frequencies, recipe, channels), trace=trace).plan
-    _refuse_other_keys(previous, frequencies, recipe)
+        return describe(counted, recipe, build_partitioner(counted, recipe, channels), trace=trace).plan
+    _refuse_other_keys(previous, frequencies_in(counted), recipe)
     current = previous.partitioner()
-    partitioner = build_partitioner(frequencies, recipe, channels, current)
-    population = Population.from_counts(frequencies)
-    before = current.channels_of(population.keys)
-    return describe(population, recipe, partitioner, before, previous.content_hash(), trace).plan
+    partitioner = build_partitioner(counted, recipe, channels, current)
+    return describe(counted, recipe, partitioner, current, previous.content_hash(), trace).plan
 
 
 def build_partitioner(
@@ -159,8 +154,7 @@ def build_partitioner(
         return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
         ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
-        frequencies = counted.frequencies if isinstance(counted, Population) else counted
-        tracked = _tracked(frequencies, recipe, ring, current)
+        tracked = _tracked(frequencies_in(counted), recipe, ring, current)
         return weighted(counted, tracked, ring, recipe.resources, current, constraints)
     base = _without_construction(recipe.hashing, counted, recipe, channels, current)
     problem = _problem(counted, recipe, base, current)
@@ -177,9 +171,29 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     return _problem(counted, recipe, _without_construction(recipe.hashing, counted, recipe, channels, current), current)
 
 
+def hashers_of(
+    recipe: Recipe, counted: Counted, channels: Sequence[int], current: Partitioner | None = None
+) -> list[Hashers]:
+    """Hashers of a chain of plans, each step with the one before.
+
+    Args:
+        channels: The channel counts, in order.
+        current: The partitioner before the first step.
+    """
+    groups: list[Hashers] = []
+    last = current
+    for count in channels:
+        base = _without_construction(recipe.hashing, counted, recipe, count, last)
+        groups.append((base,) if last is None else (base_of(last), base))
+        last = base
+    if recipe.scheme is Scheme.WEIGHTED:
+        ring = ConsistentHash(max(channels), MOST_REPLICAS * recipe.replicas, recipe.hash)
+        groups.append((ring,) if current is None else (base_of(current), ring))
+    return groups
+
+
 def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
-    frequencies = counted.frequencies if isinstance(counted, Population) else counted
-    tracked = _tracked(frequencies, recipe, base, current)
+    tracked = _tracked(frequencies_in(counted), recipe, base, current)
     utility = recipe.utility or DEFAULT_UTILITY
     return Problem.from_counts(
         current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, recipe.constraints
@@ -198,23 +212,24 @@ def describe(
     counted: Counted,
     recipe: Recipe,
     partitioner: Partitioner,
-    before: Channels | None = None,
+    before: Partitioner | None = None,
     parent: str | None = None,
     trace: str | None = None,
 ) -> Built:
     """Route the population once and record the predictions as a plan.
 
     Args:
-        before: The current channel of each key of the population, shape (keys,). Default: no migration.
+        before: The current partitioner. Default: no migration.
         parent: Content hash of the current plan.
     """
-    population = Population.from_counts(counted)
+    population = Population.from_counts(counted, partitioner, *([] if before is None else [before]))
     frequencies = population.frequencies
     hashed = partitioner.base if isinstance(partitioner, HybridPartitioner) else partitioner
-    placed = partitioner.channels_of(population.keys)
+    placed = population.placed(partitioner)
+    was = None if before is None else population.placed(before)
     loads = channel_loads(placed, population, recipe.resources, partitioner.channels)
-    before = None if before is None else settled(before, placed, frequencies)
-    metrics = measure(partitioner, population, recipe.resources, placed, loads, before, recipe.constraints.unequal)
+    was = None if was is None else settled(was, placed, frequencies)
+    metrics = measure(partitioner, population, recipe.resources, placed, loads, was, recipe.constraints.unequal)
     plan = Plan(
         scheme=recipe.scheme,
         channels=partitioner.channels,
@@ -229,9 +244,9 @@ def describe(
         parent=parent,
         predicted_loads=dict(zip(("state", "computation", "network"), loads.tolist(), strict=True)),
         metrics=metrics.as_data(),
-        parameters=recipe.parameters | ({} if frequencies.exact else frequencies.as_counted()),
+        parameters=recipe.parameters | ({} if frequencies.exact else population.as_counted(recipe.resources)),
     )
-    return Built(plan, partitioner, placed, metrics)
+    return Built(plan, partitioner, metrics)
 
 
 def _tracked(frequencies: Frequencies, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> pa.Array:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe
+from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe, hashers_of
+from adapt.core.partitioning.measures.cells import Hashers
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
-from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import (
@@ -66,10 +66,12 @@ class Comparison:
     Attributes:
         rows: By scheme and construction, then in the order of the channel counts.
         plans: One per scheme and construction, for the last count. Schemes that split keys have no plan.
+        estimate: Whether the load of unlisted keys on a channel is an estimate.
     """
 
     rows: tuple[ComparisonRow, ...]
     plans: tuple[Plan, ...]
+    estimate: bool = False
 
     def table(self) -> Table:
         """The rows, each ratio next to its floor.
@@ -77,13 +79,14 @@ class Comparison:
         With the cost of splitting if keys are split.
         """
         splits = any(row.merge is not WHOLE for row in self.rows)
+        notes = [NOTE, *([SPLIT_NOTE] if splits else []), *([ESTIMATE_NOTE] if self.estimate else [])]
         columns = [column for column in COLUMNS if splits or column not in MERGE_COLUMNS]
         rows = [[row.as_data()[column.name] for column in columns] for row in self.rows]
-        return Table.from_rows("Schemes compared", columns, rows, note=f"{NOTE} {SPLIT_NOTE}" if splits else NOTE)
+        return Table.from_rows("Schemes compared", columns, rows, note=" ".join(notes))
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON data."""
-        return {"schema": SCHEMA, "rows": [row.as_data() for row in self.rows]}
+        return {"schema": SCHEMA, "estimate": self.estimate, "rows": [row.as_data() for row in self.rows]}
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""
@@ -99,6 +102,11 @@ SPLIT_NOTE = (
     "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream."
 )
 
+ESTIMATE_NOTE = (
+    "The load of unlisted keys on a channel is an estimate, and so is all that rests on it: only imbalance_floor and"
+    " r_floor do not. Count exactly to know it."
+)
+
 COLUMNS = (
     Column("scheme"),
     Column("construction"),
@@ -110,7 +118,7 @@ COLUMNS = (
 
 
 def compare_schemes(
-    frequencies: Frequencies,
+    counted: Counted,
     channels: Sequence[int],
     recipe: Recipe | None = None,
     *,
@@ -122,8 +130,7 @@ def compare_schemes(
 ) -> Comparison:
     """Build and measure every scheme for each channel count.
 
-    Every step is measured on the same keys: the counted ones, and stand-ins for those that a lossy counter did not list
-    (`Population`).
+    Every step is measured on the same keys: the counted ones, and the others (`Population`).
 
     Args:
         channels: The channel counts, in order.
@@ -147,8 +154,8 @@ def compare_schemes(
     weighed, limits = recipe.resources, recipe.constraints
     for count in channels:
         limits.check_channels(count)
-    limits.check_keys(frequencies)
-    population = Population.from_counts(frequencies)
+    limits.check_keys(frequencies_in(counted))
+    population = Population.from_counts(counted)
     rows: list[ComparisonRow] = []
     plans: list[Plan] = []
     chains = _chains_of(schemes, constructions, recipe.given)
@@ -156,8 +163,7 @@ def compare_schemes(
         raise UsageError(f"no scheme supports {' and '.join(recipe.given)} together; omit one")
     for scheme, construction in chains:
         own = replace(recipe, scheme=scheme, construction=construction)
-        spread = spread_at_random(frequencies, own.hashing, channels[-1], limits.pinned)
-        whole = population if spread is frequencies else Population.from_counts(spread)
+        whole = Population.from_counts(spread_at_random(population, own.hashing, channels[-1], limits.pinned))
         for built, build_s in _chain(whole, own, channels, trace, clock):
             rows.append(_row(built, build_s))
         plans.append(built.plan)
@@ -165,7 +171,17 @@ def compare_schemes(
     too_heavy = max(floors, default=0.0) > max_imbalance
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not recipe.given else ()
     splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
-    return Comparison((*rows, *_split_rows(population, splittings, channels, recipe)), tuple(plans))
+    split_rows = _split_rows(population, splittings, channels, recipe)
+    return Comparison((*rows, *split_rows), tuple(plans), population.is_estimate(weighed))
+
+
+def hashers_compared(
+    counted: Counted, channels: Sequence[int], recipe: Recipe, schemes: Sequence[AnyScheme | Splitting]
+) -> list[Hashers]:
+    """Hashers of the compared schemes, each step with the one before."""
+    whole = [scheme for scheme in schemes if not isinstance(scheme, Splitting)]
+    chains = (hashers_of(replace(recipe, scheme=scheme), counted, channels) for scheme in whole)
+    return list(dict.fromkeys(hashers for chain in chains for hashers in chain))
 
 
 def _split_rows(
@@ -225,10 +241,9 @@ def _chain(
         if last is None:
             is_limited = recipe.constraints.max_migration is not None and len(channels) == 1
             home = partitioner.base if is_limited and isinstance(partitioner, HybridPartitioner) else None
-            before = None if home is None else home.channels_of(population.keys)
-            last = describe(population, recipe, partitioner, before, trace=trace)
+            last = describe(population, recipe, partitioner, home, trace=trace)
         else:
-            last = describe(population, recipe, partitioner, last.placed, last.plan.content_hash(), trace)
+            last = describe(population, recipe, partitioner, last.partitioner, last.plan.content_hash(), trace)
         yield last, build_s
 
 

@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Comparison, ComparisonRow
-from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.population import Counted
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
 
 
 def with_nothing_done(
-    comparison: Comparison, frequencies: Frequencies, recipe: Recipe, today: AnyScheme, channels: Sequence[int]
+    comparison: Comparison, counted: Counted, recipe: Recipe, today: AnyScheme, channels: Sequence[int]
 ) -> Comparison:
     """A comparison whose first rows do nothing, which needs no plan.
 
@@ -21,7 +20,7 @@ def with_nothing_done(
     not apply, except capacities.
 
     Args:
-        frequencies, recipe, channels: Those of the comparison.
+        counted, recipe, channels: Those of the comparison.
         today: What places keys now, such as an engine.
 
     Raises:
@@ -33,10 +32,9 @@ def with_nothing_done(
     for count in channels:
         parts = Parts(count, recipe.hash, recipe.replicas, max_parallelism=recipe.max_parallelism)
         now = None if last is None else last.partitioner
-        partitioner = follow(today, frequencies, recipe.resources.network, parts, now)
-        population = Population.from_counts(spread_at_random(frequencies, today, count))
-        before = (now or partitioner).channels_of(population.keys)
-        last = describe(population, own, partitioner, before)
+        partitioner = follow(today, counted, recipe.resources.network, parts, now)
+        spread = spread_at_random(counted, today, count)
+        last = describe(spread, own, partitioner, partitioner if now is None else now)
         rows.append(ComparisonRow(today, None, count, last.metrics, None))
     plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans
     others = (row for row in comparison.rows if row.scheme is not today)

@@ -70,7 +70,8 @@ def model_error(
         by_count = replace(recipe, resources=resources.by_count, constraints=limits)
         capacities = limits.relative(channels)
         partitioner = build_partitioner(population, by_count, channels, current)
-        placed = partitioner.channels_of(population.keys)
+        population = Population.from_counts(population, partitioner)
+        placed = population.placed(partitioner)
         predicted = channel_loads(placed, population, resources.by_count, channels)
         measured = channel_loads(placed, population, resources, channels)
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None

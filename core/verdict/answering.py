@@ -4,12 +4,12 @@ from dataclasses import replace
 from functools import partial
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
+from adapt.core.partitioning.measures.channel_loads import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
-from adapt.core.partitioning.measures.relative_loads import over_average, relative
+from adapt.core.partitioning.measures.population import Counted, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import share_at_random, spread_at_random
 from adapt.core.verdict.answer import Answer, AtRandomLoad
@@ -20,7 +20,7 @@ from adapt.core.verdict.stream_verdict import judge
 
 
 def answer_on(
-    counted: Frequencies,
+    counted: Counted,
     engine: AnyScheme,
     channels: int,
     recipe: Recipe,
@@ -43,12 +43,12 @@ def answer_on(
         BadInput: the keys of the current plan have another type.
     """
     if current is not None:
-        check_key_types(current, counted)
+        check_key_types(current, frequencies_in(counted))
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
     today, name = today_of(engine, channels, recipe, current)
     spread, at_random = spread_at_random(counted, today.hashing, channels, today.explicit), None
     if spread is not counted:
-        at_random = AtRandomLoad(share_at_random(counted, today.hashing, today.explicit), name)
+        at_random = AtRandomLoad(share_at_random(frequencies_in(counted), today.hashing, today.explicit), name)
         windows = CountedPanes(tuple(_spread(pane, today) for pane in windows.panes))
     verdict = judge(
         spread,
@@ -60,7 +60,7 @@ def answer_on(
         routed=None if windows.routed is None else partial(windows.routed, today),
         goal=goal,
     )
-    hot = HotKeys.from_counts(counted, () if panes is None else panes.panes)
+    hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
     if verdict is None:
         return Answer(verdict, hot, at_random=at_random)
     parent = None if current is None else current.content_hash()
@@ -70,7 +70,7 @@ def answer_on(
 
 
 def planned(
-    answer: Answer, counted: Frequencies, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
+    answer: Answer, counted: Counted, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
 ) -> Answer:
     """The answer with the channels before and after a given plan."""
     today, name = today_of(engine, plan.channels, recipe, current)
@@ -81,11 +81,14 @@ def planned(
 
 
 def _spread(pane: CountedPane, today: Plan) -> CountedPane:
-    return replace(pane, frequencies=spread_at_random(pane.frequencies, today.hashing, today.channels, today.explicit))
+    return replace(
+        pane,
+        frequencies=frequencies_in(spread_at_random(pane.frequencies, today.hashing, today.channels, today.explicit)),
+    )
 
 
 def _before_after(
-    counted: Frequencies, recipe: Recipe, today: Plan, name: str, plan: Plan, planned: str
+    counted: Counted, recipe: Recipe, today: Plan, name: str, plan: Plan, planned: str
 ) -> BeforeAfter | None:
     """Channels today and as the plan predicts; None if the plan has no predicted loads."""
     if not plan.predicted_loads:

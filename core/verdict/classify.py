@@ -48,9 +48,8 @@ def classify(
     limit, since a split key can fill whatever room they leave. Needs splitting: otherwise.
 
     Args:
-        population: The keys; keys that are not listed are represented by stand-ins.
-        loads: Load of each key, shape (keys,).
-        placed: Current channel of each key, shape (keys,).
+        loads: Load of each entry of the population, shape (entries,).
+        placed: Current channel of each, shape (entries,).
         capacities: Capacity of each channel, shape (channels,); 1 if all are equal.
         limit: Tolerated imbalance, from 1.
     """
@@ -58,7 +57,7 @@ def classify(
     imbalance = max_over_mean(np.bincount(placed, loads, channels).astype(np.float64), capacities)
     if imbalance is None or total <= 0:
         return None
-    # A stand-in represents many keys, so the loads of the listed keys decide.
+    # Other entries represent many keys, so the loads of the listed keys decide.
     listed = loads[: population.listed]
     heaviest = np.sort(listed)[::-1][:channels]
     floor = imbalance_floor(heaviest, total, channels, capacities) or 1.0

@@ -18,9 +18,9 @@ def moved_within(placed: Channels, loads: Floats, listed: int, capacities: Float
     keys, not provably the fewest: that is as hard as bin packing.
 
     Args:
-        placed: Channel of each key, shape (keys,).
-        loads: Load of each key, shape (keys,).
-        listed: Only this many keys, from the first, can move; the others are stand-ins for unlisted keys.
+        placed: Channel of each entry of a population, shape (entries,).
+        loads: Load of each, shape (entries,).
+        listed: Only this many, from the first, can move; the others stand for unlisted keys.
         capacities: Capacity of each channel, shape (channels,); 1 if all are equal.
         limit: Tolerated utilization of the busiest channel over the mean utilization, from 1.
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.engines.names import AnyScheme
 from adapt.core.partitioning.build import Recipe, describe
-from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.cells import Hashers, base_of
+from adapt.core.partitioning.measures.population import Counted, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -27,8 +27,13 @@ def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | N
     return plan, hashing.value
 
 
+def hashers_today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | None = None) -> Hashers:
+    """The hasher of keys that are not pinned today."""
+    return (base_of(today_of(engine, channels, recipe, current)[0].partitioner()),)
+
+
 def recommended_plan(
-    verdict: Verdict, counted: Frequencies, recipe: Recipe, today: Plan, parent: str | None, trace: str | None
+    verdict: Verdict, counted: Counted, recipe: Recipe, today: Plan, parent: str | None, trace: str | None
 ) -> Plan:
     """Today's placement with the verdict's pins; without any, as it is.
 
@@ -39,8 +44,9 @@ def recommended_plan(
         parent: Content hash of the current plan, if any.
         trace: Fingerprint of the trace.
     """
-    pinned = ExplicitMap.from_mapping(today.explicit, counted.key_type)
-    pins = ExplicitMap.from_mapping({}, counted.key_type) if verdict.pins is None else verdict.pins
+    key_type = frequencies_in(counted).key_type
+    pinned = ExplicitMap.from_mapping(today.explicit, key_type)
+    pins = ExplicitMap.from_mapping({}, key_type) if verdict.pins is None else verdict.pins
     own = replace(
         recipe,
         scheme=Scheme.HYBRID,
@@ -54,6 +60,4 @@ def recommended_plan(
     partitioner = make_partitioner(
         own.scheme, today.channels, own.hash, today.replicas, placed, today.max_parallelism, own.base
     )
-    population = Population.from_counts(counted)
-    before = today.partitioner().channels_of(population.keys)
-    return replace(describe(population, own, partitioner, before, parent, trace).plan, construction=None)
+    return replace(describe(counted, own, partitioner, today.partitioner(), parent, trace).plan, construction=None)

@@ -66,16 +66,19 @@ def judge(
     max_imbalance = goal.max_imbalance
     weighed = resources or Resources()
     each = np.ones(today.channels) if capacities is None else capacities
-    population = Population.from_counts(counted)
-    loads, placed = population.loads(weighed.network), today.channels_of(population.keys)
+    population = Population.from_counts(counted, today)
+    loads, placed = population.loads(weighed.network), population.placed(today)
     found = classify(population, loads, placed, each, max_imbalance)
     if found is None:
         return None
     top = _top(population, loads)
+    is_known = bool(weighed.sources) or all(pane.frequencies.complete_above == 0 for pane in panes)
+    windows = None if routed is None or is_known else routed()
     whole = Whole(population.keys[: population.frequencies.real], loads, population.loads(weighed.state), placed, each)
-    walk = _walk(panes, routed, today, weighed, capacities, goal.limits)
+    walk = _walk(panes, windows, today, weighed, capacities, goal.limits)
     is_sample = weighed.network is ResourceFunction.LINEAR and _are_draws(population.frequencies)
-    plan = _planned(whole, walk, found.verdict_class, goal, population.frequencies if is_sample else None)
+    draws = population.frequencies if is_sample else None
+    plan = _planned(whole, walk, found.verdict_class, goal, draws, is_hashed=population.rest is None)
     pins = plan.pins
     state, after = (None, None) if pins is None else whole.effect(pins)
     return Verdict(
@@ -96,9 +99,10 @@ def judge(
         proved=found.proved,
         confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
         out_of_sample=plan.tested,
-        over_time=_over_time(panes, today, weighed, each, max_imbalance),
+        over_time=_over_time(panes, windows, today, weighed, each, max_imbalance),
         sampled=plan.sampled,
         limits=goal.limits,
+        estimate=population.is_estimate(weighed) or (windows is None and not is_known),
         pins=pins,
         frontier=plan.frontier,
     )
@@ -106,7 +110,7 @@ def judge(
 
 def _walk(
     panes: Sequence[CountedPane],
-    routed: Callable[[], Floats | None] | None,
+    routed: Floats | None,
     today: Partitioner,
     resources: Resources,
     capacities: Floats | None,
@@ -117,9 +121,8 @@ def _walk(
     held = [panes[number] for number in at]
     if len(held) <= FEWEST_PAST or resources.sources or resources.network is not ResourceFunction.LINEAR:
         return None
-    is_whole = all(pane.frequencies.complete_above == 0 for pane in held)
-    loads = None if routed is None or is_whole else routed()
-    return Walk.over(Windows.from_panes(held, today, capacities, None if loads is None else loads[:, at]), limits)
+    loads = None if routed is None else routed[:, at]
+    return Walk.over(Windows.from_panes(held, today, capacities, loads), limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +137,13 @@ class _Planned:
 
 
 def _planned(
-    whole: Whole, walk: Walk | None, in_sample: VerdictClass, goal: Goal, draws: Frequencies | None
+    whole: Whole, walk: Walk | None, in_sample: VerdictClass, goal: Goal, draws: Frequencies | None, *, is_hashed: bool
 ) -> _Planned:
     """The pins by the evidence of later windows, or the best within the limits; None where nothing is to be pinned.
 
     Args:
         draws: The counted rows, if they are independent draws.
+        is_hashed: Whether the load of unlisted keys on a channel is that of made-up ones.
     """
     choices, limit = Choices(whole, walk, goal.limits), goal.max_imbalance
     channels = len(whole.capacities)
@@ -159,7 +163,7 @@ def _planned(
         pins = _fewest_pins(whole, limit)
     sampled = None
     if walk is None and draws is not None:
-        sampled = _sampled(whole, draws, None if pins is None or goal.is_limited else limit)
+        sampled = _sampled(whole, draws, None if pins is None or goal.is_limited else limit, is_hashed=is_hashed)
         if sampled.fails_held_out:
             verdict_class, pins = VerdictClass.UNKNOWN, None
     if tested is not None and pins is not None:
@@ -179,28 +183,36 @@ def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:
     return None if moved is None else whole.pins(np.flatnonzero(moved != whole.home), moved[moved != whole.home])
 
 
-def _sampled(whole: Whole, counted: Frequencies, limit: float | None) -> Sampled:
+def _sampled(whole: Whole, counted: Frequencies, limit: float | None, *, is_hashed: bool) -> Sampled:
     """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
 
     def plan(counts: Floats) -> Channels | None:
         return moved_within(whole.home, counts, len(whole.keys), whole.capacities, limit or 1.0)
 
     unlisted = float(whole.loads[len(whole.keys) :].sum())
-    error = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of hashing keys of this weight
+    of_hashing = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of keys of this weight
     made = None if limit is None else plan
-    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, error)
+    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, of_hashing if is_hashed else 0.0)
 
 
 def _over_time(
-    panes: Sequence[CountedPane], today: Partitioner, resources: Resources, capacities: Floats, limit: float
+    panes: Sequence[CountedPane],
+    routed: Floats | None,
+    today: Partitioner,
+    resources: Resources,
+    capacities: Floats,
+    limit: float,
 ) -> OverTime | None:
     """Every window judged separately; None if no window has load, or if loads were measured in columns."""
     if resources.sources:
         return None
     judged = []
-    for pane in panes:
-        population = Population.from_counts(pane.frequencies)
-        loads, placed = population.loads(resources.network), today.channels_of(population.keys)
+    for at, pane in enumerate(panes):
+        if routed is None:
+            population = Population.from_counts(pane.frequencies, today)
+        else:
+            population = Population.on_channels(pane.frequencies, today, routed[:, at])
+        loads, placed = population.loads(resources.network), population.placed(today)
         found = classify(population, loads, placed, capacities, limit)
         if found is not None:
             judged.append(_judged(pane, population, loads, found))

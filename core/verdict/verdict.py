@@ -40,6 +40,11 @@ _NEEDED = {
 }
 """What a window needs, in words."""
 
+_ESTIMATE = (
+    "Imbalance is an estimate, since the load of keys that are not listed is not known by worker: count with --method"
+    " exact to know it."
+)
+
 _ROUNDING = 1e-9
 
 
@@ -89,6 +94,7 @@ class Verdict:
         out_of_sample: Imbalance on rows that a plan was not built from; None with fewer than six windows.
         sampled: Imbalance by the sampling of rows alone; None if rows are not counted, or with `out_of_sample`.
         limits: Limits of the recommended plan.
+        estimate: Whether the load of unlisted keys on a worker is an estimate.
         pins: The keys to pin with their channels; None where `keys_to_pin` is, and after reading an artefact.
         frontier: Other plans to choose from; None if not asked for, and after reading an artefact.
     """
@@ -114,6 +120,7 @@ class Verdict:
     out_of_sample: OutOfSample | None = None
     sampled: Sampled | None = None
     limits: Budget = NO_LIMITS
+    estimate: bool = False
     pins: ExplicitMap | None = field(default=None, compare=False, repr=False)
     frontier: Frontier | None = field(default=None, compare=False, repr=False)
 
@@ -154,6 +161,7 @@ class Verdict:
             _evidence(self),
             *([] if confidence is None else [_sure(self, confidence)]),
             *([] if self.sampled is None else [self.sampled.sentence]),
+            *([_ESTIMATE] if self.estimate else []),
             *([_varies(self.over_time)] if varies and self.over_time is not None else []),
         ]
 
@@ -167,7 +175,7 @@ class Verdict:
             "class": self.verdict_class.value,
             **{name: getattr(self, name) for name in _PLAIN},
             "keys_to_split": list(self.keys_to_split),
-            **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved")},
+            **{name: getattr(self, name) for name in ("number_to_split", "split_share", "proved", "estimate")},
             "confidence": None if self.confidence is None else asdict(self.confidence),
             "over_time": None if self.over_time is None else self.over_time.as_data(),
             "out_of_sample": None if self.out_of_sample is None else self.out_of_sample.as_data(),

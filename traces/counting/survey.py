@@ -21,10 +21,12 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
+from adapt.core.verdict.recommended import hashers_today
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.count_cache import windows_of
 from adapt.traces.counting.lossy import count_panes, count_streams
 from adapt.traces.counting.measured import check_measurable, with_columns
+from adapt.traces.counting.population import population_of
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import runner_for
@@ -172,13 +174,21 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     if how.window is None and not asked.by_stream:
         panes = windows_of(trace, how.weight, spark_options=spark_options, progress=progress)
     support = how.support or min(10 * frequencies.epsilon, 1.0)
+    recipe = Recipe(resources=how.resources)
+    population = population_of(
+        trace.path,
+        frequencies,
+        [hashers_today(asked.engine, how.channels, recipe)],
+        spark_options=spark_options,
+        progress=progress,
+    )
     return Surveyed(
         frequencies,
         answer_on(
-            frequencies,
+            population,
             asked.engine,
             how.channels,
-            Recipe(resources=how.resources),
+            recipe,
             panes=panes,
             goal=Goal(asked.max_imbalance),
         ),

@@ -44,12 +44,13 @@ def build(
 
     Example: adapt partition build web.trace --channels 8 -o web.plan
     """
-    from adapt.core.partitioning.build import build_plan
+    from adapt.core.partitioning.build import build_plan, hashers_of
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.partitioning.plans.plan import plan_to_data
     from adapt.core.partitioning.plans.plan_tables import explicit_keys_table, load_table, plan_first_table, plan_table
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.goal import Goal
+    from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.store.atomic import check_free
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
@@ -63,25 +64,29 @@ def build(
     with stages() as progress:
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
-    narrate_counts(keys.frequencies, weighed, channels)
-    recipe = placement.recipe(
-        limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
-    )
-    plan = build_plan(keys.frequencies, recipe, channels, previous=before, trace=keys.fingerprint)
+        recipe = placement.recipe(
+            limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
+        )
+        current = None if before is None else before.partitioner()
+        wanted = hashers_of(recipe, keys.frequencies, [channels], current)
+        wanted.append(hashers_today(engine, channels, recipe, before))
+        population = counting.population(source, keys, wanted, progress, [before])
+    narrate_counts(population, weighed, channels)
+    plan = build_plan(population, recipe, channels, previous=before, trace=keys.fingerprint)
     found = answer_on(
-        *(keys.frequencies, engine, channels, recipe),
+        *(population, engine, channels, recipe),
         panes=panes,
         current=before,
         trace=keys.fingerprint,
         goal=Goal(placement.loads.max_imbalance),
     )
-    found = planned(found, keys.frequencies, engine, recipe, plan, before)
-    wrong = model_error(keys.frequencies, [recipe], channels, None if before is None else before.partitioner())
+    found = planned(found, population, engine, recipe, plan, before)
+    wrong = model_error(population, [recipe], channels, current)
     against = []
     if search_s is not None:
         from adapt.core.partitioning.optimum.optimum import plan_against_optimum
 
-        against = [plan_against_optimum(plan, keys.frequencies, recipe, before, search_s)]
+        against = [plan_against_optimum(plan, population, recipe, before, search_s)]
     if out is not None:
         inputs = [keys.source, *([{"name": previous.name, "content_hash": plan.parent}] if previous else [])]
         made = Provenance(command_line(), dict(plan.parameters), inputs, runner=keys.runner)

@@ -18,7 +18,13 @@ from adapt.cli.terminal.output import Format, for_people, is_for_programs, narra
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, DEFAULT_UTILITY, Construction, Scheme
+from adapt.core.partitioning.schemes.names import (
+    DEFAULT_CONSTRUCTION,
+    DEFAULT_SCHEMES,
+    DEFAULT_UTILITY,
+    Construction,
+    Scheme,
+)
 from adapt.core.partitioning.splitting.names import Splitting
 
 if TYPE_CHECKING:
@@ -65,11 +71,12 @@ def compare(
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
 
-    from adapt.core.partitioning.compare import compare_schemes
+    from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
+    from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
@@ -95,18 +102,22 @@ def compare(
         keys = counting.counted(source, most, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
         recipe = placement.recipe(limits, keys.frequencies, today=today)
+        named = [named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None
+        wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)])
+        wanted.append(hashers_today(engine, most, recipe))
+        population = counting.population(source, keys, wanted, progress)
         progress("comparing", 0, 0)
         comparison = compare_schemes(
-            keys.frequencies,
+            population,
             counts,
             recipe,
-            schemes=[named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None,
+            schemes=named,
             constructions=tuple(dict.fromkeys(constructions)) if constructions else None,
             trace=keys.fingerprint,
             clock=perf_counter,
             max_imbalance=limit,
         )
-        comparison = with_nothing_done(comparison, keys.frequencies, recipe, engine, counts)
+        comparison = with_nothing_done(comparison, population, recipe, engine, counts)
         recipes = [
             replace(
                 recipe,
@@ -116,20 +127,20 @@ def compare(
             )
             for plan in comparison.plans
         ]
-        wrong = model_error(keys.frequencies, recipes, counts[-1])
+        wrong = model_error(population, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
-    found = answer_on(keys.frequencies, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
+    found = answer_on(population, engine, most, recipe, panes=panes, trace=keys.fingerprint, goal=goal)
     if found.channels is None and best is not None:
-        found = planned(found, keys.frequencies, engine, recipe, best, None)
-    narrate_counts(keys.frequencies, weighed, most, always=True)
+        found = planned(found, population, engine, recipe, best, None)
+    narrate_counts(population, weighed, most, always=True)
     if recipe.given and not schemes:
         narrate(f"comparing only the schemes that support {' and '.join(recipe.given)}")
     if out is not None:
-        parameters = {"channels": counts, **keys.frequencies.as_counted(), **_parameters(recipe)}
+        parameters = {"channels": counts, **population.as_counted(weighed), **_parameters(recipe)}
         made = Provenance(command_line(), parameters, [keys.source], runner=keys.runner)
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
-    document = {**comparison.as_data(), **found.as_data(), **keys.frequencies.as_counted()} | wrong.as_data()
+    document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)} | wrong.as_data()
     if is_for_programs(output.format):
         tables = [table, *wrong.tables()]
     else:

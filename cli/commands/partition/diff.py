@@ -33,6 +33,7 @@ def diff(
 
     Example: adapt partition diff web.freq old.plan new.plan
     """
+    from adapt.core.partitioning.measures.cells import base_of
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.difference import plan_difference
     from adapt.traces.store.plans import read_plan
@@ -45,8 +46,10 @@ def diff(
         counting = replace(counting, key_type=first.key_type)
     with stages() as progress:
         keys = counting.counted(source, max(first.channels, second.channels), weighed, None, progress)
-    narrate_counts(keys.frequencies, weighed, second.channels)
-    difference = plan_difference(first, second, keys.frequencies, weighed)
+        hashers = tuple(base_of(plan.partitioner()) for plan in (first, second))
+        population = counting.population(source, keys, [hashers], progress, [first, second])
+    narrate_counts(population, weighed, second.channels)
+    difference = plan_difference(first, second, population, weighed)
     long = (for_people(table, format) for table in (difference.moves(), difference.hot_keys))
     channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
     show([*channels, difference.table(), *long], format, difference.as_data())

@@ -7,6 +7,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
@@ -37,7 +38,7 @@ def bounded(
     order of the list. The paper bounds the number of equal keys; for keys with loads we decide: a key that fits nowhere
     takes the least loaded channel, of several the first that it meets; only keys above (c - 1) times the mean can. So
     no channel is above the cap, unless a key is that hot. Only keys that leave their hashed channel are pinned. Keys
-    that a lossy counter did not list stay hashed; each channel is taken to have an even part of their load.
+    that a lossy counter did not list stay hashed, and fill their channels first, above the cap if they must.
 
     With unequal capacities, each channel has a proportional cap, and a key that fits nowhere takes the channel that is
     least utilized with it. Keys of --pin are assigned before all others, whatever the load, and always pinned.
@@ -54,14 +55,13 @@ def bounded(
     """
     if not capacity > 1:
         raise UsageError(f"the cap of a channel must be above the mean load, so above 1 (got {capacity:g})")
-    population, limits = Population.from_counts(counted), constraints or Constraints()
-    keys, loads = population.frequencies.keys, population.loads(weigh)
-    listed = np.array(loads[: population.listed])
+    population, limits = Population.from_counts(counted, ring), constraints or Constraints()
+    keys, rest = population.frequencies.keys, population.rest_on(ring, weigh)
+    listed = np.array(listed_loads(population.frequencies, weigh))
     capacities, pins = limits.relative(ring.channels), limits.pins_of(keys)
     channels, free = pins.copy(), pins < 0
-    filled = np.full(ring.channels, loads[population.listed :].sum() / ring.channels)
-    filled += np.bincount(pins[~free], listed[~free], ring.channels)
-    caps = capacity * loads.sum() / ring.channels * (1 + _ROUNDING) * capacities
+    filled = rest + np.bincount(pins[~free], listed[~free], ring.channels)
+    caps = capacity * (listed.sum() + rest.sum()) / ring.channels * (1 + _ROUNDING) * capacities
     homes = ring.replicas_of(keys)
     order = np.flatnonzero(free)[np.argsort(-listed[free], kind="stable")]
     _walk(listed, order, homes, ring.owners, caps, capacities, filled, channels)

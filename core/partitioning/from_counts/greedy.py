@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Load, ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
@@ -29,11 +30,12 @@ def greedy(
 
     The map is as large as the list, and nearly every key moves when the counts or the channels change: this shows what
     balance alone can reach, and is not for production. Keys go by falling load, then in the order of the list, and of
-    equally loaded channels the lowest is taken. Keys that a lossy counter did not list stay hashed.
+    equally loaded channels the lowest is taken. Keys that a lossy counter did not list stay hashed, and count
+    on their channels.
 
-    With unequal capacities, a key goes to the channel that is least utilized with it, and each is taken to have an even
-    part of the load of unlisted keys; the highest utilization is then at most 2 - 2/(N + 1) of the best possible, if
-    all keys are listed and the user pins none. Keys of --pin are assigned before all others.
+    With unequal capacities, a key goes to the channel that is least utilized with it; the highest utilization is then
+    at most 2 - 2/(N + 1) of the best possible, if all keys are listed and the user pins none. Keys of --pin are
+    assigned before all others.
 
     Args:
         ring: Assigns keys that are not listed; its channels are those of the result.
@@ -41,18 +43,16 @@ def greedy(
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
     Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
     """
-    population, limits = Population.from_counts(counted), constraints or Constraints()
+    population, limits = Population.from_counts(counted, ring), constraints or Constraints()
     listed = population.frequencies
-    weights = population.loads(weigh)
-    loads = np.array(weights[: population.listed])
+    loads = np.array(listed_loads(listed, weigh))
     capacities, pins = limits.relative(ring.channels), limits.pins_of(listed.keys)
     channels, free = pins.copy(), pins < 0
-    filled = np.bincount(pins[~free], loads[~free], ring.channels).astype(np.float64)
+    filled = population.rest_on(ring, weigh) + np.bincount(pins[~free], loads[~free], ring.channels)
     order = np.flatnonzero(free)[np.argsort(-loads[free], kind="stable")]
     if (capacities == 1).all():
         _place(loads, order, filled, np.argsort(filled, kind="stable"), channels)
     else:
-        filled += weights[population.listed :].sum() / ring.channels
         _place_by_capacity(loads, order, filled, capacities, channels)
     return HybridPartitioner(ExplicitMap(listed.keys, channels).over(limits.pinned), ring)
 

@@ -4,17 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
-from adapt.core.keys.hashes import HASHES
-from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Channels
-from adapt.core.keys.positions import SortedPositions
 from adapt.core.partitioning.measures.resources import Load
-from adapt.core.partitioning.schemes.consistent import replica_names
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 Counts = NDArray[np.int64]
 """Replicas of each channel, shape (channels,); 0 if it is not on the ring."""
@@ -35,23 +31,21 @@ class Arcs:
     """
 
     owners: Channels
-    numbers: Counts
+    numbers: Channels
     loads: Mapping[Load, Floats]
     most: Counts
 
     @classmethod
-    def from_keys(cls, keys: pa.Array, loads: Mapping[Load, Floats], most: Counts, hash: HashName) -> "Arcs":
-        """The arcs of keys with these loads, each of shape (keys,)."""
-        high, low = HASHES[hash].positions(replica_names(most))
-        order = np.lexsort((low, high))
-        first = SortedPositions.from_sorted(high[order], low[order]).first_at_or_after(*HASHES[hash].positions(keys))
-        numbers = np.arange(len(order)) - np.repeat(np.cumsum(most) - most, most)
-        return cls(
-            owners=np.repeat(np.arange(len(most), dtype=np.int32), most)[order],
-            numbers=numbers[order],
-            loads={load: _sums(first, of_keys, len(order)) for load, of_keys in loads.items()},
-            most=most,
-        )
+    def from_replicas(cls, ring: ConsistentHash, first: Channels, loads: Mapping[Load, Floats]) -> "Arcs":
+        """The arcs of a ring.
+
+        Args:
+            first: The first replica at or after each key, or any sum of keys; shape (keys,).
+            loads: Their loads; shapes (keys,).
+        """
+        size = len(ring.owners)
+        sums = {load: np.bincount(first, of_keys, size).astype(np.float64) for load, of_keys in loads.items()}
+        return cls(ring.owners, ring.numbers, sums, ring.replica_counts)
 
     def loads_on(self, counts: Counts, load: Load) -> Floats:
         """The load of each channel on a ring with fewer replicas.
@@ -78,12 +72,8 @@ class Arcs:
         return np.pad(counts, (0, len(self.most) - len(counts)))
 
 
-def _sums(places: Counts, loads: Floats, minlength: int) -> Floats:
-    return np.bincount(places, loads, minlength).astype(np.float64)
-
-
 @compiled
-def _carry(owners: Channels, numbers: Counts, loads: Floats, counts: Counts, carried: Floats) -> None:
+def _carry(owners: Channels, numbers: Channels, loads: Floats, counts: Counts, carried: Floats) -> None:
     """Walk the ring backwards, since an arc belongs to the first present replica at or after it."""
     meets = _first(owners, numbers, counts)
     for at in range(len(owners) - 1, -1, -1):
@@ -93,7 +83,7 @@ def _carry(owners: Channels, numbers: Counts, loads: Floats, counts: Counts, car
 
 
 @compiled
-def _moved(owners: Channels, numbers: Counts, loads: Floats, before: Counts, after: Counts) -> float:
+def _moved(owners: Channels, numbers: Channels, loads: Floats, before: Counts, after: Counts) -> float:
     left, met = _first(owners, numbers, before), _first(owners, numbers, after)
     moved = 0.0
     for at in range(len(owners) - 1, -1, -1):
@@ -107,7 +97,7 @@ def _moved(owners: Channels, numbers: Counts, loads: Floats, before: Counts, aft
 
 
 @inlined
-def _first(owners: Channels, numbers: Counts, counts: Counts) -> int:
+def _first(owners: Channels, numbers: Channels, counts: Counts) -> int:
     """The channel of the first replica of a ring."""
     for at in range(len(owners)):
         if numbers[at] < counts[owners[at]]:

@@ -7,13 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
+from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.from_counts.ring_arcs import Arcs, Counts
+from adapt.core.partitioning.measures.cells import RingReplicas
 from adapt.core.partitioning.measures.floors import water_level
 from adapt.core.partitioning.measures.key_loads import loads_at
-from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Load, ResourceFunction, Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.problem.problem import Problem
@@ -40,7 +42,7 @@ _AIM = 0.7
 _GROWTH = 2
 """Most growth of replicas in a step, relative to the largest number of replicas of a channel."""
 
-_MOST = 8
+MOST_REPLICAS = 8
 """Most replicas of a channel, relative to the initial number, so that numbers do not drift."""
 
 _ROUNDS = 40
@@ -95,15 +97,14 @@ def weighted(
     kept = _kept(in_force, ring, limits.relative(ring.channels))
     before = kept if in_force is None else in_force
     start = _with_replicas(ring, kept)
-    population = Population.from_counts(counted)
-    arcs = _arcs(population, tracked, resources, ring, before)
+    arcs = _arcs(counted, tracked, resources, ring, before)
     residual = {each: arcs.loads_on(kept, each) for each in arcs.loads}
     problem = replace(
-        Problem.from_counts(current or start, start, population, tracked, resources, constraints=limits),
+        Problem.from_counts(current or start, start, counted, tracked, resources, constraints=limits),
         residual=lambda: np.stack([residual[each] for each in resources.loads]),
     )
     placed = ExplicitMap(problem.keys, level(problem))
-    room = _Room.beside(placed, population, load, residual[load], problem.capacities)
+    room = _Room.beside(placed, frequencies_in(counted), load, residual[load], problem.capacities)
     limit = np.inf if in_force is None else _LIMIT * max(1, abs(len(kept) - len(before)))
     counts = _filled(arcs, room, before, kept, limit, resources)
     return HybridPartitioner(placed.over(limits.pinned), _with_replicas(ring, counts))
@@ -127,10 +128,9 @@ class _Room:
 
     @classmethod
     def beside(
-        cls, placed: ExplicitMap, population: Population, load: Load, residual: Floats, capacities: Floats
+        cls, placed: ExplicitMap, frequencies: Frequencies, load: Load, residual: Floats, capacities: Floats
     ) -> "_Room":
         """The room next to pinned keys, for a residual load of the others on each channel, shape (channels,)."""
-        frequencies = population.frequencies
         loads = loads_at(frequencies, frequencies.rows_of(placed.column), load)
         held = np.bincount(placed.channels, loads, len(residual)).astype(np.float64)
         untracked = float(residual.sum())
@@ -252,14 +252,14 @@ def _with_replicas(ring: ConsistentHash, counts: Counts) -> ConsistentHash:
     return ConsistentHash(len(counts), tuple(counts.tolist()), ring.hash)
 
 
-def _arcs(
-    population: Population, tracked: pa.Array, resources: Resources, ring: ConsistentHash, before: Counts
-) -> Arcs:
+def _arcs(counted: Counted, tracked: pa.Array, resources: Resources, ring: ConsistentHash, before: Counts) -> Arcs:
     """The arcs of the hashed keys, with room for more replicas; a removed channel keeps those that it has."""
-    most = max(int(before.max()), min(_GROWTH * int(before.max()), _MOST * int(ring.replica_counts.max())))
+    most = max(int(before.max()), min(_GROWTH * int(before.max()), MOST_REPLICAS * int(ring.replica_counts.max())))
     replicas = np.concatenate((np.full(ring.channels, most), before[ring.channels :]))
+    whole = RingReplicas(_with_replicas(ring, replicas))
+    population = Population.from_counts(counted, whole)
     rows = population.frequencies.rows_of(tracked)
-    untracked = np.ones(len(population.keys))
+    untracked = np.ones(population.entries)
     untracked[rows[rows >= 0]] = 0.0
     loads = {load: population.loads(load) * untracked for load in dict.fromkeys(resources.loads)}
-    return Arcs.from_keys(population.keys, loads, replicas, ring.hash)
+    return Arcs.from_replicas(whole.ring, population.placed(whole), loads)

@@ -1,10 +1,12 @@
 """Loads of channels."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.keys.partitioner import Channels
+from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import Resources
 
@@ -18,8 +20,8 @@ def channel_loads(
     its extra factor f, as Figure 1 and Eq. 17 compute it.
 
     Args:
-        placed: The channel of each key of the population, shape (keys,).
-        kept: Which of these keys count, shape (keys,). Default: all.
+        placed: The channel of each entry of the population (`Population.placed`).
+        kept: Which of these count. Default: all.
 
     Raises:
         UsageError: a load was not measured.
@@ -32,3 +34,26 @@ def channel_loads(
         weights = {load: np.where(kept, each, 0.0) for load, each in weights.items()}
     of = {load: np.bincount(placed, each, channels) for load, each in weights.items()}
     return np.stack([of[load] for load in resources.loads])
+
+
+def over_average(
+    counted: Counted, partitioner: Partitioner, resources: Resources, capacities: Floats | None = None
+) -> Floats:
+    """The network load of each channel / mean load.
+
+    Shape (channels,); all 0 without any load.
+    """
+    population = Population.from_counts(counted, partitioner)
+    placed = population.placed(partitioner)
+    loads = np.bincount(placed, population.loads(resources.network), partitioner.channels).astype(np.float64)
+    return relative(loads, capacities)
+
+
+def relative(loads: Floats | Sequence[float], capacities: Floats | Sequence[float] | None = None) -> Floats:
+    """Loads of channels / mean load.
+
+    With unequal capacities, utilizations / overall utilization.
+    """
+    each, total = np.asarray(loads, np.float64), float(np.sum(loads))
+    own = np.ones(len(each)) if capacities is None else np.asarray(capacities, np.float64)
+    return np.asarray(each / own * own.sum() / total) if total > 0 else np.zeros(len(each))

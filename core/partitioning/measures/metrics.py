@@ -25,8 +25,7 @@ class Metrics:
     Ratios over an empty channel are infinite, so None, and so are floors of assignments that must leave one empty.
     Without a partitioner before it, a partitioner has no migration.
 
-    With lossy counts, stand-ins of equal weight replace the keys that were not listed; they are routed as keys and
-    count in every number (`Population`).
+    With lossy counts, keys that were not listed count in every number (`Population`).
 
     With unequal capacities, the load of a channel is its utilization, load / relative capacity, and the mean is the
     utilization of all capacity together.
@@ -45,7 +44,7 @@ class Metrics:
             floors of the resources that weigh keys as the network does, or by their square, and 1 for others.
         m: Migration factor (Eq. 12): state moved / an average channel's state.
         b_times_1_plus_m: The paper's joint objective (Eq. 13); lower is better.
-        migrated_keys: Keys whose channel changed.
+        migrated_keys: Keys whose channel changed; the number of unlisted ones is estimated.
         migrated_state: Their state, in units of the state function of a count (Eq. 9), or as measured.
     """
 
@@ -82,7 +81,7 @@ METRIC_COLUMNS = (
     Column("b_floor", Kind.RATIO, about="best possible b, with the same pinned keys if any"),
     Column("m", Kind.RATIO, about="migration factor: state moved / an average channel's state"),
     Column("b(1+m)", Kind.RATIO, about="imbalance and migration combined; lower is better"),
-    Column("migrated_keys", Kind.COUNT, about="keys moved to another channel"),
+    Column("migrated_keys", Kind.COUNT, about="keys moved to another channel, unlisted ones estimated"),
     Column("migrated_state", Kind.NUMBER, about="state moved, in rows unless weighed or measured"),
     Column("empty_channels", Kind.COUNT, about="channels without any load"),
     Column("explicit_keys", Kind.COUNT, about="pinned keys"),
@@ -106,14 +105,14 @@ def evaluate(
 
     Args:
         partitioner: The partitioner; its pinned keys, if any, are those of `r_floor_pair`.
-        counted: The stream; keys that a lossy counter did not list have stand-ins.
+        counted: The stream.
         previous: The partitioner before it. Default: no migration.
         capacities: Of each channel, shape (channels,), if unequal: loads are then utilizations.
     """
-    population = Population.from_counts(counted)
-    placed = partitioner.channels_of(population.keys)
+    population = Population.from_counts(counted, partitioner, *([] if previous is None else [previous]))
+    placed = population.placed(partitioner)
     loads = channel_loads(placed, population, resources, partitioner.channels)
-    before = None if previous is None else previous.channels_of(population.keys)
+    before = None if previous is None else population.placed(previous)
     return measure(partitioner, population, resources, placed, loads, before, capacities)
 
 
@@ -129,9 +128,9 @@ def measure(
     """As `evaluate`, with keys routed and channel loads summed already.
 
     Args:
-        placed: The channel of each key of the population, shape (keys,).
+        placed: The channel of each entry of the population (`Population.placed`).
         loads: The loads of the channels, shape (3, channels).
-        before: The channel of each key of the population under the partitioner before, shape (keys,).
+        before: The same under the partitioner before.
     """
     population = Population.from_counts(counted)
     channels = partitioner.channels

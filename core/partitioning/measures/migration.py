@@ -43,7 +43,7 @@ def migration(
         before: The channel of each key under the old partitioner, shape (keys,).
         state: beta_s of each key's new count, shape (keys,).
         channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
-        represented: Number of keys that each key represents, shape (keys,), as a stand-in may be several. Default: 1.
+        represented: Number of keys that each entry represents, shape (keys,). Default: 1.
 
     Source: partitioning functions, sections 3.3 and 3.4.
     """

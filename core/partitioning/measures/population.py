@@ -1,16 +1,18 @@
-"""Population of keys: the listed ones, and stand-ins for the others."""
+"""Population of keys: the listed ones, and the others in sums."""
 
 import math
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, RestSums, base_of
 from adapt.core.partitioning.measures.key_loads import listed_loads
-from adapt.core.partitioning.measures.resources import Load, Measured
+from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.stream import Weight
 
@@ -21,39 +23,65 @@ one is uncertain by a third of a percent of its unlisted part."""
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The keys to route: listed ones, then stand-ins for others.
+    """What partitioners place: listed keys, then the rest.
 
-    A lossy counter lists the hot keys and leaves the weight of the others in one sum. Stand-ins are as many made-up
-    keys, of equal weight, that carry this sum. A partitioner routes them as it would the real ones, so loads and
-    migration show the noise of hashing many rare keys: of the same size, though not the same to the digit. Exact counts
-    need no stand-ins.
+    A lossy counter lists the hot keys and leaves the weight of the others in one sum. Where the rows of the stream are
+    at hand, the rest is the cells of the partitioners in question (`Cells`): the true load of all other keys on each
+    channel, and of each pair of channels before and after a step. Then linear and measured loads, their migration and
+    floors are exact. A constant or quadratic load of keys that are not listed is an estimate: as if they were all
+    equal.
 
-    Equal weights are a decision of ours: the unlisted keys of a Zipf stream really fall by a power of their rank, but
-    stand-ins that do so, being other keys than the real ones, would add more noise than they remove. What a lossy
-    counter missed of its listed keys is in the sum too, and is spread with it. Of a measured column, the stand-ins
-    share evenly the part on unlisted keys.
+    Otherwise all of the rest is an estimate, by stand-ins: as many made-up keys, of equal weight, that partitioners
+    place as they would the real ones. So loads and migration show the noise of hashing many rare keys: of the same
+    size, though not the same to the digit. What a lossy counter missed of its listed keys is in the rest too. Exact
+    counts have no rest.
 
     Attributes:
-        keys: The listed keys, then the stand-ins; shape (keys,).
+        keys: The listed keys, then any stand-ins; shape (keys,).
         unlisted: Number of keys that were not listed; at least one if they have weight.
-        unlisted_weight: The weight of each of them.
+        unlisted_weight: Their mean weight.
+        rest: The cells of the rest; None with stand-ins, or without any.
+        sums: Makes the cells of other partitioners; None without cells.
     """
 
     frequencies: Frequencies
     keys: pa.Array
     unlisted: int
     unlisted_weight: float
+    rest: Cells | None = None
+    sums: RestSums | None = None
+    _routes: list[tuple[Hasher, Channels]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_counts(cls, counted: "Counted") -> "Population":
-        """The population of counted keys; a population is returned as is."""
+    def from_counts(cls, counted: "Counted", *partitioners: Hasher) -> "Population":
+        """The population of counted keys, as some partitioners place it.
+
+        A population is returned as is, unless these need other cells.
+        """
         if isinstance(counted, Population):
-            return counted
+            return counted._over(partitioners)
         unlisted, weight = _unlisted(counted)
         if not unlisted:
             return cls(counted, counted.keys, 0, 0.0)
         stand_ins = stand_in_keys(counted.keys.type, min(unlisted, MOST_STAND_INS))
         return cls(counted, pa.concat_arrays([counted.keys, stand_ins]), unlisted, weight / unlisted)
+
+    @classmethod
+    def with_sums(cls, frequencies: Frequencies, sums: RestSums) -> "Population":
+        """The population whose rest is summed by cell."""
+        unlisted, weight = _unlisted(frequencies)
+        if not unlisted:
+            return cls(frequencies, frequencies.keys, 0, 0.0)
+        return cls(frequencies, frequencies.keys, unlisted, weight / unlisted, sums.over(()), sums)
+
+    @classmethod
+    def on_channels(cls, frequencies: Frequencies, partitioner: Partitioner, loads: Floats) -> "Population":
+        """The population of known channel loads, shape (channels,)."""
+        listed = np.bincount(partitioner.channels_of(frequencies.keys), frequencies.count_low, partitioner.channels)
+        cells = Cells(
+            (base_of(partitioner),), np.arange(partitioner.channels), {WEIGHT: np.maximum(loads - listed, 0.0)}
+        )
+        return cls.with_sums(frequencies, RestSums(lambda _: (), [cells]))
 
     @property
     def listed(self) -> int:
@@ -61,59 +89,113 @@ class Population:
         return len(self.frequencies.keys)
 
     @property
-    def represented(self) -> Floats | None:
-        """Number of keys that each key represents; None if all 1.
+    def entries(self) -> int:
+        """Number of keys and of cells of the rest."""
+        return len(self.keys) + (0 if self.rest is None else len(self.rest.at))
 
-        Shape (keys,), whole or not.
-        """
-        return self._with_stand_ins(np.ones(self.listed), self._each) if self._each > 1 else None
+    def is_estimate(self, resources: Resources) -> bool:
+        """Whether some load of unlisted keys on a channel is estimated."""
+        by_key = not all(load is ResourceFunction.LINEAR or isinstance(load, Measured) for load in resources.loads)
+        return self.unlisted > 0 and (self.rest is None or by_key)
 
-    def loads(self, load: Load) -> Floats:
-        """The load of each key, or of all that it represents.
-
-        Shape (keys,).
-
-        Raises:
-            UsageError: it was not measured.
-        """
-        return self._with_stand_ins(listed_loads(self.frequencies, load), self._each * self._unlisted_load(load))
-
-    def heaviest(self, load: Load, most: int) -> Floats:
-        """The loads of the hottest keys, falling; all of them or `most`.
-
-        Raises:
-            UsageError: it was not measured.
-        """
-        if isinstance(load, Measured):
-            listed = np.sort(listed_loads(self.frequencies, load))[::-1][:most]
-        else:
-            listed = load.costs(self.frequencies.count_low[:most])
-        if not self.unlisted:
-            return listed
-        others = np.full(min(self.unlisted, most), self._unlisted_load(load))
-        return np.sort(np.concatenate((listed, others)))[::-1][:most]
+    def as_counted(self, resources: Resources) -> dict[str, Any]:
+        """How the keys were counted, as JSON data."""
+        return self.frequencies.as_counted() | ({"estimate": True} if self.is_estimate(resources) else {})
 
     @property
-    def _each(self) -> float:
-        """Number of keys that a stand-in represents."""
-        stand_ins = len(self.keys) - self.listed
-        return self.unlisted / stand_ins if stand_ins else 1.0
+    def represented(self) -> Floats | None:
+        """Number of keys that each entry represents; None if all 1.
 
-    def _unlisted_load(self, load: Load) -> float:
-        """The load of one key that is not listed."""
-        if isinstance(load, Measured):
-            return self.frequencies.column(load.source).unlisted / self.unlisted if self.unlisted else 0.0
-        return float(load.costs(self.unlisted_weight))
+        Shape (entries,), whole or not.
+        """
+        if self.rest is None and self.unlisted <= MOST_STAND_INS:
+            return None
+        return np.concatenate((np.ones(self.listed), self._rest_keys))
 
-    def _with_stand_ins(self, listed: Floats, stand_in: float) -> Floats:
-        """The value of each listed key, then that of the stand-ins."""
+    def placed(self, partitioner: Hasher) -> Channels:
+        """The channel of each key, then of each cell.
+
+        Shape (entries,). The last two are kept: a step's partitioner is the next one's before.
+        """
+        for known, places in self._routes:
+            if known is partitioner:
+                return places
+        places = partitioner.channels_of(self.keys)
+        if self.rest is not None:
+            places = np.concatenate((places, self.rest.placed(base_of(partitioner))))
+        self._routes[:] = [*self._routes[-1:], (partitioner, places)]
+        return places
+
+    def rest_on(self, partitioner: Hasher, load: Load) -> Floats:
+        """The load of unlisted keys on each channel, shape (channels,).
+
+        Raises:
+            UsageError: it was not measured.
+        """
         if not self.unlisted:
-            return listed
-        return np.concatenate((listed, np.full(len(self.keys) - self.listed, stand_in)))
+            return np.zeros(partitioner.channels)
+        stand_ins = self.keys[self.listed :]
+        placed = partitioner.channels_of(stand_ins) if self.rest is None else self.rest.placed(base_of(partitioner))
+        return np.bincount(placed, self._rest_loads(load), partitioner.channels).astype(np.float64)
+
+    def loads(self, load: Load) -> Floats:
+        """The load of each key, then of each cell; shape (entries,).
+
+        Raises:
+            UsageError: it was not measured.
+        """
+        listed = listed_loads(self.frequencies, load)
+        return np.concatenate((listed, self._rest_loads(load))) if self.unlisted else listed
+
+    def heaviest(self, load: Load, most: int) -> Floats:
+        """The loads of the hottest listed keys, falling.
+
+        All of them or `most`. Without a listed key, that of a key without load: floors then know of none.
+
+        Raises:
+            UsageError: it was not measured.
+        """
+        if not self.listed and self.unlisted:
+            return np.zeros(1)
+        if isinstance(load, Measured):
+            return np.sort(listed_loads(self.frequencies, load))[::-1][:most]
+        return load.costs(self.frequencies.count_low[:most])
+
+    def _over(self, partitioners: tuple[Hasher, ...]) -> "Population":
+        """The same keys with cells that cover some partitioners."""
+        hashers = [base_of(each) for each in partitioners]
+        if self.rest is None or self.sums is None or all(self.rest.covers(each) for each in hashers):
+            return self
+        return replace(self, rest=self.sums.over(hashers))
+
+    @property
+    def _rest_keys(self) -> Floats:
+        """Number of keys of each cell, in proportion to its weight, or of each stand-in."""
+        if self.rest is None:
+            stand_ins = len(self.keys) - self.listed
+            return np.full(stand_ins, self.unlisted / max(stand_ins, 1))
+        weights = self.rest.loads[WEIGHT]
+        weights = weights if weights.sum() > 0 else np.ones(len(weights))
+        return np.asarray(self.unlisted * weights / max(weights.sum(), 1e-300))
+
+    def _rest_loads(self, load: Load) -> Floats:
+        """The load of each cell or stand-in."""
+        if self.rest is not None and isinstance(load, Measured):
+            return self.rest.loads[load.source]
+        if self.rest is not None and load is ResourceFunction.LINEAR:
+            return self.rest.loads[WEIGHT]
+        if isinstance(load, Measured):
+            return self._rest_keys * (self.frequencies.column(load.source).unlisted / self.unlisted)
+        return self._rest_keys * float(load.costs(self.unlisted_weight))
 
 
 Counted: TypeAlias = Frequencies | Population
-"""Counted keys, with or without their stand-ins; measuring several partitioners makes stand-ins once."""
+"""Counted keys, with or without the load of the others; measuring several partitioners finds it once."""
+
+
+def frequencies_in(counted: Counted) -> Frequencies:
+    """The listed keys of either."""
+    return counted.frequencies if isinstance(counted, Population) else counted
 
 
 def _unlisted(frequencies: Frequencies) -> tuple[int, float]:

@@ -6,12 +6,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.build import Recipe, problem_of
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
+from adapt.core.partitioning.measures.population import Counted
 from adapt.core.partitioning.optimum.even_spread import evenly
 from adapt.core.partitioning.optimum.integer_program import Effort, EndedBy, Program
 from adapt.core.partitioning.plans.plan import Plan
@@ -166,7 +166,7 @@ def optimum_table(
 
 
 def plan_against_optimum(
-    plan: Plan, frequencies: Frequencies, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
+    plan: Plan, counted: Counted, recipe: Recipe, previous: Plan | None = None, seconds: float = SECONDS
 ) -> Table:
     """A hybrid plan next to the optimum and the floor (`optimum_table`).
 
@@ -176,7 +176,7 @@ def plan_against_optimum(
     if plan.scheme is not Scheme.HYBRID:
         raise UsageError(f"--optimum needs pinned keys, which scheme {plan.scheme} does not choose; use scheme hybrid")
     current = None if previous is None else previous.partitioner()
-    problem = problem_of(frequencies, recipe, plan.channels, current)
+    problem = problem_of(counted, recipe, plan.channels, current)
     return optimum_table(problem, plan.partitioner().channels_of(problem.keys), seconds=seconds)
 
 

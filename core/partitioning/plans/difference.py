@@ -7,16 +7,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.tables import MOST_KEYS, key_shown
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
-from adapt.core.partitioning.measures.channel_loads import channel_loads
+from adapt.core.partitioning.measures.channel_loads import channel_loads, relative
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
-from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.relative_loads import relative
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
@@ -25,21 +23,24 @@ from adapt.core.table import Column, Kind, Table
 
 SCHEMA = "adapt.difference/1"
 
+_ESTIMATE = "What unlisted keys load and move is an estimate: count exactly to know it."
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """What moves between two plans over counted keys.
 
-    All numbers cover the whole population, with stand-ins for keys that a lossy counter did not list (`Population`).
+    All numbers cover the whole population: listed keys and others (`Population`).
 
     Attributes:
         before, after: The metrics of each plan; `after` with its migration.
         migration: Keys and state that move.
-        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). With stand-ins, keys
-            are rounded.
+        keys_moved, state_moved: From channel (row) to channel (column); shape (N before, N after). Unlisted keys
+            are estimated and rounded.
         hot_keys: The hottest listed keys that move, at most `MOST_KEYS`: key, state, from, to.
         loads_before, loads_after: The network load of each channel / mean load, shapes (N,); with unequal capacities,
             its relative utilization.
+        estimate: Whether what unlisted keys load and move is an estimate.
     """
 
     before: Metrics
@@ -50,12 +51,14 @@ class Difference:
     hot_keys: Table
     loads_before: Floats
     loads_after: Floats
+    estimate: bool = False
 
     def table(self) -> Table:
         """Both plans side by side, one row per metric."""
         before, after = self.before.as_data(), self.after.as_data()
         columns = (Column("metric"), Column("before", Kind.NUMBER), Column("after", Kind.NUMBER))
-        return Table.from_rows("Before and after", columns, [(name, before[name], after[name]) for name in after])
+        rows = [(name, before[name], after[name]) for name in after]
+        return Table.from_rows("Before and after", columns, rows, _ESTIMATE if self.estimate else "")
 
     def moves(self) -> Table:
         """Keys and state moved by old and new channel, most state first."""
@@ -83,6 +86,7 @@ class Difference:
         """The difference as JSON data."""
         return {
             "schema": SCHEMA,
+            "estimate": self.estimate,
             "before": self.before.as_data(),
             "after": self.after.as_data(),
             "migrated_keys": self.migration.keys,
@@ -95,7 +99,7 @@ class Difference:
         }
 
 
-def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resources: Resources) -> Difference:
+def plan_difference(before: Plan, after: Plan, counted: Counted, resources: Resources) -> Difference:
     """What moves from one plan to another, over counted keys.
 
     Each plan is measured with its own capacities.
@@ -103,6 +107,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
     Raises:
         BadInput: a plan is for keys of another type than the counted ones, or records invalid capacities.
     """
+    frequencies = frequencies_in(counted)
     for name, plan in (("first", before), ("second", after)):
         if plan.key_type is not frequencies.key_type:
             raise BadInput(
@@ -111,10 +116,10 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
             )
     if before.hashing is after.hashing:
         pinned = after.explicit.over(before.explicit)
-        frequencies = spread_at_random(frequencies, after.hashing, after.channels, pinned)
-    population = Population.from_counts(frequencies)
+        counted = spread_at_random(counted, after.hashing, after.channels, pinned)
     old, new = before.partitioner(), after.partitioner()
-    was, is_now = old.channels_of(population.keys), new.channels_of(population.keys)
+    population = Population.from_counts(counted, old, new)
+    was, is_now = population.placed(old), population.placed(new)
     state, represented = population.loads(resources.state), population.represented
     moved = np.flatnonzero(was != is_now)
     cell = was[moved].astype(np.int64) * after.channels + is_now[moved]
@@ -134,6 +139,7 @@ def plan_difference(before: Plan, after: Plan, frequencies: Frequencies, resourc
         _hot_keys(population, was, is_now, state, bill.keys),
         loads_before,
         loads_after,
+        population.is_estimate(resources),
     )
 
 

@@ -11,6 +11,7 @@ from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.keys.at_random import random_keys
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 
@@ -18,9 +19,7 @@ PARTS = 4096
 """About how many keys stand for the load at random."""
 
 
-def spread_at_random(
-    counted: Frequencies, hashing: AnyScheme, channels: int, pinned: ExplicitMap | None = None
-) -> Frequencies:
+def spread_at_random(counted: Counted, hashing: AnyScheme, channels: int, pinned: ExplicitMap | None = None) -> Counted:
     """Counted keys, with load at random on stand-ins for each channel.
 
     A null key that the engine sends anywhere has many channels, and cannot be pinned. Its load is spread over made-up
@@ -29,6 +28,11 @@ def spread_at_random(
     Args:
         pinned: Keys with channels of their own, which are not at random.
     """
+    if isinstance(counted, Population):
+        spread = frequencies_in(spread_at_random(counted.frequencies, hashing, channels, pinned))
+        if spread is counted.frequencies:
+            return counted
+        return Population.from_counts(spread) if counted.sums is None else Population.with_sums(spread, counted.sums)
     mask = _at_random(counted, hashing, pinned)
     if not mask.any() or not isinstance(hashing, Engine):
         return counted

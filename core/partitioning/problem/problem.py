@@ -14,7 +14,7 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
-from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
@@ -121,7 +121,7 @@ class Problem:
         Raises:
             UsageError: a load was not measured.
         """
-        frequencies = counted.frequencies if isinstance(counted, Population) else counted
+        frequencies = frequencies_in(counted)
         limits = constraints or Constraints()
         rows = frequencies.rows_of(tracked)
         counts = loads_at(frequencies, rows, ResourceFunction.LINEAR)
@@ -189,10 +189,9 @@ def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
 
 
 def _untracked(population: Population, tracked: pa.Array) -> NDArray[np.bool_]:
-    """Which keys of a population are hashed, shape (keys,)."""
-    untracked = np.ones(len(population.keys), np.bool_)
-    untracked[: population.listed] = ~_among(population.frequencies.keys, tracked)
-    return untracked
+    """Which entries of a population are hashed."""
+    among = _among(population.frequencies.keys, tracked)
+    return np.concatenate((~among, np.ones(population.entries - len(among), np.bool_)))
 
 
 def _budget(
@@ -214,9 +213,9 @@ def _budget(
     Raises:
         UsageError: more must migrate than may.
     """
-    population = Population.from_counts(counted)
+    population = Population.from_counts(counted, current, base)
     state = population.loads(resources.state)
-    moves = current.channels_of(population.keys) != base.channels_of(population.keys)
+    moves = population.placed(current) != population.placed(base)
     must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
     most = limit.state(float(state.sum()), base.channels)
     if must > most * (1 + _ROUNDING):
@@ -231,6 +230,6 @@ def _budget(
 
 def _residual(counted: Counted, tracked: pa.Array, resources: Resources, base: Partitioner) -> Floats:
     """The load of the hashed keys on each channel; shape (3, channels)."""
-    population = Population.from_counts(counted)
-    placed = base.channels_of(population.keys)
+    population = Population.from_counts(counted, base)
+    placed = population.placed(base)
     return channel_loads(placed, population, resources, base.channels, _untracked(population, tracked))

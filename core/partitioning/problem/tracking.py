@@ -147,10 +147,13 @@ def epsilon_for(resources: Resources, channels: int, domain: int, track: int | N
     return max(min(0.1 * wanted, COARSEST), FINEST)
 
 
-def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int) -> str:
+def counted_sentence(frequencies: Frequencies, resources: Resources, channels: int, *, estimate: bool) -> str:
     """A sentence on the counts: how exact and complete.
 
     Complete if they list all keys to pin.
+
+    Args:
+        estimate: Whether the load of unlisted keys on a channel is estimated.
     """
     keys = f"{frequencies.distinct:,} keys, weighed by {frequencies.weight}"
     if frequencies.exact:
@@ -163,7 +166,8 @@ def counted_sentence(frequencies: Frequencies, resources: Resources, channels: i
     )
     if channels > 1 and share > threshold(frequencies, resources, channels):
         return f"{lossy}, but keys below that should be pinned too; count exactly, or with a smaller --epsilon"
-    return f"{lossy}, the rest is approximated by keys of equal weight"
+    rest = "the load of all others on a channel is an estimate" if estimate else "all others are summed by channel"
+    return f"{lossy}, {rest}"
 
 
 def measured_sentences(frequencies: Frequencies, resources: Resources, channels: int) -> list[str]:
@@ -177,7 +181,7 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
         if frequencies.exact or column.unlisted == 0:
             continue
         share = column.unlisted / column.total
-        sentence = f"{source}: {share:.2%} is on unlisted keys, approximated by keys of equal {source}"
+        sentence = f"{source}: {share:.2%} is on unlisted keys"
         alphas = [alpha for each, alpha in zip(resources.measured, resources.tolerance, strict=True) if each == source]
         if share >= min(_room(resources, alpha, channels) for alpha in alphas):
             sentence += f"; a key large in {source} but low in {frequencies.weight} would be missed: count exactly" + (

@@ -32,7 +32,7 @@ class ConsistentHash(ByColumn):
     Replica r of channel c is at the hash of the text `c#r`, both decimal from 0. A key belongs to the channel of the
     first replica at or after its own hash, wrapping round; of replicas at one position, to the lowest channel.
     Channels with more replicas take proportionally more keys. Adding replicas to a channel takes keys from the others,
-    removing them gives keys up, and no other key moves. Lookup is O(1); the ring takes 20 bytes per replica, and is
+    removing them gives keys up, and no other key moves. Lookup is O(1); the ring takes 24 bytes per replica, and is
     rebuilt when unpickled.
 
     Attributes:
@@ -50,13 +50,15 @@ class ConsistentHash(ByColumn):
     hash: HashName = HashName.MURMUR3
     _positions: SortedPositions = field(init=False, repr=False, compare=False)
     _owners: Channels = field(init=False, repr=False, compare=False)
+    _numbers: Channels = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "replicas", alike(self.replicas))
         _refuse_impossible(self.channels, self.replicas)
-        positions, owners = _ring(self.channels, self.replicas, self.hash)
+        positions, owners, numbers = _ring(self.channels, self.replicas, self.hash)
         object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "_owners", owners)
+        object.__setattr__(self, "_numbers", numbers)
 
     def channels_of(self, keys: pa.Array | pa.ChunkedArray) -> Channels:
         """The channel of each key of a column."""
@@ -80,6 +82,14 @@ class ConsistentHash(ByColumn):
     def owners(self) -> Channels:
         """The channel of each replica in ring order, read-only; shape (replicas,)."""
         return self._owners
+
+    @property
+    def numbers(self) -> Channels:
+        """The number of each replica within its channel.
+
+        In ring order, from 0, read-only; shape (replicas,).
+        """
+        return self._numbers
 
     @property
     def positions(self) -> SortedPositions:
@@ -131,12 +141,17 @@ def _counts(channels: int, replicas: Replicas) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=8)
-def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPositions, Channels]:
-    """The positions of the replicas in order, and their channels; cached, as a replay uses one ring every period."""
+def _ring(channels: int, replicas: Replicas, hash: HashName) -> tuple[SortedPositions, Channels, Channels]:
+    """The positions of the replicas in order, their channels and numbers.
+
+    Cached, as a replay uses one ring every period.
+    """
     counts = _counts(channels, replicas)
     high, low = HASHES[hash].positions(replica_names(counts))
     # Stable, so that replicas at one position stay in the order of their channels.
     order = np.lexsort((low, high))
     owners = np.repeat(np.arange(channels, dtype=np.int32), counts)[order]
+    numbers = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts))[order].astype(np.int32)
     owners.setflags(write=False)
-    return SortedPositions.from_sorted(high[order], low[order]), owners
+    numbers.setflags(write=False)
+    return SortedPositions.from_sorted(high[order], low[order]), owners, numbers

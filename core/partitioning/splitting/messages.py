@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.columns import one_array
-from adapt.core.partitioning.measures.population import Counted, Population
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import ResourceFunction
 
 MOST_MESSAGES = 10_000_000
@@ -66,9 +66,9 @@ class Messages:
 
         Whole counts are met exactly with at most `most` messages. Otherwise messages are sampled at even steps of the
         cumulated weight, so each key's weight is exact to one step. Keys that a lossy counter did not list have
-        stand-ins (`Population`).
+        stand-ins: splitting follows keys, not sums.
         """
-        population = Population.from_counts(counted)
+        population = Population.from_counts(frequencies_in(counted))
         ends = np.cumsum(population.loads(ResourceFunction.LINEAR))
         total = float(ends[-1]) if len(ends) else 0.0
         whole = np.issubdtype(population.frequencies.count_low.dtype, np.integer)

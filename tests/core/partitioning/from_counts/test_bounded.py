@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.from_counts.bounded import TIGHT, USUAL, bounded
+from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.resources import ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -126,14 +127,14 @@ def test_a_tighter_cap_balances_better():
     assert fullest == sorted(fullest)
 
 
-def test_unlisted_keys_take_an_even_part_of_every_channel():
+def test_unlisted_keys_fill_their_channels_first():
     listed = replace(
         ZIPF, keys=ZIPF.keys[:50], count_low=ZIPF.count_low[:50], count_high=ZIPF.count_low[:50], epsilon=1e-4,
         complete_above=float(ZIPF.count_low[50]),
     )  # fmt: skip
     built = bounded(listed, ConsistentHash(5), capacity=1.25)
-    unlisted = ZIPF.total - listed.count_low.sum()
-    assert loads_of(built, listed).max() + unlisted / 5 <= 1.25 * ZIPF.total / 5 * (1 + 1e-9)
+    unlisted = Population.from_counts(listed).rest_on(ConsistentHash(5), ResourceFunction.LINEAR)
+    assert (loads_of(built, listed) + unlisted).max() <= 1.25 * ZIPF.total / 5 * (1 + 1e-9)
 
 
 def test_a_constant_load_bounds_the_number_of_keys():

@@ -23,7 +23,8 @@ def rings(draw):
 
 
 def arcs_of(most, hash):
-    return Arcs.from_keys(KEYS, {LINEAR: COUNTS, QUADRATIC: COUNTS**2}, most, hash)
+    ring = ConsistentHash(len(most), tuple(most.tolist()), hash)
+    return Arcs.from_replicas(ring, ring.replicas_of(KEYS), {LINEAR: COUNTS, QUADRATIC: COUNTS**2})
 
 
 @given(rings(), st.sampled_from(HashName))

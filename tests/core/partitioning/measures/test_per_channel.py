@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from adapt.core.partitioning.measures.channel_loads import relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
-from adapt.core.partitioning.measures.relative_loads import relative
 
 
 def test_loads_are_over_the_average_and_utilisations_over_that_of_all_capacity():

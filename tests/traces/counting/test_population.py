@@ -1,0 +1,132 @@
+"""The population of a trace: listed keys counted exactly, others summed by cell, and kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.build import Recipe, hashers_of
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType, Weight
+from adapt.traces.counting import population as module
+from adapt.traces.counting.exact import count_exactly
+from adapt.traces.counting.measured import with_columns
+from adapt.traces.counting.population import population_of
+from adapt.traces.spark.session import SparkOptions
+from tests.traces.small_traces import write_trace
+
+ROWS = 2_500
+ARROW = {KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary(), KeyType.INT64: pa.int64()}
+RECIPE = Recipe(base=Engine.KAFKA)
+BYTES = Resources.parse("LLL", measure=["state=bytes"])
+
+
+def trace_in(folder, kind=KeyType.STRING):
+    draw = np.random.default_rng(3)
+    keys = pa.array([None if number == 5 else int(number) for number in draw.zipf(1.2, ROWS) % 300], pa.int64())
+    if kind is not KeyType.INT64:
+        keys = keys.cast(pa.string()).cast(ARROW[kind])
+    rows = {"ts": pa.array(np.arange(ROWS), pa.timestamp("us", "UTC")), "key": keys}
+    rows |= {"cost_us": pa.array(draw.exponential(3.0, ROWS)), "bytes": pa.array(draw.integers(0, 1_000, ROWS))}
+    return write_trace(folder / "t.trace", pa.table(rows))
+
+
+def lossily(exact: Frequencies, listed: int = 20) -> Frequencies:
+    """What a lossy counter could have listed, some of each count missed."""
+    low = np.floor(exact.count_low[:listed] * 0.9).astype(exact.count_low.dtype)
+    above = float(exact.count_low[listed])
+    measured = tuple(replace(each, values=each.values[:listed]) for each in exact.measured)
+    return replace(
+        exact, keys=exact.keys[:listed], count_low=low, count_high=low, epsilon=0.05, complete_above=above,
+        measured=measured,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return trace_in(tmp_path)
+
+
+def as_of_all_rows(population, exact, wanted, resources):
+    """Whether the numbers of plans over some hashers are those of exact counts."""
+    pins = {key: at % 3 for at, key in enumerate(population.frequencies.keys.to_pylist()[:9])}
+    for hashers in wanted:
+        before, after = hashers[0], HybridPartitioner(pins, hashers[-1])
+        found, truth = evaluate(after, population, resources, before), evaluate(after, exact, resources, before)
+        for name in ("imbalance", "r_n", "r_s", "r_floor_pair", "migrated_state", "m"):
+            assert getattr(found, name) == pytest.approx(getattr(truth, name)), (name, hashers)
+
+
+@pytest.mark.parametrize("weight", list(Weight))
+@pytest.mark.parametrize("kind", list(KeyType))
+def test_loads_are_those_of_all_rows(tmp_path, kind, weight):
+    trace = trace_in(tmp_path, kind)
+    exact = with_columns(trace, count_exactly(trace, weight=weight), ["bytes"])
+    lossy = lossily(exact)
+    wanted = [hashers for base in (Engine.SPARK, Scheme.UNIFORM, Scheme.CONSISTENT)
+              for hashers in hashers_of(replace(RECIPE, base=base), lossy, [4, 3, 7])]  # fmt: skip
+    population = population_of(trace.path, lossy, wanted)
+    assert not population.is_estimate(Resources())
+    listed = population.frequencies
+    assert listed.count_low == pytest.approx(exact.count_low[exact.rows_of(listed.keys)])
+    for resources in (Resources(), BYTES):
+        as_of_all_rows(population, exact, wanted, resources)
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("weight", list(Weight))
+def test_spark_gives_the_same_sums(tmp_path, weight):
+    found = []
+    for place, options in (("process", None), ("spark", SparkOptions(conf={"spark.sql.shuffle.partitions": "3"}))):
+        (tmp_path / place).mkdir()
+        trace = trace_in(tmp_path / place)
+        lossy = lossily(count_exactly(trace, weight=weight))
+        population = population_of(trace.path, lossy, hashers_of(RECIPE, lossy, [3, 4]), spark_options=options)
+        found.append([(each.at.tolist(), each.loads[""].tolist()) for each in population.sums.known])
+    assert found[0] == found[1]
+
+
+def test_sums_are_kept_and_made_once(trace, monkeypatch):
+    lossy, passes = lossily(count_exactly(trace, weight=Weight.COUNT)), []
+    route = module.routed_sums
+    monkeypatch.setattr(module, "routed_sums", lambda *given, **more: passes.append(given[1]) or route(*given, **more))
+    wanted = hashers_of(RECIPE, lossy, [3, 4])
+    first = population_of(trace.path, lossy, wanted)
+    again = population_of(trace.path, lossy, wanted)
+    assert len(passes) == 1
+    assert evaluate(wanted[0][0], first, Resources()) == evaluate(wanted[0][0], again, Resources())
+    evaluate(make_partitioner(Scheme.UNIFORM, 5), again, Resources())
+    assert passes[1:] == [[(make_partitioner(Scheme.UNIFORM, 5),)]]
+    for kept in trace.path.parent.glob(".adapt-counts/*.cells"):
+        kept.write_text("PAR1")
+    population_of(trace.path, lossy, wanted)
+    assert len(passes) == 3
+
+
+def test_pinned_keys_of_a_plan_are_counted_although_they_were_not_listed(trace):
+    exact = count_exactly(trace, weight=Weight.COUNT)
+    rare = exact.keys[-3:].to_pylist()
+    today = Plan(Scheme.HYBRID, 3, exact.key_type, base=Engine.KAFKA, explicit=dict.fromkeys([*rare, "unseen"], 2))
+    lossy = lossily(exact)
+    population = population_of(trace.path, lossy, [(today.partitioner().base,)], [None, today])
+    assert len(population.frequencies.keys) == len(lossy.keys) + 4
+    found, truth = (evaluate(today.partitioner(), each, Resources()) for each in (population, exact))
+    assert found.imbalance == truth.imbalance
+    assert found.r_floor_pair == truth.r_floor_pair
+
+
+def test_without_all_rows_an_estimate_remains(trace, tmp_path):
+    exact = count_exactly(trace, weight=Weight.COUNT)
+    lossy = lossily(exact)
+    assert population_of(trace.path, replace(lossy, rows=ROWS - 1), []).is_estimate(Resources())
+    (tmp_path / "counts.csv").write_text("a,1")
+    assert population_of(tmp_path / "counts.csv", lossy, []).is_estimate(Resources())
+    assert not population_of(trace.path, exact, []).is_estimate(Resources())

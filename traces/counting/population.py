@@ -1,0 +1,160 @@
+"""Population of a trace: listed keys counted exactly, others summed by cell."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
+from adapt.core.counting.key_order import key_order
+from adapt.core.errors import EnvironmentFailure
+from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hashers, RestSums, finest
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.stream import Weight
+from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.counting.routed_sums import LISTED, routed_sums
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.session import Spark
+from adapt.traces.store.atomic import replace_whole
+from adapt.traces.store.column_hash import columns_hash
+from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
+from adapt.traces.store.tables import packed
+from adapt.traces.store.trace import Trace, open_trace
+
+
+def population_of(
+    source: Path,
+    counted: Frequencies,
+    wanted: Sequence[Hashers],
+    plans: Sequence[Plan | None] = (),
+    *,
+    spark_options: Spark = None,
+    progress: Progress = silent,
+) -> Population:
+    """Counted keys with the true load of all others.
+
+    Every row is read once more: the listed keys are counted exactly, the others summed by what hashers do with them.
+    The sums are kept next to the trace. Without the rows, for counts of an artefact, a CSV or the last window, an
+    estimate remains.
+
+    Args:
+        wanted: Hashers that will be asked for, each step's together, to be summed in one pass; others cost another.
+        plans: Plans whose pinned keys are counted exactly, too.
+
+    Raises:
+        BadInput: the trace is damaged.
+    """
+    is_trace = not source.is_file() and read_manifest(source).kind == "trace"
+    trace = open_trace(source) if is_trace else None
+    if trace is None or counted.complete_above == 0 or counted.rows != trace.rows:
+        return Population.from_counts(counted)
+    rows = _Rows(trace, _with_pins(counted, plans), counted, spark_options, progress)
+    groups = finest(wanted)
+    tables = rows.tables(groups)
+    known = [rows.cells(group, tables[group]) for group in groups]
+    return Population.with_sums(rows.frequencies(tables[None]), RestSums(rows.route, known))
+
+
+def _with_pins(counted: Frequencies, plans: Sequence[Plan | None]) -> pa.Array:
+    """The listed keys, then other pinned keys of plans."""
+    keys, kind = counted.keys, counted.keys.type
+    for plan in plans:
+        if plan is not None and plan.key_type is counted.key_type and plan.explicit:
+            pinned = plan.explicit.column.cast(kind)
+            keys = pa.concat_arrays([keys, pinned.filter(pc.invert(pc.is_in(pinned, value_set=keys)))])
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a trace, to be summed.
+
+    Attributes:
+        keys: Those summed one by one.
+        counted: The lossy counts.
+    """
+
+    trace: Trace
+    keys: pa.Array
+    counted: Frequencies
+    spark_options: Spark
+    progress: Progress
+
+    @property
+    def amounts(self) -> dict[str, Weight]:
+        """What is summed, by its name in `Cells`."""
+        return {WEIGHT: self.counted.weight, **{each.source: Weight(each.source) for each in self.counted.measured}}
+
+    def route(self, groups: Sequence[Hashers]) -> list[Cells]:
+        """The cells of some hashers."""
+        tables = self.tables(groups)
+        return [self.cells(group, tables[group]) for group in groups]
+
+    def tables(self, groups: Sequence[Hashers]) -> dict[Hashers | None, pa.Table]:
+        """The sums of each group, and of the listed keys as None; kept ones, or new ones of one pass."""
+        places = self._places(groups)
+        found = {group: table for group, path in places.items() if (table := _kept(path)) is not None}
+        missing = [group for group in places if group is not None and group not in found]
+        if len(found) < len(places):
+            sums = routed_sums(
+                self.trace,
+                missing,
+                list(dict.fromkeys(self.amounts.values())),
+                self.keys,
+                spark_options=self.spark_options,
+                progress=self.progress,
+            )
+            for number, group in [(LISTED, None), *enumerate(missing)]:
+                own = sums.filter(pc.equal(sums["group"], number)).drop_columns(["group", "pane"])
+                found[group] = own.sort_by("cell")
+                with suppress(EnvironmentFailure, OSError):  # without a cache, the next run routes again
+                    places[group].parent.mkdir(exist_ok=True)
+                    replace_whole(places[group], packed(found[group]))
+        return found
+
+    def cells(self, group: Hashers, table: pa.Table) -> Cells:
+        """The cells of a table of sums."""
+        loads = {name: table[each.value].to_numpy().astype(np.float64) for name, each in self.amounts.items()}
+        return Cells(group, table["cell"].to_numpy(), loads)
+
+    def frequencies(self, table: pa.Table) -> Frequencies:
+        """The listed keys with their exact sums."""
+        at = table["cell"].to_numpy()
+        sums: dict[str, Counts] = {}
+        for name, each in self.amounts.items():
+            found = table[each.value].to_numpy()
+            sums[name] = np.zeros(len(self.keys), found.dtype)
+            sums[name][at] = found
+        order = key_order(self.keys, sums[WEIGHT])
+        counts = sums[WEIGHT][order]
+        measured = tuple(
+            MeasuredColumn(each.source, sums[each.source][order].astype(np.float64), each.total)
+            for each in self.counted.measured
+        )
+        keys = self.keys.take(pa.array(order))
+        return replace(self.counted, keys=keys, count_low=counts, count_high=counts, measured=measured)
+
+    def _places(self, groups: Sequence[Hashers]) -> dict[Hashers | None, Path]:
+        """The file of each group, and of the listed keys as None."""
+        decisive = [
+            self.trace.manifest.content_hash,
+            program_versions()["adapt-streams"],
+            [each.value for each in self.amounts.values()],
+            columns_hash(pa.table({"key": self.keys})),
+        ]
+        folder = self.trace.path.absolute().parent / CACHE
+        named = {group: None if group is None else [repr(each) for each in group] for group in (None, *groups)}
+        return {group: folder / f"{hash_of([*decisive, names])[:32]}.cells" for group, names in named.items()}
+
+
+def _kept(path: Path) -> pa.Table | None:
+    """Kept sums; None if missing or damaged."""
+    with suppress(OSError, pa.ArrowException):
+        return pq.read_table(path, page_checksum_verification=True)
+    return None

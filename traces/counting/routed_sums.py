@@ -1,0 +1,152 @@
+"""Sums of all rows, by listed key and by cell of hashers."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from adapt.core.counting.frequencies import Counts
+from adapt.core.counting.panes import Panes
+from adapt.core.keys.hashes import HashedKeys
+from adapt.core.keys.key_index import KeyIndex
+from adapt.core.keys.names import HashName
+from adapt.core.partitioning.measures.cells import Hasher, Hashers, cells_of, size_of
+from adapt.core.stream import Weight
+from adapt.traces.counting.exact import too_heavy
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, weights_of
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.spark.runner import BlockSums, runner_for
+from adapt.traces.spark.session import Spark
+from adapt.traces.store.trace import Trace, read_pieces
+
+LISTED = -1
+"""The group of listed keys, whose cells are their rows."""
+
+_FEW = 1 << 20
+
+
+def routed_sums(
+    trace: Trace,
+    groups: Sequence[Hashers],
+    amounts: Sequence[Weight],
+    listed: pa.Array | None = None,
+    grid: Panes | None = None,
+    *,
+    spark_options: Spark = None,
+    progress: Progress = silent,
+) -> pa.Table:
+    """Sum every row in one pass over the trace.
+
+    Memory grows with the listed keys and the cells, not with the trace. Distinct keys of a batch are routed once.
+    Whole numbers are summed exactly, costs in the order of rows and blocks.
+
+    Args:
+        groups: Hashers whose values together make a cell; the first group has number 0.
+        amounts: What to add up.
+        listed: Distinct keys that are summed one by one, as group `LISTED`, instead of by cell.
+        grid: Windows by rows. Default: one.
+
+    Returns:
+        Columns group, pane, cell, and one per amount, of its name; only cells with load.
+
+    Raises:
+        BadInput: the trace is damaged, or a sum overflows an int64.
+    """
+    blocks = trace.blocks()
+    keys = pa.array([], pa.string()) if listed is None else listed
+    sizes = [len(keys), *map(size_of, groups)]
+    hashers: list[Hasher] = []
+    for hasher in (hasher for group in groups for hasher in group):
+        if hasher not in hashers:
+            hashers.append(hasher)
+    numbered = [[hashers.index(hasher) for hasher in group] for group in groups]
+    index, whole = KeyIndex(keys), len(keys) == 0
+    columns = ["key", *(WEIGHT_COLUMNS[each] for each in amounts if each is not Weight.COUNT)]
+
+    def work(place: int) -> Iterator[pa.RecordBatch]:
+        block = blocks[place]
+        sums: dict[tuple[int, int], list[Counts]] = {}
+
+        def add(group: int, pane: int, cells: NDArray[np.int64] | NDArray[np.int32], held: list[Counts]) -> None:
+            into = sums.setdefault((group, pane), [_zeros(sizes[group + 1], each) for each in amounts])
+            for sum_of, each in zip(into, held, strict=True):
+                np.add.at(sum_of, cells, each)
+
+        row = block.first_row
+        for batch in read_pieces(block.pieces, columns, ["key"]):
+            for pane, part in _by_pane(batch, row, grid):
+                values, held = _by_key(part, amounts)
+                if not whole:
+                    rows = index.rows_of(HashedKeys.from_column(values, HashName.MURMUR3))
+                    known, others = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+                    add(LISTED, pane, rows[known], [each[known] for each in held])
+                    values, held = values.take(pa.array(others)), [each[others] for each in held]
+                placed = [hasher.channels_of(values) for hasher in hashers]
+                for number, group in enumerate(groups):
+                    add(number, pane, cells_of([placed[at] for at in numbered[number]], group, len(values)), held)
+            row += batch.num_rows
+        yield from (_as_rows(*group, found, amounts, place) for group, found in sums.items())
+
+    kinds = ", ".join(f"{each} {'double' if each is Weight.COST else 'bigint'}" for each in amounts)
+    asked = BlockSums(
+        "routing all rows",
+        len(blocks),
+        work,
+        f"group bigint, pane bigint, cell bigint, {kinds}, block bigint",
+        ["group", "pane", "cell"],
+        {each.value: each for each in amounts},
+        "block",
+        few=len(blocks) * sum(sizes) <= _FEW,
+    )
+    found = runner_for(trace.rows, spark_options, progress).sums(asked)
+    for each in amounts:
+        if found[each.value].null_count:
+            raise too_heavy(trace.path, each)
+    return found
+
+
+def _by_pane(batch: pa.RecordBatch, first_row: int, grid: Panes | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The parts of a batch by window."""
+    if grid is None:
+        yield 0, batch
+        return
+    panes = grid.numbers(np.arange(first_row, first_row + batch.num_rows))
+    starts = np.flatnonzero(np.diff(panes, prepend=-1)).tolist()
+    yield from ((int(panes[start]), batch.slice(start, end - start)) for start, end in pairwise([*starts, len(panes)]))
+
+
+def _by_key(part: pa.RecordBatch, amounts: Sequence[Weight]) -> tuple[pa.Array, list[Counts]]:
+    """The distinct keys of a part, and their sums; shapes (keys,)."""
+    column = part.column("key")
+    if not isinstance(column, pa.DictionaryArray):
+        column = pc.dictionary_encode(column, null_encoding="encode")
+    values, codes = column.dictionary, column.indices
+    if codes.null_count:
+        values, codes = pa.concat_arrays([values, pa.nulls(1, values.type)]), codes.fill_null(len(values))
+    places = codes.to_numpy(zero_copy_only=False)
+    met = np.flatnonzero(np.bincount(places, minlength=len(values)))
+    sums = [_zeros(len(values), each) for each in amounts]
+    for each, sum_of in zip(amounts, sums, strict=True):
+        weights = weights_of(part, each)
+        if weights is None:
+            sum_of += np.bincount(places, minlength=len(values))
+        else:
+            np.add.at(sum_of, places, weights)
+    sums = [sum_of[met] for sum_of in sums]
+    return (values if len(met) == len(values) else values.take(pa.array(met))), sums
+
+
+def _zeros(size: int, amount: Weight) -> Counts:
+    return np.zeros(size, np.float64) if amount is Weight.COST else np.zeros(size, np.int64)
+
+
+def _as_rows(group: int, pane: int, found: list[Counts], amounts: Sequence[Weight], place: int) -> pa.RecordBatch:
+    cells = np.flatnonzero(np.any([each != 0 for each in found], axis=0))
+    same = [np.full(len(cells), each) for each in (group, pane)]
+    parts = [*same, cells, *(each[cells] for each in found), np.full(len(cells), place)]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(part) for part in parts], names=["group", "pane", "cell", *amounts, "block"]
+    )
