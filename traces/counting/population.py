@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.counting.key_order import key_order
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hashers, RestSums, finest
+from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, finest
 from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.traces.counting.pane_cache import CACHE
@@ -26,6 +27,9 @@ from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
 from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace, open_trace
+
+_PROBES = 1 << 12
+"""Keys by whose channels hashers are told apart."""
 
 
 def population_of(
@@ -149,8 +153,22 @@ class _Rows:
             columns_hash(pa.table({"key": self.keys})),
         ]
         folder = self.trace.path.absolute().parent / CACHE
-        named = {group: None if group is None else [repr(each) for each in group] for group in (None, *groups)}
+        probes = _probes(self.keys.type)
+        named = {
+            group: None if group is None else [_fingerprint(each, probes) for each in group]
+            for group in (None, *groups)
+        }
         return {group: folder / f"{hash_of([*decisive, names])[:32]}.cells" for group, names in named.items()}
+
+
+def _probes(kind: pa.DataType) -> pa.Array:
+    """Keys that tell hashers apart."""
+    return pa.concat_arrays([stand_in_keys(kind, _PROBES), pa.nulls(1, kind)])
+
+
+def _fingerprint(hasher: Hasher, probes: pa.Array) -> str:
+    """Fingerprint of a hasher, from what it does."""
+    return columns_hash(pa.table({str(hasher.channels): hasher.channels_of(probes)}))
 
 
 def _kept(path: Path) -> pa.Table | None:
