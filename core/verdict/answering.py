@@ -1,5 +1,6 @@
 """Judge counted keys: verdict, recommended plan, hot keys, channels before and after."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.channel_loads import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
-from adapt.core.partitioning.measures.population import Counted, frequencies_in
+from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import share_at_random, spread_at_random
 from adapt.core.verdict.answer import Answer, AtRandomLoad
@@ -50,14 +51,19 @@ def answer_on(
     if spread is not counted:
         at_random = AtRandomLoad(share_at_random(frequencies_in(counted), today.hashing, today.explicit), name)
         windows = CountedPanes(tuple(_spread(pane, today) for pane in windows.panes))
+    placement = today.partitioner()
+    by_window = counted.sums.by_window if isinstance(counted, Population) and counted.sums is not None else None
+    routed: Callable[[], Floats | None] | None = None
+    if windows.routed is not None:
+        routed = partial(windows.routed, today) if by_window is None else partial(by_window, placement)
     verdict = judge(
         spread,
-        today.partitioner(),
+        placement,
         name,
         resources=recipe.resources,
         capacities=capacities,
         panes=windows.panes,
-        routed=None if windows.routed is None else partial(windows.routed, today),
+        routed=routed,
         goal=goal,
     )
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)

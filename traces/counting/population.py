@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.counting.key_order import key_order
+from adapt.core.counting.panes import Panes
 from adapt.core.errors import EnvironmentFailure
-from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, finest
+from adapt.core.out_of_sample.counted_panes import rows_a_pane
+from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, base_of, finest
 from adapt.core.partitioning.measures.population import Population
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
+from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.pane_cache import CACHE
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
 from adapt.traces.spark.progress import Progress, silent
@@ -62,7 +66,8 @@ def population_of(
     groups = finest(wanted)
     tables = rows.tables(groups)
     known = [rows.cells(group, tables[group]) for group in groups]
-    return Population.with_sums(rows.frequencies(tables[None]), RestSums(rows.route, known))
+    by_window = None if rows.grid is None else rows.window_loads
+    return Population.with_sums(rows.frequencies(tables[None]), RestSums(rows.route, known, by_window))
 
 
 def _with_pins(counted: Frequencies, plans: Sequence[Plan | None]) -> pa.Array:
@@ -77,11 +82,12 @@ def _with_pins(counted: Frequencies, plans: Sequence[Plan | None]) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a trace, to be summed.
+    """The rows of a trace, to be summed in each window.
 
     Attributes:
         keys: Those summed one by one.
         counted: The lossy counts.
+        held: The sums so far.
     """
 
     trace: Trace
@@ -89,6 +95,13 @@ class _Rows:
     counted: Frequencies
     spark_options: Spark
     progress: Progress
+    held: dict[Hashers | None, pa.Table] = field(default_factory=dict)
+
+    @property
+    def grid(self) -> Panes | None:
+        """The windows of the trace; None if it is too short for any."""
+        rows = rows_a_pane(self.trace.rows)
+        return None if rows is None else Panes(Length(rows, in_rows=True))
 
     @property
     def amounts(self) -> dict[str, Weight]:
@@ -102,7 +115,7 @@ class _Rows:
 
     def tables(self, groups: Sequence[Hashers]) -> dict[Hashers | None, pa.Table]:
         """The sums of each group, and of the listed keys as None; kept ones, or new ones of one pass."""
-        places = self._places(groups)
+        places = {group: path for group, path in self._places(groups).items() if group not in self.held}
         found = {group: table for group, path in places.items() if (table := _kept(path)) is not None}
         missing = [group for group in places if group is not None and group not in found]
         if len(found) < len(places):
@@ -111,21 +124,41 @@ class _Rows:
                 missing,
                 list(dict.fromkeys(self.amounts.values())),
                 self.keys,
+                self.grid,
                 spark_options=self.spark_options,
                 progress=self.progress,
             )
-            for number, group in [(LISTED, None), *enumerate(missing)]:
-                own = sums.filter(pc.equal(sums["group"], number)).drop_columns(["group", "pane"])
-                found[group] = own.sort_by("cell")
+            listed = [] if None in self.held else [(LISTED, None)]
+            for number, group in [*listed, *enumerate(missing)]:
+                own = sums.filter(pc.equal(sums["group"], number)).drop_columns(["group"])
+                found[group] = own.sort_by([("pane", "ascending"), ("cell", "ascending")])
                 with suppress(EnvironmentFailure, OSError):  # without a cache, the next run routes again
                     places[group].parent.mkdir(exist_ok=True)
                     replace_whole(places[group], packed(found[group]))
-        return found
+        self.held.update(found)
+        return self.held
 
     def cells(self, group: Hashers, table: pa.Table) -> Cells:
-        """The cells of a table of sums."""
-        loads = {name: table[each.value].to_numpy().astype(np.float64) for name, each in self.amounts.items()}
-        return Cells(group, table["cell"].to_numpy(), loads)
+        """The cells of a table of sums, all windows together."""
+        at, places = np.unique(table["cell"].to_numpy(), return_inverse=True)
+        loads = {
+            name: np.bincount(places, table[each.value].to_numpy(), len(at)).astype(np.float64)
+            for name, each in self.amounts.items()
+        }
+        return Cells(group, at, loads)
+
+    def window_loads(self, placement: Hasher) -> Floats:
+        """The load of each channel in each window; shape (channels, windows)."""
+        (group,) = finest([(base_of(placement),)])
+        tables, weight = self.tables([group]), self.counted.weight.value
+        listed, others = tables[None], tables[group]
+        in_cells = Cells(group, others["cell"].to_numpy(), {}).placed(base_of(placement))
+        of_listed = placement.channels_of(self.keys)[listed["cell"].to_numpy()]
+        panes = rows_a_pane(self.trace.rows) or self.trace.rows
+        loads = np.zeros((placement.channels, -(-self.trace.rows // panes)))
+        for channels, table in ((of_listed, listed), (in_cells, others)):
+            np.add.at(loads, (channels, table["pane"].to_numpy()), table[weight].to_numpy())
+        return loads
 
     def frequencies(self, table: pa.Table) -> Frequencies:
         """The listed keys with their exact sums."""
@@ -134,7 +167,7 @@ class _Rows:
         for name, each in self.amounts.items():
             found = table[each.value].to_numpy()
             sums[name] = np.zeros(len(self.keys), found.dtype)
-            sums[name][at] = found
+            np.add.at(sums[name], at, found)
         order = key_order(self.keys, sums[WEIGHT])
         counts = sums[WEIGHT][order]
         measured = tuple(

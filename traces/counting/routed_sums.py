@@ -77,16 +77,24 @@ def routed_sums(
 
         row = block.first_row
         for batch in read_pieces(block.pieces, columns, ["key"]):
-            for pane, part in _by_pane(batch, row, grid):
-                values, held = _by_key(part, amounts)
-                if not whole:
-                    rows = index.rows_of(HashedKeys.from_column(values, HashName.MURMUR3))
-                    known, others = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+            values, places = _encoded(batch.column("key"))
+            known, others = np.zeros(0, np.int64), np.arange(len(values))
+            if not whole:
+                rows = index.rows_of(HashedKeys.from_column(values, HashName.MURMUR3))
+                known, others = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+            unlisted = values.take(pa.array(others)) if len(known) else values
+            placed = [hasher.channels_of(unlisted) for hasher in hashers]
+            cells = [
+                cells_of([placed[at] for at in numbered[number]], group, len(others))
+                for number, group in enumerate(groups)
+            ]
+            for pane, first, end in _by_pane(row, batch.num_rows, grid):
+                held = _by_key(batch.slice(first, end - first), places[first:end], len(values), amounts)
+                if len(known):
                     add(LISTED, pane, rows[known], [each[known] for each in held])
-                    values, held = values.take(pa.array(others)), [each[others] for each in held]
-                placed = [hasher.channels_of(values) for hasher in hashers]
-                for number, group in enumerate(groups):
-                    add(number, pane, cells_of([placed[at] for at in numbered[number]], group, len(values)), held)
+                of_others = [each[others] for each in held] if len(known) else held
+                for number, at in enumerate(cells):
+                    add(number, pane, at, of_others)
             row += batch.num_rows
         yield from (_as_rows(*group, found, amounts, place) for group, found in sums.items())
 
@@ -108,35 +116,41 @@ def routed_sums(
     return found
 
 
-def _by_pane(batch: pa.RecordBatch, first_row: int, grid: Panes | None) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The parts of a batch by window."""
+def _by_pane(first_row: int, rows: int, grid: Panes | None) -> Iterator[tuple[int, int, int]]:
+    """The window of each part of a batch, and its first and last row, exclusive."""
     if grid is None:
-        yield 0, batch
+        yield 0, 0, rows
         return
-    panes = grid.numbers(np.arange(first_row, first_row + batch.num_rows))
+    panes = grid.numbers(np.arange(first_row, first_row + rows))
     starts = np.flatnonzero(np.diff(panes, prepend=-1)).tolist()
-    yield from ((int(panes[start]), batch.slice(start, end - start)) for start, end in pairwise([*starts, len(panes)]))
+    yield from ((int(panes[start]), start, end) for start, end in pairwise([*starts, rows]))
 
 
-def _by_key(part: pa.RecordBatch, amounts: Sequence[Weight]) -> tuple[pa.Array, list[Counts]]:
-    """The distinct keys of a part, and their sums; shapes (keys,)."""
-    column = part.column("key")
+def _encoded(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The distinct keys of a column, and the place of each row's key among them."""
     if not isinstance(column, pa.DictionaryArray):
         column = pc.dictionary_encode(column, null_encoding="encode")
     values, codes = column.dictionary, column.indices
     if codes.null_count:
         values, codes = pa.concat_arrays([values, pa.nulls(1, values.type)]), codes.fill_null(len(values))
     places = codes.to_numpy(zero_copy_only=False)
-    met = np.flatnonzero(np.bincount(places, minlength=len(values)))
-    sums = [_zeros(len(values), each) for each in amounts]
+    met = np.bincount(places, minlength=len(values)) > 0
+    if met.all():
+        return values, places
+    numbers = np.cumsum(met, dtype=np.int32) - 1
+    return values.filter(pa.array(met)), numbers[places]
+
+
+def _by_key(part: pa.RecordBatch, places: NDArray[np.int32], keys: int, amounts: Sequence[Weight]) -> list[Counts]:
+    """The sums of rows by key; shapes (keys,)."""
+    sums = [_zeros(keys, each) for each in amounts]
     for each, sum_of in zip(amounts, sums, strict=True):
         weights = weights_of(part, each)
         if weights is None:
-            sum_of += np.bincount(places, minlength=len(values))
+            sum_of += np.bincount(places, minlength=keys)
         else:
             np.add.at(sum_of, places, weights)
-    sums = [sum_of[met] for sum_of in sums]
-    return (values if len(met) == len(values) else values.take(pa.array(met))), sums
+    return sums
 
 
 def _zeros(size: int, amount: Weight) -> Counts:

@@ -55,7 +55,8 @@ class StoredComparison:
 
     def as_data(self) -> dict[str, Any]:
         """The comparison as JSON data, as `Comparison.as_data` returned it."""
-        return {"schema": SCHEMA, "rows": [asdict(WHOLE) | row for row in self.table.records()]}
+        rows = [asdict(WHOLE) | row for row in self.table.records()]
+        return {"schema": SCHEMA, "estimate": bool(self.manifest.summary.get("estimate")), "rows": rows}
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""
@@ -95,7 +96,8 @@ def write_comparison(
         if answer is not None and answer.recommended is not None:
             named[RECOMMENDED] = answer.recommended
         plans = {name: write_plan(plan, folder / f"{name}.plan", made) for name, plan in named.items()}
-        facts = {"schema": SCHEMA, "frequencies": _facts(frequencies), "plans": plans, "rows": table_facts(table)}
+        counted = {"frequencies": _facts(frequencies), **({"estimate": True} if comparison.estimate else {})}
+        facts = {"schema": SCHEMA, **counted, "plans": plans, "rows": table_facts(table)}
         files = [path for path in sorted(folder.iterdir()) if not path.name.startswith("_")]
         entries = [file_entry(folder, path) for path in files]
         content = hash_of([facts, table_hash(table)])

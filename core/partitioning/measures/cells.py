@@ -115,10 +115,12 @@ class RestSums:
     Attributes:
         route: Routes every row of a key that is not listed, once for all of some hashers.
         known: The cells so far.
+        by_window: The load of each channel in each window by a hasher, shape (channels, windows); None without windows.
     """
 
     route: Callable[[Sequence[Hashers]], Sequence[Cells]]
     known: list[Cells] = field(default_factory=list)
+    by_window: Callable[[Hasher], Floats] | None = None
 
     def over(self, hashers: Sequence[Hasher]) -> Cells:
         """Cells that cover some hashers."""

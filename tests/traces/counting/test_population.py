@@ -17,9 +17,11 @@ from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting import population as module
+from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.measured import with_columns
 from adapt.traces.counting.population import population_of
+from adapt.traces.counting.routed_sums import routed_sums
 from adapt.traces.spark.session import SparkOptions
 from tests.traces.small_traces import write_trace
 
@@ -130,3 +132,27 @@ def test_without_all_rows_an_estimate_remains(trace, tmp_path):
     (tmp_path / "counts.csv").write_text("a,1")
     assert population_of(tmp_path / "counts.csv", lossy, []).is_estimate(Resources())
     assert not population_of(trace.path, exact, []).is_estimate(Resources())
+
+
+@pytest.mark.parametrize("engine", [Engine.KAFKA, Engine.FLINK, Scheme.CONSISTENT])
+@pytest.mark.parametrize("pinned", [{}, {"1": 2, "299": 0}])
+def test_loads_of_windows_are_those_of_all_rows(trace, tmp_path, engine, pinned):
+    counted = lossily(count_exactly(trace))
+    today = Plan(Scheme.HYBRID, 3, KeyType.STRING, explicit=pinned, base=engine)
+    found = population_of(trace.path, counted, [(make_partitioner(engine, 3),)], [today])
+    loads = found.sums.by_window(today.partitioner())
+    assert loads == pytest.approx(channel_loads(trace, today, tmp_path, counted.weight))
+
+
+def test_hashers_are_told_apart_by_what_they_do(trace, monkeypatch):
+    counted, passes = lossily(count_exactly(trace)), []
+
+    def routed(*args, **options):
+        passes.append(1)
+        return routed_sums(*args, **options)
+
+    monkeypatch.setattr(module, "routed_sums", routed)
+    for _ in range(2):
+        for engine in (Engine.LIBRDKAFKA, Engine.SARAMA, Engine.SPARK, Engine.KAFKA):
+            population_of(trace.path, counted, [(make_partitioner(engine, 3),)])
+    assert len(passes) == 4
