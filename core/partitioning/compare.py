@@ -8,6 +8,7 @@ import numpy as np
 
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe, hashers_of
 from adapt.core.partitioning.measures.cells import Hashers
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
@@ -94,8 +95,9 @@ class Comparison:
 
 
 NOTE = (
-    "State migrates from the row above. Floors are the best possible values without splitting keys: imbalance_floor and"
-    " r_floor for any assignment, r_floor_pair and b_floor for any assignment of the same pinned keys."
+    "State migrates from the row above, or, with one channel count, from today's placement. Floors are the best"
+    " possible values without splitting keys: imbalance_floor and r_floor for any assignment, r_floor_pair and b_floor"
+    " for any assignment of the same pinned keys."
 )
 
 SPLIT_NOTE = (
@@ -176,11 +178,20 @@ def compare_schemes(
 
 
 def hashers_compared(
-    counted: Counted, channels: Sequence[int], recipe: Recipe, schemes: Sequence[AnyScheme | Splitting]
+    counted: Counted,
+    channels: Sequence[int],
+    recipe: Recipe,
+    schemes: Sequence[AnyScheme | Splitting],
+    today: Partitioner | None = None,
 ) -> list[Hashers]:
-    """Hashers of the compared schemes, each step with the one before."""
+    """Hashers of the compared schemes, each step with the one before.
+
+    Args:
+        today: The placement before a single step.
+    """
     whole = [scheme for scheme in schemes if not isinstance(scheme, Splitting)]
-    chains = (hashers_of(replace(recipe, scheme=scheme), counted, channels) for scheme in whole)
+    before = today if len(channels) == 1 else None
+    chains = (hashers_of(replace(recipe, scheme=scheme), counted, channels, before) for scheme in whole)
     return list(dict.fromkeys(hashers for chain in chains for hashers in chain))
 
 

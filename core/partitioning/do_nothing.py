@@ -6,9 +6,13 @@ from dataclasses import replace
 from adapt.core.engines.names import AnyScheme
 from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Comparison, ComparisonRow
+from adapt.core.partitioning.measures.metrics import Metrics
 from adapt.core.partitioning.measures.population import Counted
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
+from adapt.core.partitioning.schemes.names import Construction
+from adapt.core.partitioning.splitting.names import Splitting
 
 
 def with_nothing_done(
@@ -17,7 +21,7 @@ def with_nothing_done(
     """A comparison whose first rows do nothing, which needs no plan.
 
     Nothing moves at the first channel count, and later what `today` itself moves when the count changes. Constraints do
-    not apply, except capacities.
+    not apply, except capacities. Over a single channel count, the other rows migrate from today's placement.
 
     Args:
         counted, recipe, channels: Those of the comparison.
@@ -37,5 +41,17 @@ def with_nothing_done(
         last = describe(spread, own, partitioner, partitioner if now is None else now)
         rows.append(ComparisonRow(today, None, count, last.metrics, None))
     plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans
-    others = (row for row in comparison.rows if row.scheme is not today)
+    others = [row for row in comparison.rows if row.scheme is not today]
+    if len(channels) == 1 and last is not None:
+        moving: dict[tuple[AnyScheme | Splitting, Construction | None], Metrics] = {
+            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last) for plan in plans
+        }
+        others = [replace(row, metrics=moving.get((row.scheme, row.construction), row.metrics)) for row in others]
     return replace(comparison, rows=(*rows, *others), plans=plans)
+
+
+def _migrating(plan: Plan, counted: Counted, recipe: Recipe, today: Built) -> Metrics:
+    """The metrics of a plan that replaces today's placement."""
+    own = replace(recipe, scheme=plan.scheme, construction=plan.construction or recipe.construction)
+    spread = spread_at_random(counted, plan.hashing, plan.channels, plan.explicit)
+    return describe(spread, own, plan.partitioner(), today.partitioner).metrics

@@ -33,7 +33,7 @@ from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace, open_trace
 
 _PROBES = 1 << 12
-"""Keys by whose channels hashers are told apart."""
+"""Keys whose channels distinguish hashers."""
 
 
 def population_of(

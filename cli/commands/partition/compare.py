@@ -76,7 +76,7 @@ def compare(
     from adapt.core.partitioning.model_error import model_error
     from adapt.core.verdict.answering import answer_on, planned
     from adapt.core.verdict.compared import at_channels, best_plan, best_sentences
-    from adapt.core.verdict.recommended import hashers_today
+    from adapt.core.verdict.recommended import hashers_today, today_of
     from adapt.traces.store.atomic import check_folder_free
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
@@ -103,7 +103,8 @@ def compare(
         panes = counting.panes_of(source, keys, progress)
         recipe = placement.recipe(limits, keys.frequencies, today=today)
         named = [named_scheme(name) for name in dict.fromkeys(schemes)] if schemes else None
-        wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)])
+        now = today_of(engine, most, recipe, None)[0].partitioner()
+        wanted = hashers_compared(keys.frequencies, counts, recipe, [engine, *(named or DEFAULT_SCHEMES)], now)
         wanted.append(hashers_today(engine, most, recipe))
         population = counting.population(source, keys, wanted, progress)
         progress("comparing", 0, 0)

@@ -61,3 +61,14 @@ def test_it_is_there_once_and_is_named_so():
     assert best_sentence(table, 4, 10.0).startswith("best is uniform")
     alone = replace(compared, rows=compared.rows[:1]).table()
     assert best_sentence(alone, 4, 10.0).startswith("best is kafka")
+
+
+def test_over_one_channel_count_all_rows_migrate_from_today():
+    compared = with_nothing_done(compare_schemes(STREAM, [5]), STREAM, Recipe(), Engine.SPARK, [5])
+    today = definition_of(Engine.SPARK).placement(5, None)
+    plans = {(plan.scheme, plan.construction): plan for plan in compared.plans}
+    for row in compared.rows[1:]:
+        plan = plans[row.scheme, row.construction]
+        moved = evaluate(plan.partitioner(), STREAM, Recipe().resources, today)
+        assert row.metrics == moved
+        assert plan.metrics["m"] is None  # the plan itself starts from hashing
