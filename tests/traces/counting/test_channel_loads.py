@@ -8,21 +8,12 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.channel_loads import channel_loads
-from tests.traces.small_traces import write_trace
-
-ROWS = 2_500
-ARROW = {KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary(), KeyType.INT64: pa.int64()}
+from tests.traces.counting.skewed_trace import ROWS, skewed_trace
 
 
 @pytest.fixture(params=list(KeyType))
 def trace(request, tmp_path):
-    draw = np.random.default_rng(3)
-    keys = pa.array([None if number == 5 else int(number) for number in draw.zipf(1.2, ROWS) % 300], pa.int64())
-    if request.param is not KeyType.INT64:
-        keys = keys.cast(pa.string()).cast(ARROW[request.param])
-    rows = {"ts": pa.array(np.arange(ROWS), pa.timestamp("us", "UTC")), "key": keys}
-    rows |= {"cost_us": pa.array(draw.exponential(3.0, ROWS)), "bytes": pa.array(draw.integers(0, 1_000, ROWS))}
-    return write_trace(tmp_path / "t.trace", pa.table(rows))
+    return skewed_trace(tmp_path, request.param)
 
 
 def by_row(trace, today, weight):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from adapt.core.counting.frequencies import Frequencies
@@ -23,22 +22,10 @@ from adapt.traces.counting.measured import with_columns
 from adapt.traces.counting.population import population_of
 from adapt.traces.counting.routed_sums import routed_sums
 from adapt.traces.spark.session import SparkOptions
-from tests.traces.small_traces import write_trace
+from tests.traces.counting.skewed_trace import ROWS, skewed_trace
 
-ROWS = 2_500
-ARROW = {KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary(), KeyType.INT64: pa.int64()}
 RECIPE = Recipe(base=Engine.KAFKA)
 BYTES = Resources.parse("LLL", measure=["state=bytes"])
-
-
-def trace_in(folder, kind=KeyType.STRING):
-    draw = np.random.default_rng(3)
-    keys = pa.array([None if number == 5 else int(number) for number in draw.zipf(1.2, ROWS) % 300], pa.int64())
-    if kind is not KeyType.INT64:
-        keys = keys.cast(pa.string()).cast(ARROW[kind])
-    rows = {"ts": pa.array(np.arange(ROWS), pa.timestamp("us", "UTC")), "key": keys}
-    rows |= {"cost_us": pa.array(draw.exponential(3.0, ROWS)), "bytes": pa.array(draw.integers(0, 1_000, ROWS))}
-    return write_trace(folder / "t.trace", pa.table(rows))
 
 
 def lossily(exact: Frequencies, listed: int = 20) -> Frequencies:
@@ -54,7 +41,7 @@ def lossily(exact: Frequencies, listed: int = 20) -> Frequencies:
 
 @pytest.fixture
 def trace(tmp_path):
-    return trace_in(tmp_path)
+    return skewed_trace(tmp_path)
 
 
 def as_of_all_rows(population, exact, wanted, resources):
@@ -70,7 +57,7 @@ def as_of_all_rows(population, exact, wanted, resources):
 @pytest.mark.parametrize("weight", list(Weight))
 @pytest.mark.parametrize("kind", list(KeyType))
 def test_loads_are_those_of_all_rows(tmp_path, kind, weight):
-    trace = trace_in(tmp_path, kind)
+    trace = skewed_trace(tmp_path, kind)
     exact = with_columns(trace, count_exactly(trace, weight=weight), ["bytes"])
     lossy = lossily(exact)
     wanted = [hashers for base in (Engine.SPARK, Scheme.UNIFORM, Scheme.CONSISTENT)
@@ -89,7 +76,7 @@ def test_spark_gives_the_same_sums(tmp_path, weight):
     found = []
     for place, options in (("process", None), ("spark", SparkOptions(conf={"spark.sql.shuffle.partitions": "3"}))):
         (tmp_path / place).mkdir()
-        trace = trace_in(tmp_path / place)
+        trace = skewed_trace(tmp_path / place)
         lossy = lossily(count_exactly(trace, weight=weight))
         population = population_of(trace.path, lossy, hashers_of(RECIPE, lossy, [3, 4]), spark_options=options)
         found.append([(each.at.tolist(), each.loads[""].tolist()) for each in population.sums.known])
