@@ -166,7 +166,8 @@ class SlidingLossyCounter:
         """The rows that no counter has yet, counted."""
         if not self._rows:
             return None
-        counted, kind = counted_rows(self._rows, self._of_counter[1]), self._of_counter[1]
+        kind = self._of_counter[1]
+        counted = counted_rows(self._rows, kind)
         return replace(counted, keys=counted.keys.cast(kind))
 
     def _hand_out(self) -> None:

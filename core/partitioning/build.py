@@ -109,8 +109,8 @@ def build_plan(
     """Build one plan, starting from the current one if given.
 
     Without a current plan, the construction starts from hashing alone over the same channels. Nothing migrates then, so
-    the migration metrics are None. Only listed keys are pinned; keys that a lossy counter did not list
-    count in the loads and the metrics (`Population`).
+    the migration metrics are None. Only listed keys are pinned; keys that a lossy counter did not list count in the
+    loads and the metrics (`Population`).
 
     Args:
         channels: N, from 1.

@@ -16,11 +16,7 @@ from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
-from adapt.core.partitioning.problem.constraints import (
-    Constraint,
-    honours,
-    refuse_unhonoured,
-)
+from adapt.core.partitioning.problem.constraints import Constraint, honours, refuse_unhonoured
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
@@ -137,8 +133,8 @@ def compare_schemes(
     Args:
         channels: The channel counts, in order.
         recipe: What all schemes share. A migration limit holds from the second count on, or, with a single count, for
-            the move from the placement of the base; without `max_parallelism`, a
-            scheme keeps the key groups of its first count as long as the channels fit in them.
+            the move from the placement of the base; without `max_parallelism`, a scheme keeps the key groups of its
+            first count as long as the channels fit in them.
         schemes: What to compare, including schemes that split keys. Default: those of `DEFAULT_SCHEMES` that support
             the constraints, and `REMEDIES` too if no assignment of whole keys keeps `max_imbalance` at some count.
         constructions: The constructions of the hybrid scheme. Default: `DEFAULT_CONSTRUCTIONS`.

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapt.core.engines.names import AnyScheme
+from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Comparison, ComparisonRow
-from adapt.core.partitioning.measures.metrics import Metrics
+from adapt.core.partitioning.measures.metrics import Metrics, evaluate
 from adapt.core.partitioning.measures.population import Counted
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
@@ -44,14 +45,13 @@ def with_nothing_done(
     others = [row for row in comparison.rows if row.scheme is not today]
     if len(channels) == 1 and last is not None:
         moving: dict[tuple[AnyScheme | Splitting, Construction | None], Metrics] = {
-            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last) for plan in plans
+            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last.partitioner) for plan in plans
         }
         others = [replace(row, metrics=moving.get((row.scheme, row.construction), row.metrics)) for row in others]
     return replace(comparison, rows=(*rows, *others), plans=plans)
 
 
-def _migrating(plan: Plan, counted: Counted, recipe: Recipe, today: Built) -> Metrics:
+def _migrating(plan: Plan, counted: Counted, recipe: Recipe, today: Partitioner) -> Metrics:
     """The metrics of a plan that replaces today's placement."""
-    own = replace(recipe, scheme=plan.scheme, construction=plan.construction or recipe.construction)
     spread = spread_at_random(counted, plan.hashing, plan.channels, plan.explicit)
-    return describe(spread, own, plan.partitioner(), today.partitioner).metrics
+    return evaluate(plan.partitioner(), spread, recipe.resources, today, recipe.constraints.unequal)

@@ -141,8 +141,7 @@ class _Loop:
             return
         at_us, decided, adopted = self._open
         if self._proposed is not None:
-            of_busiest = float(self._loads.max()), float(self._proposed_loads.max())
-            self._shadows.append(Shadow(*of_busiest, float(self._loads.sum())))
+            self._shadows.append(Shadow(float(self._loads.max()), float(self._proposed_loads.max())))
         self._open = None
         yield Step(at_us, decided, self._splitter.plan, adopted, self._loads, self._rows)
 
@@ -174,7 +173,6 @@ class _Loop:
             self._splitter.is_full,
             [max_over_min(load) for load in loads],
             self._resources.tolerance,
-            float(loads[2].sum()),
             self._since_us,
             self._lives_us,
             self._shadows,

@@ -28,12 +28,10 @@ class Shadow:
     Attributes:
         in_force: Load of the busiest channel in the step, by the plan in force.
         proposed: The same by the proposal, which had not seen the step.
-        total: Load of all channels.
     """
 
     in_force: float
     proposed: float
-    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,6 @@ class Seen:
         full: Whether a whole window was counted.
         ratios: Max/min load of each resource over the window (r_k); None if a channel is empty.
         tolerance: Tolerated max/min load of each (alpha_k).
-        load: Load of the window.
         plan_since_us: Time since which the plan is in force.
         lives_us: How long earlier plans were in force.
         shadows: Steps since the plan is in force.
@@ -56,7 +53,6 @@ class Seen:
     full: bool
     ratios: Sequence[float | None]
     tolerance: Sequence[float]
-    load: float
     plan_since_us: int
     lives_us: Sequence[int]
     shadows: Sequence[Shadow]
@@ -116,7 +112,7 @@ class OnViolation:
     """
 
     lasting_us: int
-    watches_proposals: bool = False
+    watches_proposals = False
     _since_us: int | None = field(default=None, repr=False)
 
     def decide(self, seen: Seen) -> Decided:

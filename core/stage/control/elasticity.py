@@ -73,8 +73,7 @@ class Elasticity:
         self._moving = False
         self._idle_s = stage.idle_s()
         self._processed = stage.arrays["worker"]["processed"].copy()
-        self._arrivals: list[tuple[float, int]] = [(stage.now_s, 0)]
-        self._taken: list[NDArray[np.int64]] = [np.zeros(stage.settings.partitions, np.int64)]
+        self._arrivals: list[tuple[float, int, NDArray[np.int64] | None]] = [(stage.now_s, 0, None)]
         self._share_input()
         stage.after(scaling.period_s, self._observe)
 
@@ -97,10 +96,10 @@ class Elasticity:
         loads: NDArray[np.float64] = np.zeros(stage.settings.workers)
         np.add.at(loads, self._owners()[taken.partitions], cost_s)
         idle_s, processed = stage.idle_s(), stage.arrays["worker"]["processed"].copy()
-        arrived, (before_s, arrived_before) = stage.arrived(), self._arrivals[-1]
+        arrived, (before_s, arrived_before, _) = stage.arrived(), self._arrivals[-1]
         collected_s = stage.now_s - before_s
-        self._arrivals.append((stage.now_s, arrived))
-        self._taken.append(np.bincount(taken.partitions, minlength=stage.settings.partitions))
+        by_partition = np.bincount(taken.partitions, minlength=stage.settings.partitions) if self._held.held_s else None
+        self._arrivals.append((stage.now_s, arrived, by_partition))
         seen = Seen(
             at_s=stage.now_s,
             collected_s=collected_s,
@@ -122,15 +121,16 @@ class Elasticity:
         self._sheddings.note(self._intake.take().times_s, self.workers)
         return self._sheddings.watched()
 
-    def _offered(self, workers: int) -> NDArray[np.float64]:
-        """Rows that arrived within the retention time, by the worker of their partition."""
+    def _offered(self, workers: int) -> NDArray[np.float64] | None:
+        """Rows that arrived within the retention time, by the worker of their partition; None without buffers."""
         since_s = self._stage.now_s - self._held.held_s
         while len(self._arrivals) > 2 and self._arrivals[1][0] <= since_s:
             self._arrivals.pop(0)
-            self._taken.pop(0)
-        times_s, arrived = np.array(self._arrivals).T
+        if not self._held.held_s:
+            return None
+        times_s, arrived, by_partition = zip(*self._arrivals, strict=True)
         total = float(arrived[-1] - np.interp(since_s, times_s, arrived))
-        taken = np.bincount(self._owners(), np.sum(self._taken[1:], axis=0), self._stage.settings.workers)[:workers]
+        taken = np.bincount(self._owners(), np.sum(by_partition[1:], axis=0), self._stage.settings.workers)[:workers]
         return np.asarray(total * taken / max(float(taken.sum()), 1.0))
 
     def _begin(self, decision: Decision, waited: int) -> None:
