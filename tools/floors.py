@@ -56,7 +56,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/retail",
         "core/ordered/replay",
     ),
-    "mechanisms": ("core/mechanisms",),
+    "mechanisms": ("core/mechanisms", "core/replan"),
     "evidence": ("core/out_of_sample", "core/lint"),
     "answers": ("core/verdict", "core/check", "core/advice"),
     "report": ("core/report",),

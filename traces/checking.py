@@ -187,6 +187,7 @@ def _of_comparison(path: Path, manifest: Manifest) -> Facts:
 
 _RUNS: Mapping[str, tuple[Of, str, tuple[str, ...]]] = {
     "repartition": (Of.REPARTITION, "periods", ("period", "channels")),
+    "replan": (Of.REPLAN, "cases", ("case",)),
     "flux": (Of.FLUX, "cases", ("case",)),
     "elastic": (Of.ELASTIC, "cases", ("case",)),
     "fit": (Of.FIT, "planners", ("planner",)),

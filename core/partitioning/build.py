@@ -77,6 +77,17 @@ class Recipe:
         """The scheme of the keys that are not pinned."""
         return hashing_of(self.scheme, self.base)
 
+    def as_data(self) -> dict[str, Any]:
+        """All that decides its plans, as JSON data."""
+        return {
+            "scheme": self.scheme.value,
+            "construction": self.construction.value if self.scheme is Scheme.HYBRID else None,
+            **({} if self.hashing in (self.scheme, Scheme.CONSISTENT) else {"base": self.hashing.value}),
+            "hash": None if isinstance(self.hashing, Engine) else self.hash.value,
+            "replicas": self.replicas if self.hashing is Scheme.CONSISTENT else None,
+            **self.parameters,
+        }
+
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters that a plan records: those that decide its metrics and mapping."""

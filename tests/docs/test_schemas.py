@@ -40,6 +40,7 @@ COMMANDS = {
     "evaluate": f"partition evaluate keys.csv 3.plan 4.plan {JSON}",
     "export": f"partition export kafka.plan --to kafka -o kafka {JSON}",
     "repartition": f"replay repartition t.trace --channels 3 --period 2s -o t.run {JSON}",
+    "replan": f"replay replan t.trace --channels 3 --period 2s --window 1s -o t.replan {JSON}",
     "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
     "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream --join-window 50ms {STAGE} t.elastic {JSON}",
     "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
@@ -47,8 +48,8 @@ COMMANDS = {
     "fit": f"replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans -o t.fit {JSON}",
     "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --engine sim -o t.ordered {JSON}",
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
-    "report": "report g.trace g.freq 3.plan keys.plans t.run t.flux t.elastic sweep.elastic t.fit net.plans t.ordered"
-    f" t.compared net.toml {JSON}",
+    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.elastic sweep.elastic t.fit net.plans"
+    f" t.ordered t.compared net.toml {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
 

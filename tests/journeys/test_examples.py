@@ -28,6 +28,7 @@ ORDER = (
     ["partition", "export"],
     ["partition", "tolerance"],
     ["replay", "repartition"],
+    ["replay", "replan"],
     ["replay", "flux"],
     ["replay", "fit"],
     ["replay", "ordered"],

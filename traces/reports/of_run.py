@@ -58,6 +58,14 @@ def _of_periods(periods: Sequence[Mapping[str, Any]]) -> list[str]:
     return sentences
 
 
+def _replan(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"])
+    return sentences, [replace(cases, note=""), summary, tables["decisions"]], charts
+
+
 def _flux(run: StoredRun) -> Told:
     tables = run.tables
     cases, summary = verdict_under(tables["cases"], run.summary)
@@ -123,6 +131,7 @@ def _ordered(run: StoredRun) -> Told:
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,
+    "replan": _replan,
     "flux": _flux,
     "elastic": _elastic,
     "fit": _fit,

@@ -9,6 +9,7 @@ from adapt.cli.commands.replay.elastic import elastic
 from adapt.cli.commands.replay.fit import fit
 from adapt.cli.commands.replay.flux import flux
 from adapt.cli.commands.replay.ordered import ordered
+from adapt.cli.commands.replay.replan import replan
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import grouped, short_help
@@ -66,5 +67,5 @@ def repartition(
     output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
 
 
-for command in (repartition, flux, elastic, fit, ordered, compare):
+for command in (repartition, replan, flux, elastic, fit, ordered, compare):
     app.command(cls=Command)(grouped(command))

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import EXPERT, setting
+from adapt.cli.options.groups import setting
 from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import BASE, SCHEME, BaseChoice, HashOption, SchemeChoice, UtilityOption, check_base
+from adapt.cli.options.placement import SCHEME, BaseOption, HashOption, SchemeChoice, UtilityOption, check_base
+from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PeriodOptions:
-    """Channel counts over time, and how often the plan is rebuilt."""
+class ChannelsOverTime:
+    """Channel counts over time."""
 
     channels: int | None = setting(None, "Fixed number of channels.", "N")
     schedule: str = setting("", "Number of channels by time since the first row.", "0h:N,6h:N")
-    period: str = setting("1h", "How often keys are counted and the plan is rebuilt.", "7d|1000rows")
 
     def channel_schedule(self) -> "Schedule":
         """The number of channels by time since the first row.
@@ -41,6 +41,13 @@ class PeriodOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodOptions(ChannelsOverTime):
+    """Channel counts over time, and how often the plan is rebuilt."""
+
+    period: str = setting("1h", "How often keys are counted and the plan is rebuilt.", "7d|1000rows")
+
+
+@dataclass(frozen=True, slots=True)
 class RecipeOptions:
     """How plans are built."""
 
@@ -52,15 +59,19 @@ class RecipeOptions:
     utility: UtilityOption = None
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
-    base: BaseChoice = setting(
-        Scheme.CONSISTENT, "Scheme of the keys that hybrid does not pin.", "NAME", panel=EXPERT, **BASE
-    )
+    base: BaseOption = None
 
-    def recipe(self) -> "Recipe":
-        """The recipe of every plan."""
+    def recipe(self, today: AnyScheme = Scheme.CONSISTENT) -> "Recipe":
+        """The recipe of every plan.
+
+        Args:
+            today: The base, if none is given.
+        """
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
 
-        check_base(None if self.base is Scheme.CONSISTENT else self.base, self.scheme)
+        check_base(self.base, self.scheme)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
-        return Recipe(self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base)
+        return Recipe(
+            self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base or today
+        )

@@ -66,7 +66,7 @@ class Splitter:
                 number of channels, hash or type of keys.
         """
         self._recipe = recipe or Recipe()
-        self._plan = plan or _unpinned(self._recipe, channels, key_type)
+        self._plan = plan or unpinned(self._recipe, channels, key_type)
         _check_plan(self._plan, self._recipe, channels, key_type)
         wanted = epsilon_for(self._recipe.resources, channels, _DOMAIN, self._recipe.max_pins)
         self._epsilon = epsilon or max(wanted, 1 / window.length.size if window.length.in_rows else 0.0)
@@ -172,8 +172,8 @@ class Splitter:
         self._counter.update(column, amounts, np.array(times, np.int64) if in_time else None)
 
 
-def _unpinned(recipe: Recipe, channels: int, key_type: KeyType) -> Plan:
-    """Hashing alone, by the scheme of the keys that the recipe does not pin."""
+def unpinned(recipe: Recipe, channels: int, key_type: KeyType) -> Plan:
+    """Plan without pinned keys, as a recipe hashes."""
     return Plan(
         Scheme.HYBRID if recipe.scheme is Scheme.HYBRID else recipe.hashing,
         channels,

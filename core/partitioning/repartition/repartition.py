@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from adapt.core.counting.exact import frequencies_of
-from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.engines.names import AnyScheme
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.repartition.period_tables import (
@@ -18,7 +18,6 @@ from adapt.core.partitioning.repartition.period_tables import (
 )
 from adapt.core.partitioning.repartition.periods import Period, periods
 from adapt.core.partitioning.repartition.plan_in_force import PlanInForce, imbalance_of_nothing
-from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.run import run_as_data
 from adapt.core.stream import Weight
 from adapt.core.table import Table
@@ -92,16 +91,11 @@ def replay_repartition(
     if (weight is Weight.COUNT) != (weight_column is None):
         raise ValueError(f"weight {weight} does not match weight column {weight_column}")
     parameters = {
-        "scheme": recipe.scheme.value,
-        "construction": recipe.construction.value if recipe.scheme is Scheme.HYBRID else None,
-        **({} if recipe.hashing in (recipe.scheme, Scheme.CONSISTENT) else {"base": recipe.hashing.value}),
-        "hash": None if isinstance(recipe.hashing, Engine) else recipe.hash.value,
-        "replicas": recipe.replicas if recipe.hashing is Scheme.CONSISTENT else None,
         "period": str(length),
         "schedule": str(schedule),
         "weight": weight.value,
         **({} if today is None else {"today": today.value}),
-        **recipe.parameters,
+        **recipe.as_data(),
     }
     counted = periods(batches, length, weight_column)
     return RepartitionRun(tuple(_outcomes(counted, schedule, recipe, weight, clock, today)), parameters)

@@ -145,6 +145,8 @@ class Elasticity:
 
     def _place(self, step: Step) -> None:
         placed = self._scaling.placement.place(step.after)
+        if placed.state_tuples is not None:
+            self._movement.resize(placed.state_tuples)
         owners = self._owners()
         moving = np.flatnonzero(placed.owners != owners)
         portions = [

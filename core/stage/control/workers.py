@@ -97,10 +97,12 @@ class Placed:
     Attributes:
         owners: Worker of each partition, shape (partitions,).
         weights: Load of each partition, in any unit, shape (partitions,).
+        state_tuples: State of each partition from now on, shape (partitions,); None, as before.
     """
 
     owners: NDArray[np.int32]
     weights: NDArray[np.float64]
+    state_tuples: NDArray[np.int64] | None = None
 
 
 class Placement(Protocol):

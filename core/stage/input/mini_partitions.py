@@ -1,6 +1,7 @@
 """Mini-partitions: the mapping of keys to partitions of a stage."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,15 @@ class MiniPartitions:
     The first k partitions start on worker 0, the next k on worker 1, and so on. Without a partitioner, the hash of a
     key decides the partition. With one, its channel is the initial worker, and a second hash spreads the keys of a
     channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
-    partition have the first ones, and other keys are hashed over the rest.
+    partition have the first ones, and other keys are hashed over the rest, or with a partitioner have that of their
+    channel.
 
     Attributes:
         workers: Number of workers, n.
         per_worker: Partitions per worker, k.
         hash: Hash of keys; that of the partitioner, if given.
         partitioner: Initial worker of each key; None, by hash.
-        own: Keys with their own partition, mapped to 0 and up; not with a partitioner.
+        own: Keys with their own partition, mapped to 0 and up.
     """
 
     workers: int
@@ -62,10 +64,12 @@ class MiniPartitions:
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
-        if self.own:
+        if self.own is not None:
             rows, first = self.own.rows_of(keys), len(self.own)
-            hashed = HASHES[self.hash].modulo(keys, self.workers * self.per_worker - first) + np.int32(first)
-            return np.asarray(np.where(rows >= 0, self.own.channels[rows], hashed), np.int32)
+            rest = self.workers * self.per_worker - first
+            of_rest = self.partitioner.channels_of if self.partitioner else partial(HASHES[self.hash].modulo, n=rest)
+            owned = np.append(self.own.channels, -1)[rows]
+            return np.asarray(np.where(rows >= 0, owned, of_rest(keys) + first), np.int32)
         if self.partitioner is None:
             return HASHES[self.hash].modulo(keys, self.workers * self.per_worker)
         within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)

@@ -6,6 +6,9 @@ Source: Flux, section 5.2.
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from adapt.core.errors import BadInput
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
@@ -97,6 +100,10 @@ class Movement:
         for donor, batch in by_donor.items():
             self._donating.add(donor)
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
+
+    def resize(self, state_tuples: NDArray[np.int64]) -> None:
+        """Change the state of each partition, in tuples; shape (partitions,)."""
+        self._sizes = state_tuples
 
     def moves(self, partition: int) -> bool:
         """Whether a partition is moving."""
