@@ -60,19 +60,19 @@ def imbalance_per_period(
     return chart("Imbalance per period", body, points, f"{sentence}.{said}", table)
 
 
-def imbalance_of_placements(table: Table, names: Sequence[str], floor: str, at: str = "start") -> Chart:
-    """The imbalance of several placements over time, with their floor."""
-    points, said = _along(table, at, [*names, floor], MOST_POINTS)
+def imbalance_of_placements(table: Table, names: Sequence[str], floor: str | None = None, at: str = "start") -> Chart:
+    """The imbalance of several placements over time, with their floor if known."""
+    points, said = _along(table, at, [*names, *([floor] if floor else [])], MOST_POINTS)
     lines = {
         "mark": {"type": "line", "point": {"size": 22}},
         "transform": [{"filter": {"field": "series", "oneOf": list(names)}}],
         "encoding": {"color": colours(names)},
     }
-    up_from = up(table, floor)
+    up_from = up(table, floor or names[0])
     y = up_from | {"axis": up_from["axis"] | {"title": "imbalance (busiest / mean load)"}}
     encoding = {"x": across(table, at), "y": y, "description": {"field": "d"}}
-    body = {"encoding": encoding, "layer": [lines, {"mark": DASHED, **_only(floor)}]}
-    sentence = f"The imbalance of each window; the dashed line is the {floor}.{said}"
+    body = {"encoding": encoding, "layer": [lines, *([{"mark": DASHED, **_only(floor)}] if floor else [])]}
+    sentence = f"The imbalance of each window{f'; the dashed line is the {floor}' if floor else ''}.{said}"
     return chart(table.title, body, points, sentence, table)
 
 

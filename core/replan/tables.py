@@ -83,6 +83,18 @@ def folded(outcomes: Sequence[ReplanOutcome]) -> Table:
     return Table.from_rows("Decisions", columns, rows, note=note)
 
 
+def imbalance_by_case(decisions: Table) -> Table:
+    """Imbalance of each step, one column per trigger, from a table of decisions."""
+    records = decisions.records()
+    cases = list(dict.fromkeys(str(row["case"]) for row in records))
+    at: dict[Cell, dict[Cell, Cell]] = {}
+    for row in records:
+        at.setdefault(row["at"], {})[row["case"]] = row["imbalance"]
+    columns = (Column("at", Kind.TIME), *(Column(case, Kind.RATIO) for case in cases))
+    rows = [(time, *(of_case.get(case) for case in cases)) for time, of_case in at.items()]
+    return Table.from_rows("Imbalance between decisions", columns, rows)
+
+
 def summary_table(outcomes: Sequence[ReplanOutcome], bounds: Bounds, speedup: float) -> Table:
     """The run in one row, with the verdict."""
     triggered = [each for each in outcomes if each.steps]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from adapt.core.charts.chart import Chart
-from adapt.core.charts.over_time import imbalance_per_period, migration_per_period
+from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
 from adapt.core.fit.replay.charts import shedding_charts
 from adapt.core.fit.replay.tables import planners_shown, tables_of_arcs
@@ -14,6 +14,7 @@ from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
+from adapt.core.replan.tables import imbalance_by_case
 from adapt.core.run import verdict_under
 from adapt.core.stage.charts import elastic_charts, stage_charts, trade_off_of_tau1
 from adapt.core.table import Kind, Table
@@ -62,7 +63,11 @@ def _replan(run: StoredRun) -> Told:
     tables = run.tables
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
-    charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"])
+    steps = imbalance_by_case(tables["decisions"])
+    charts = (
+        imbalance_of_placements(steps, [column.name for column in steps.columns[1:]], at="at"),
+        *stage_charts(tables["intervals"], tables["workers"], tables["moves"]),
+    )
     return sentences, [replace(cases, note=""), summary, tables["decisions"]], charts
 
 
