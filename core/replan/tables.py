@@ -84,7 +84,7 @@ def folded(outcomes: Sequence[ReplanOutcome]) -> Table:
 
 
 def imbalance_by_case(decisions: Table) -> Table:
-    """Imbalance of each step, one column per trigger, from a table of decisions."""
+    """Imbalance of each step, one column per trigger."""
     records = decisions.records()
     cases = list(dict.fromkeys(str(row["case"]) for row in records))
     at: dict[Cell, dict[Cell, Cell]] = {}

@@ -6,6 +6,7 @@ from paper.partitioning.figures import (
     domains,
     example,
     growth,
+    loop,
     past,
     resources,
     scaler,
@@ -30,6 +31,7 @@ _FIGURES = (
     sizes,
     times,
     growth,
+    loop,
     past,
 )
 
