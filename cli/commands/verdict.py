@@ -17,6 +17,7 @@ from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
+from adapt.cli.terminal.terminal import NEXT
 from adapt.core.engines.names import Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.traces.sources.names import FormatName
@@ -108,7 +109,7 @@ def verdict(
         "next": following,
     }
     tables = [] if found.verdict is None else [evidence_table(found.verdict)]
-    tables.append(hot_keys_table(found, f"Next: {following}"))
+    tables.append(hot_keys_table(found, NEXT + following))
     tables += found.more_tables()[1:] if output.all else []
     show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))])
 

@@ -17,6 +17,9 @@ Paragraph: TypeAlias = Sequence[str]
 
 _GAP = 2
 _LEAST_BAR = 6
+NEXT = "Next: "
+"""What a note that ends with a command to run begins with."""
+
 _MOST_BAR = 60
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _NARROW_TEXT = 16
@@ -51,7 +54,8 @@ def terminal_text(tables: Sequence[Table], out: TextIO, lead: Sequence[Paragraph
                 console.print(Text("no rows", style="dim"))
             if table.note:
                 console.print()
-                console.print(Text(visible(table.note), style="dim"))
+                is_command = table.note.startswith(NEXT)  # kept on one line, so that it pastes whole
+                console.print(Text(visible(table.note), style="dim"), soft_wrap=is_command)
     return "".join(line.rstrip(" ") + "\n" for line in captured.get().splitlines())
 
 

@@ -306,3 +306,9 @@ def test_importing_the_output_loads_nothing_heavy():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
     assert not loaded & {"numpy", "pyarrow", "jinja2", "vl_convert", "pyspark", "numba", "rich.table", "rich.progress"}
+
+
+def test_the_command_of_a_note_stays_on_one_line(capsys):
+    command = f"adapt partition compare {'x' * 90}.trace --channels 8"
+    show([Table.from_rows("t", [Column("a")], [("x",)], note=f"Next: {command}")], Format.TABLE, {})
+    assert f"Next: {command}\n" in capsys.readouterr().out
