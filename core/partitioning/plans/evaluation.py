@@ -91,10 +91,10 @@ class Evaluation:
         return Table.from_rows("Predicted and measured", columns, rows, note)
 
     def _weighed_by(self) -> str:
-        """The letters of the resources, and the measured columns."""
+        """The loads of the resources, and the measured columns."""
         measured = zip(RESOURCES, self.resources.measured, strict=True)
         named = [f"{resource} by {source}" for resource, source in measured if source is not None]
-        return ", ".join([self.resources.letters, *named])
+        return ", ".join([self.resources.text, *named])
 
     def as_data(self) -> dict[str, Any]:
         """The evaluation as JSON data."""
@@ -156,8 +156,8 @@ def resources_of(plans: Sequence[Plan]) -> Resources:
     default = Resources()
     said = plans[0].parameters
     measured = [f"{resource}={source}" for resource, source in said.get("measured", {}).items()]
-    letters, tolerance = said.get("resources", default.letters), said.get("tolerance", default.tolerance)
-    return Resources.parse(letters, tolerance, measure=measured)
+    loads, tolerance = said.get("resources", default.text), said.get("tolerance", default.tolerance)
+    return Resources.parse(loads, tolerance, measure=measured)
 
 
 def predicted_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:
