@@ -3,16 +3,19 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from adapt.core.counting.frequencies import Frequencies, check_support
 from adapt.core.counting.lossy import check_epsilon
 from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.problem.tracking import SERVED, epsilon_for
+from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
 from adapt.core.stream import Weight
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
@@ -66,11 +69,11 @@ class Counting:
             return 0.0
         served = SERVED if self.window is None else None
         track = served if self.track is None else self.track
-        distinct = int(trace.profile["distinct_keys"])
-        needed = self.epsilon or epsilon_for(self.resources, self.channels, distinct, track)
+        known = known_of(trace, self.weight)
+        needed = self.epsilon or epsilon_for(self.resources, self.channels, known, track)
         if self.epsilon or self.window is not None or self.track is not None:
             return needed
-        return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, distinct, SERVED))  # counted at ingest
+        return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, known, SERVED))  # counted at ingest
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""
@@ -82,6 +85,20 @@ class Counting:
         if self.window is not None:
             made |= {"window": str(self.window.length), "counters": self.window.counters}
         return made
+
+
+def known_of(trace: Trace, weight: Weight | None) -> Known:
+    """What the profile of a trace tells of its keys.
+
+    Their number, the total weight, and where rows are counted, the least that its hottest keys have.
+
+    Raises:
+        UsageError: the trace lacks the column of the weight.
+    """
+    distinct, chosen = int(trace.profile["distinct_keys"]), chosen_weight(trace, weight)
+    if chosen is Weight.COUNT:
+        return Known(distinct, trace.rows, np.array(trace.profile["rank_counts"], np.int64))
+    return Known(distinct, float(trace.profile["totals"][WEIGHT_COLUMNS[chosen]]))
 
 
 def count_trace(

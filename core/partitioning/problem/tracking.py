@@ -135,8 +135,7 @@ class Known:
 
     Attributes:
         domain: The number of distinct keys, or an estimate.
-        total: The weight of all rows. Default: as if each key had one row, which matters only for functions other than
-            power of the count.
+        total: The weight of all rows. Default: as if each key had one row; powers of the count do not depend on it.
         hottest: Counts of some of the hottest keys, or lower bounds; the other keys are taken as equally frequent, for
             which a load that grows faster than the count is least.
     """
@@ -152,7 +151,7 @@ class Known:
 
     def whole(self, load: Load) -> float:
         """The load of all keys (section 4.1.3)."""
-        others = max(self.domain, 1) - len(self.hottest)
+        others = max(self.domain - len(self.hottest), 0)
         left = max(self.rows - float(self.hottest.sum()), 0.0)
         return float(load_of(load, self.hottest).sum()) + (
             others * float(load_of(load, left / others)) if others else 0
