@@ -1,6 +1,6 @@
 """Counting the keys of a trace: method, error, and purpose."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
 from adapt.core.stream import Weight
+from adapt.core.units.durations import duration_text
+from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
-from adapt.traces.counting.weights import WEIGHT_COLUMNS, chosen_weight
+from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
@@ -69,11 +71,34 @@ class Counting:
             return 0.0
         served = SERVED if self.window is None else None
         track = served if self.track is None else self.track
-        known = known_of(trace, self.weight)
+        known = _known(trace, self.weight)
         needed = self.epsilon or epsilon_for(self.resources, self.channels, known, track)
         if self.epsilon or self.window is not None or self.track is not None:
             return needed
         return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, known, SERVED))  # counted at ingest
+
+    def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
+        """The same over a sliding window as typed: a length, or `auto`.
+
+        Args:
+            text: `auto` derives the window from the distinct keys of the trace; it is at most the whole trace.
+
+        Raises:
+            UsageError: the text is not a length; or the window is longer than the trace.
+        """
+        if text == "auto":
+            known = _known(trace, self.weight)
+            epsilon = self.epsilon or epsilon_for(self.resources, self.channels, known, self.track)
+            rows = SlidingWindow.derived(known.domain, epsilon, counters).length.size
+            length = Length(min(rows, max(trace.rows, counters)), in_rows=True)
+        else:
+            length, span_us = Length.parse(text, "--window"), trace.last_us - trace.first_us
+            if length.size > (trace.rows if length.in_rows else span_us):
+                held = f"{trace.rows:,} rows" if length.in_rows else duration_text(round(span_us, -6) or span_us)
+                raise UsageError(
+                    f"--window {length} is longer than the trace ({held}); give a shorter one, such as auto, or omit it"
+                )
+        return replace(self, method=CountMethod.SLIDING, window=SlidingWindow(length, counters))
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""
@@ -87,18 +112,12 @@ class Counting:
         return made
 
 
-def known_of(trace: Trace, weight: Weight | None) -> Known:
-    """What the profile of a trace tells of its keys.
-
-    Their number, the total weight, and where rows are counted, the least that its hottest keys have.
-
-    Raises:
-        UsageError: the trace lacks the column of the weight.
-    """
-    distinct, chosen = int(trace.profile["distinct_keys"]), chosen_weight(trace, weight)
-    if chosen is Weight.COUNT:
-        return Known(distinct, trace.rows, np.array(trace.profile["rank_counts"], np.int64))
-    return Known(distinct, float(trace.profile["totals"][WEIGHT_COLUMNS[chosen]]))
+def _known(trace: Trace, weight: Weight | None) -> Known:
+    """What the profile of a trace holds on its keys: their number, and the least rows of the hottest ones."""
+    distinct = int(trace.profile["distinct_keys"])
+    if chosen_weight(trace, weight) is not Weight.COUNT:
+        return Known(distinct)
+    return Known(distinct, trace.rows, np.array(trace.profile["rank_counts"], np.int64))
 
 
 def count_trace(
