@@ -93,7 +93,7 @@ class Problem:
     def start(self) -> Channels:
         """First channel of each key: pinned, else current, else hashed.
 
-        Shape (keys,). Source: section 4.2.4 and decision 14.
+        Shape (keys,). Source: partitioning functions, section 4.2.4, where a removed channel leaves the start open.
         """
         free = np.where(self.home < self.channels, self.home, self.hashed)
         return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)

@@ -22,7 +22,7 @@ class MergeCost:
         channels_per_key: Mean number of channels with state of a key, over keys and periods; None without messages.
         merge_tuples: Merge messages: one per key, channel beyond its first, and period.
 
-    Source: design, section 5.
+    Source: docs/theory.md, the verdict: each further worker of a split key costs a message per window.
     """
 
     channels_per_key: float | None

@@ -68,7 +68,7 @@ def test_quadratic_delta_is_raised_by_the_predicted_load():
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=12), st.text("CLQ", min_size=3, max_size=3), st.integers(2, 6))
 def test_threshold_is_the_definition(counts, letters, channels):
-    """Section 4.1.3, word for word, with decisions on N and the minimum."""
+    """Section 4.1.3, word for word, with L_k as an average per channel."""
     stream = frequencies_of(KeyCounts(pa.array(range(len(counts))), np.array(counts), sum(counts)))
     f, size, room = [count / sum(counts) for count in counts], len(counts), 0.3 * theta(1.7, channels)
     plain = {"C": 1.0, "L": room / channels, "Q": math.sqrt(room / (size * channels))}
