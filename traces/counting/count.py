@@ -92,12 +92,8 @@ class Counting:
             rows = SlidingWindow.derived(known.domain, epsilon, counters).length.size
             length = Length(min(rows, max(trace.rows, counters)), in_rows=True)
         else:
-            length, span_us = Length.parse(text, "--window"), trace.last_us - trace.first_us
-            if length.size > (trace.rows if length.in_rows else span_us):
-                held = f"{trace.rows:,} rows" if length.in_rows else duration_text(round(span_us, -6) or span_us)
-                raise UsageError(
-                    f"--window {length} is longer than the trace ({held}); give a shorter one, such as auto, or omit it"
-                )
+            length = Length.parse(text, "--window")
+            check_window(length, trace)
         return replace(self, method=CountMethod.SLIDING, window=SlidingWindow(length, counters))
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
@@ -110,6 +106,18 @@ class Counting:
         if self.window is not None:
             made |= {"window": str(self.window.length), "counters": self.window.counters}
         return made
+
+
+def check_window(length: Length, trace: Trace) -> None:
+    """Check that a window is at most the trace.
+
+    Raises:
+        UsageError: it is longer.
+    """
+    span_us = trace.last_us - trace.first_us
+    if length.size > (trace.rows if length.in_rows else span_us):
+        has = f"{trace.rows:,} rows" if length.in_rows else duration_text(span_us)
+        raise UsageError(f"--window {length} is longer than the trace, which has {has}; give a shorter window")
 
 
 def _known(trace: Trace, weight: Weight | None) -> Known:
