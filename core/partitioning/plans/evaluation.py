@@ -17,6 +17,9 @@ SCHEMA = "adapt.evaluation/1"
 _WEIGHED = ("resources", "tolerance", "measured")
 _OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
 
+_DIGITS = 9
+"""Decimals of the error of a prediction; smaller ones are rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPlan:
@@ -80,7 +83,7 @@ class Evaluation:
                 name,
                 predicted,
                 measured,
-                measured / predicted - 1 if predicted and measured is not None else None,
+                round(measured / predicted - 1, _DIGITS) + 0.0 if predicted and measured is not None else None,
             )
             for each in self.plans
             for name, predicted in each.predicted.items()
