@@ -11,7 +11,12 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "keys": ("core/keys",),
     "counting": ("core/counting", "core/charts"),
     "synthetic": ("core/synthetic",),
-    "schemes": ("core/partitioning/schemes", "core/partitioning/splitting/names", "core/partitioning/measures"),
+    "schemes": (
+        "core/partitioning/schemes",
+        "core/partitioning/splitting/names",
+        "core/partitioning/loads",
+        "core/partitioning/measures",
+    ),
     "engines": ("core/engines",),
     "partitioning": (
         "core/partitioning/problem",

@@ -1,12 +1,13 @@
 """Advise on the division of work and on hot keys, without Spark."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from adapt.core.advice.region import region_table
 from adapt.core.advice.salts import check_max_imbalance
 from adapt.core.advice.tables import MOST_UNITS, HotKey, division_table, keys_table, useful_table
 from adapt.core.counting.frequencies import Frequencies
@@ -79,20 +80,23 @@ class Advice:
     Attributes:
         flink, kafka: Division of work; Kafka's only if partitions were given.
         useful, keys: Useful workers and salts, if keys are known.
+        region: Key columns that the operators of a region share, if any are given.
     """
 
     flink: Table
     kafka: Table | None = None
     useful: Table | None = None
     keys: Table | None = None
+    region: Table | None = None
 
     def tables(self) -> list[Table]:
         """All tables."""
-        return [table for table in (self.flink, self.kafka, self.useful, self.keys) if table is not None]
+        return [table for table in (self.region, self.flink, self.kafka, self.useful, self.keys) if table is not None]
 
     def as_data(self) -> dict[str, Any]:
         """One JSON document."""
         parts = {"flink": self.flink, "kafka": self.kafka, "useful": self.useful, "keys": self.keys}
+        parts["region"] = self.region
         return {"schema": SCHEMA, **{name: None if table is None else table.records() for name, table in parts.items()}}
 
     def _repr_html_(self) -> str:
@@ -108,23 +112,27 @@ class Weighed:
     total: int
 
 
-def advise(job: Job, source: Path | None = None, keys: Sequence[str] = ()) -> Advice:
+def advise(
+    job: Job, source: Path | None = None, keys: Sequence[str] = (), operators: Mapping[str, Sequence[str]] | None = None
+) -> Advice:
     """Advise on a job.
 
     Args:
         source: A trace (whose profile counts every row as 1), counted keys, or a CSV of key,count.
         keys: Keys to salt. Default: every key too hot for one worker.
+        operators: Key columns of each operator of a parallel region.
 
     Raises:
-        UsageError: keys are named without a source.
+        UsageError: keys are named without a source, or the operators share no key column.
         BadInput: the source cannot be read, or has no count of a key.
     """
+    region = region_table(operators) if operators else None
     flink = job.division(Engine.FLINK, job.max_parallelism)
     kafka = None if job.partitions is None else job.division(Engine.KAFKA, job.partitions)
     if source is None:
         if keys:
             raise UsageError(f"--key {keys[0]!r} needs a trace, counted keys or a CSV of key,count")
-        return Advice(flink, kafka)
+        return Advice(flink, kafka, region=region)
     weighed = weighed_keys(source)
     if not weighed.keys:
         raise BadInput(f"{source} has no keys")
@@ -133,7 +141,7 @@ def advise(job: Job, source: Path | None = None, keys: Sequence[str] = ()) -> Ad
     ][:MOST_KEYS]
     useful = useful_table(weighed.keys[0], weighed.total, job.parallelism)
     table = keys_table(chosen, weighed.total, job.parallelism, job.engine, job.partitioner(), job.max_imbalance)
-    return Advice(flink, kafka, useful, table)
+    return Advice(flink, kafka, useful, table, region)
 
 
 def weighed_keys(source: Path) -> Weighed:

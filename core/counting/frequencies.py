@@ -138,7 +138,7 @@ class Frequencies:
         Raises:
             UsageError: `support` is not above the error.
 
-        Source: Manku and Motwani; partitioning functions, decision 18.
+        Source: Manku and Motwani; partitioning functions, section 4.1.2.
         """
         check_support(support, self.epsilon)
         shares = self.count_low / (self.total or 1.0)  # rounded as displayed: 7 of 100 reach 0.07

@@ -7,7 +7,7 @@ After a total weight n, a counter of error epsilon guarantees for every key, in 
 It holds O(1/epsilon log(epsilon n)) keys. Summaries of parts merge into one with the same guarantee.
 
 Source: Manku and Motwani, "Approximate frequency counts over data streams", VLDB 2002; partitioning functions, section
-4.1.2 and decisions 18 to 20. With weights, the source's windows of w = ceil(1/epsilon) rows become windows of w units.
+4.1.2, read as docs/theory.md says. With weights, windows of w = ceil(1/epsilon) rows become windows of w units.
 """
 
 import math

@@ -29,6 +29,13 @@ from adapt.core.units.row_or_time_span import Length
 
 DEFAULT_COUNTERS = 3
 
+ROWS_PER_KEY = 2
+"""Rows of a derived window per distinct key."""
+
+LEAST_BUCKETS = 10
+"""Least buckets of 1 / epsilon rows in a derived window. A key whose share is ten times epsilon, delta, then has 100
+rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
@@ -55,6 +62,16 @@ class SlidingWindow:
                 " 3 overshoot the window by at most half"
             )
         Panes(self.length, self.counters - 1)  # checks the length
+
+    @classmethod
+    def derived(cls, distinct: int, epsilon: float, counters: int = DEFAULT_COUNTERS) -> "SlidingWindow":
+        """Window of a constant factor of the distinct keys, |D|.
+
+        Source: partitioning functions, section 4.1.2, which leaves the factor open. Ours: on Zipf streams (z = 1, 10^6
+        keys), a longer window balances no better; with few keys, the rows of a key at delta decide.
+        """
+        rows = max(ROWS_PER_KEY * distinct, LEAST_BUCKETS * window_of(epsilon))
+        return cls(Length(rows, in_rows=True), counters)
 
     @property
     def panes(self) -> Panes:

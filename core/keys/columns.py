@@ -41,7 +41,7 @@ def key_bytes(keys: pa.Array | pa.ChunkedArray) -> KeyBytes:
     Raises:
         ValueError: the column is not string, int64 or binary.
 
-    Source: design, section 5.
+    Source: docs/plan-format.md.
     """
     column = one_array(keys)
     return _of_integers(column) if key_type_of(column.type) is KeyType.INT64 else _of_texts(column)

@@ -10,11 +10,13 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.tables import key_shown
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
+from adapt.core.partitioning.loads.load import Load
+from adapt.core.partitioning.loads.spelling import load_text
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_mean, max_over_min
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import RESOURCES, Load, Resources
+from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.table import Cell, Column, Kind, Table
@@ -60,7 +62,8 @@ def model_error(
         UsageError: as in building the plans; or a load was not measured.
     """
     resources = recipes[0].resources if recipes else Resources()
-    if not resources.sources:
+    functions = resources.by_count.functions
+    if not any(resources.measured):
         return ModelError(Table.from_rows(_TITLE, _PLAN_COLUMNS, []), Table.from_rows(_KEYS_TITLE, _KEY_COLUMNS, []))
     population = Population.from_counts(counted)
     rows: list[list[Cell]] = []
@@ -77,7 +80,7 @@ def model_error(
         construction = recipe.construction.value if recipe.scheme is Scheme.HYBRID else None
         for at, source in enumerate(resources.measured):
             if source is not None:
-                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, resources.letters[at])
+                of = (recipe.scheme.value, construction, channels, RESOURCES[at], source, load_text(functions[at]))
                 both = predicted[at], measured[at]
                 imbalances = (max_over_mean(loads, capacities) for loads in both)
                 rows.append([*of, *imbalances, *(max_over_min(loads / capacities) for loads in both)])
@@ -96,7 +99,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
     for number, source in enumerate(resources.measured):
         if source is None:
             continue
-        by_count, load = resources.functions[number], resources.loads[number]
+        by_count, load = resources.by_count.functions[number], resources.loads[number]
         predicted, measured = (_shares(population, each) for each in (by_count, load))
         factors = _factors(predicted[at], measured[at])
         known = np.flatnonzero(np.isfinite(factors))
@@ -105,7 +108,7 @@ def _keys_table(population: Population, resources: Resources, recipe: Recipe, ch
             [
                 RESOURCES[number],
                 source,
-                by_count.value,
+                load_text(by_count),
                 _correlation(predicted, measured),
                 len(tracked),
                 float(np.median(factors[known])) if len(known) else None,
@@ -149,7 +152,7 @@ _PLAN_COLUMNS = (
     Column("channels", Kind.COUNT),
     Column("resource"),
     Column("measured_by", about="column of the measured load"),
-    Column("function", about="letter of the predicted load"),
+    Column("function", about="predicted load of a key, by its count"),
     Column("imbalance_predicted", Kind.RATIO, about="max/mean load, predicted"),
     Column("imbalance_measured", Kind.RATIO, about="max/mean load of the same channels, measured"),
     Column("r_predicted", Kind.RATIO, about="max/min load, predicted"),
@@ -159,7 +162,7 @@ _PLAN_COLUMNS = (
 _KEY_COLUMNS = (
     Column("resource"),
     Column("measured_by", about="column of the measured load"),
-    Column("function", about="letter of the predicted load"),
+    Column("function", about="predicted load of a key, by its count"),
     Column("correlation", Kind.NUMBER, about="between predicted and measured shares of all listed keys"),
     Column("pinned_keys", Kind.COUNT, about="keys that are hot by count or by the column"),
     Column("median_factor", Kind.NUMBER, about="median error of a pinned key: larger share / smaller share"),

@@ -86,7 +86,7 @@ def purged_entries(ranks: NDArray[np.int64], keys: int, window: int) -> tuple[fl
 def entries_at_purges(ranks: NDArray[np.int64], keys: int, window: int) -> NDArray[np.int64]:
     """Keys before and after each purge; shape (purges, 2).
 
-    Source: section 4.1.2, decision 18.
+    Source: section 4.1.2.
     """
     held = np.zeros((len(ranks) // window, 2), np.int64)
     _count(ranks, np.zeros(keys, np.int64), np.zeros(keys, np.int64), np.zeros(keys, np.int64), window, held)

@@ -30,14 +30,15 @@ def steps(draw, most_channels=6):
     current = HybridPartitioner(
         draw(st.dictionaries(st.sampled_from(keys), st.integers(0, before - 1))), ConsistentHash(before, 5)
     )
-    letters = draw(st.text("CLQ", min_size=3, max_size=3))
+    of_other_form = st.sampled_from(["state=min(n,3)+2*n,computation=n^1.5", "computation=nlogn,network=n^0.5"])
+    loads = draw(st.text("CLQ", min_size=3, max_size=3) | of_other_form)
     pinned = st.dictionaries(st.sampled_from(keys), st.integers(0, after - 1))
     return Problem.from_counts(
         current,
         ConsistentHash(after, 5),
         counted,
         counted.keys[: draw(st.integers(0, len(counts)))],
-        Resources.parse(letters, draw(st.sampled_from([1.0, 1.2, 3.0]))),
+        Resources.parse(loads, draw(st.sampled_from([1.0, 1.2, 3.0]))),
         draw(st.sampled_from(UtilityName)),
         draw(st.none() | st.integers(1, 3)),
         Constraints(pinned=draw(st.just({}) | pinned)),

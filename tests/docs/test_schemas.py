@@ -25,7 +25,7 @@ COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "verdict": f"verdict g.trace --channels 4 {JSON}",
     "lint": f"lint g.trace {JSON}",
-    "advise": f"advise keys --parallelism 12 --partitions 60 {JSON}",
+    "advise": f"advise keys --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
     "advise workers": f"advise workers --rate 1000 --shed 10000@60s {JSON}",
     "count": f"partition count g.trace --over time --all --measure bytes --key k1 -o g.freq {JSON}",

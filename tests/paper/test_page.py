@@ -212,7 +212,7 @@ SPECIFIED = (
     "50 outputs per tuple, with a light second operator",
     "Non-blocking reordering has the higher throughput on Q2",
 )
-"""Words that identify every claim of the specification."""
+"""Words that identify every claim of the papers."""
 
 AROUND = ("Contents", "All verdicts", "How this was made")
 """Headings of the page outside the papers."""
@@ -257,7 +257,7 @@ def test_the_page_is_self_contained(folder):
     assert all(address.startswith(("#", "data:")) for address in parser.found)
 
 
-def test_every_claim_of_the_specification_is_judged(data):
+def test_every_claim_of_the_papers_is_judged(data):
     texts = [claim["claim"] for claim in data["claims"]]
     for words in SPECIFIED:
         assert any(words in text for text in texts), words

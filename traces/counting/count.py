@@ -1,7 +1,9 @@
 """Counting the keys of a trace: method, error, and purpose."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from adapt.core.counting.frequencies import Frequencies, check_support
 from adapt.core.counting.lossy import check_epsilon
@@ -9,10 +11,13 @@ from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.measures.resources import Resources
-from adapt.core.partitioning.problem.tracking import SERVED, epsilon_for
+from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
 from adapt.core.stream import Weight
+from adapt.core.units.durations import duration_text
+from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.exact import count_exactly
 from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace
@@ -66,11 +71,30 @@ class Counting:
             return 0.0
         served = SERVED if self.window is None else None
         track = served if self.track is None else self.track
-        distinct = int(trace.profile["distinct_keys"])
-        needed = self.epsilon or epsilon_for(self.resources, self.channels, distinct, track)
+        known = _known(trace, self.weight)
+        needed = self.epsilon or epsilon_for(self.resources, self.channels, known, track)
         if self.epsilon or self.window is not None or self.track is not None:
             return needed
-        return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, distinct, SERVED))  # counted at ingest
+        return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, known, SERVED))  # counted at ingest
+
+    def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
+        """The same over a sliding window as typed: a length, or `auto`.
+
+        Args:
+            text: `auto` derives the window from the distinct keys of the trace; it is at most the whole trace.
+
+        Raises:
+            UsageError: the text is not a length; or the window is longer than the trace.
+        """
+        if text == "auto":
+            known = _known(trace, self.weight)
+            epsilon = self.epsilon or epsilon_for(self.resources, self.channels, known, self.track)
+            rows = SlidingWindow.derived(known.domain, epsilon, counters).length.size
+            length = Length(min(rows, max(trace.rows, counters)), in_rows=True)
+        else:
+            length = Length.parse(text, "--window")
+            check_window(length, trace)
+        return replace(self, method=CountMethod.SLIDING, window=SlidingWindow(length, counters))
 
     def parameters(self, frequencies: Frequencies) -> dict[str, Any]:
         """The parameters for a manifest."""
@@ -82,6 +106,26 @@ class Counting:
         if self.window is not None:
             made |= {"window": str(self.window.length), "counters": self.window.counters}
         return made
+
+
+def check_window(length: Length, trace: Trace) -> None:
+    """Check that a window is at most the trace.
+
+    Raises:
+        UsageError: it is longer.
+    """
+    span_us = trace.last_us - trace.first_us
+    if length.size > (trace.rows if length.in_rows else span_us):
+        has = f"{trace.rows:,} rows" if length.in_rows else duration_text(span_us)
+        raise UsageError(f"--window {length} is longer than the trace, which has {has}; give a shorter window")
+
+
+def _known(trace: Trace, weight: Weight | None) -> Known:
+    """What the profile of a trace holds on its keys: their number, and the least rows of the hottest ones."""
+    distinct = int(trace.profile["distinct_keys"])
+    if chosen_weight(trace, weight) is not Weight.COUNT:
+        return Known(distinct)
+    return Known(distinct, trace.rows, np.array(trace.profile["rank_counts"], np.int64))
 
 
 def count_trace(

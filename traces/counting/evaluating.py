@@ -15,8 +15,9 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.loads.spelling import load_text
 from adapt.core.partitioning.measures.exact_sums import ExactSums
-from adapt.core.partitioning.measures.resources import Load, Measured, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.plans.evaluation import EvaluatedPlan, Evaluation, predicted_metrics, resources_of
 from adapt.core.partitioning.plans.plan import Plan
@@ -334,7 +335,7 @@ _MOVED = "moved"
 
 def _told(number: int, tally: Tally) -> pa.RecordBatch:
     """The tally of one plan as a row, arrays as bytes."""
-    sums = {_load_name(load): each for load, each in tally.loads.items()}
+    sums = {load_text(load): each for load, each in tally.loads.items()}
     sums |= {} if tally.moved is None else {_MOVED: tally.moved}
     row = {
         "plan": number,
@@ -361,10 +362,6 @@ _ROW = pa.schema(
 )
 
 
-def _load_name(load: Load) -> str:
-    return _measured(load.source) if isinstance(load, Measured) else load.value
-
-
 def _read(row: dict[str, Any], channels: int, resources: Resources) -> Tally:
     """The tally of a row that `_told` wrote."""
     sums = {each["of"]: each for each in row["sums"]}
@@ -375,7 +372,7 @@ def _read(row: dict[str, Any], channels: int, resources: Resources) -> Tally:
 
     return Tally(
         keys=row["keys"],
-        loads={load: sums_of(_load_name(load), channels) for load in dict.fromkeys(resources.loads)},
+        loads={load: sums_of(load_text(load), channels) for load in dict.fromkeys(resources.loads)},
         heaviest=np.frombuffer(row["heaviest"], "<f8"),
         tracked=np.frombuffer(row["tracked"], "<i4"),
         tracked_loads=np.frombuffer(row["tracked_loads"], "<f8"),

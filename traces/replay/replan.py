@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from adapt.core.errors import UsageError
 from adapt.core.replan.replay import Replan, ReplanRun, replay_replan
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.units.durations import duration_text
+from adapt.traces.counting.count import check_window
 from adapt.traces.replay.flux import check_columns, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -49,10 +48,7 @@ def replay_replan_trace(
     """
     check_folder_free(out, force=force)
     check_columns(trace, options.reading, None)
-    window, span_us = options.replan.loop.window.length, trace.last_us - trace.first_us
-    if window.size > (trace.rows if window.in_rows else span_us):
-        has = f"{trace.rows:,} rows" if window.in_rows else duration_text(span_us)
-        raise UsageError(f"--window {window} is longer than the trace, which has {has}; give a shorter window")
+    check_window(options.replan.loop.window.length, trace)
     progress("deciding", 0, trace.rows)
     run = replay_replan(
         lambda columns: trace.batches(columns, encoded(trace, columns)),

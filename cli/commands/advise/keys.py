@@ -29,6 +29,9 @@ def keys(
     named: list[str] | None = setting(
         None, "Show the salts of this key; repeatable. Default: every key too hot for one worker.", "KEY", "--key"
     ),
+    operators: list[str] | None = setting(
+        None, "Check the key columns of an operator of the same region; repeatable.", "OP=COLUMN,...", "--operator"
+    ),
     max_imbalance: str = setting("1.2", "Tolerated load of a hot key's worker over the mean load.", "RATIO"),
     engine: CurrentSchemeChoice = setting(Engine.FLINK, "Engine whose hash places salted keys.", "NAME", **ENGINE),
     format: FormatOption = Format.TABLE,
@@ -40,10 +43,11 @@ def keys(
 
     Example: adapt advise keys web.trace --parallelism 48 --max-parallelism 128 --partitions 60
     """
+    from adapt.core.advice.region import operators_named
     from adapt.traces.advising import Job, advise
 
     job = Job(parallelism, max_parallelism, partitions, engine, _ratio(max_imbalance))
-    found = advise(job, source, named or ())
+    found = advise(job, source, named or (), operators_named(operators or ()))
     show(found.tables(), format, found.as_data())
 
 

@@ -1,6 +1,6 @@
 """`adapt partition count`: the keys of a trace and its skew."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,8 @@ from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.units.row_or_time_span import Length
 
 if TYPE_CHECKING:
-    from adapt.core.counting.sliding import SlidingWindow
     from adapt.traces.counting.survey import Survey
+    from adapt.traces.store.trace import Trace
 
 COUNT_PANEL = "Counting"
 
@@ -59,7 +59,12 @@ class SurveyOptions:
     support: float | None = setting(
         None, "List only keys whose share of the total may reach this; over time, hot keys.", "SHARE", panel=COUNT_PANEL
     )
-    window: str | None = setting(None, "Length of the sliding window.", "1h|1000rows", panel=COUNT_PANEL)
+    window: str | None = setting(
+        None,
+        "Length of the sliding window; auto derives it from the number of distinct keys.",
+        "1h|1000rows|auto",
+        panel=COUNT_PANEL,
+    )
     counters: int = setting(
         3,
         "Staggered counters of the sliding window; N of them overshoot it by up to 1/(N-1).",
@@ -70,7 +75,7 @@ class SurveyOptions:
         None, "Step of --over time (default: 1/48 of the trace).", "1h|1000rows", panel=COUNT_PANEL
     )
 
-    def survey(self, loads: Loads, engine: AnyScheme) -> "Survey":
+    def survey(self, trace: "Trace", loads: Loads, engine: AnyScheme) -> "Survey":
         """What to measure of the trace.
 
         Raises:
@@ -80,17 +85,19 @@ class SurveyOptions:
         from adapt.traces.counting.survey import Survey
 
         check_channels(self.channels)
+        how = Counting(
+            self.method if self.window is None else CountMethod.LOSSY,
+            self.epsilon,
+            self.channels,
+            loads.weighed(),
+            loads.max_pins,
+            self.support,
+            weight=self.weight,
+        )
+        if self.window is not None:
+            how = replace(how.over_window(trace, self.window, self.counters), method=self.method)
         return Survey(
-            Counting(
-                self.method,
-                self.epsilon,
-                self.channels,
-                loads.weighed(),
-                loads.max_pins,
-                self.support,
-                self._window(),
-                self.weight,
-            ),
+            how,
             keys=tuple(self.keys or ()),
             over_time=self.over is Over.TIME,
             by_stream=self.over is Over.STREAM,
@@ -99,11 +106,6 @@ class SurveyOptions:
             engine=engine,
             max_imbalance=loads.max_imbalance,
         )
-
-    def _window(self) -> "SlidingWindow | None":
-        from adapt.core.counting.sliding import SlidingWindow
-
-        return None if self.window is None else SlidingWindow(Length.parse(self.window, "window"), self.counters)
 
 
 @short_help("out", "keys", "over", "channels", "engine", "method", "window", "all", "format", "force", "help")
@@ -130,10 +132,10 @@ def count(
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.trace import open_trace
 
-    asked = options.survey(loads, engine)
     if out is not None:
         check_folder_free(out, force=output.force)
     opened = open_trace(trace)
+    asked = options.survey(opened, loads, engine)
     with stages() as progress:
         found = survey(opened, asked, spark_options=spark.options(), progress=progress)
     if out is not None:

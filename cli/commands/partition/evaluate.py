@@ -29,9 +29,8 @@ def evaluate(
     weight: WeightOption = None,
     resources: str | None = setting(
         None,
-        "How state, computation and network grow with a key's count. C constant, L linear, Q quadratic. Default: as in"
-        " the first plan.",
-        "XYZ",
+        "How state, computation and network grow with a key's count, as for `build`. Default: as in the first plan.",
+        "XYZ|RESOURCE=LOAD",
         panel=EXPERT,
     ),
     tolerance: str | None = setting(
@@ -66,7 +65,7 @@ def evaluate(
 
     named = [(str(path), read_plan(path)) for path in plans]
     first = resources_of([plan for _, plan in named])
-    weighed = Resources.parse(resources or first.letters, tolerance or first.tolerance, measure=measure or ())
+    weighed = Resources.parse(resources or first.text, tolerance or first.tolerance, measure=measure or ())
     if resources is None and not measure:
         weighed = replace(weighed, measured=first.measured)
     today = doing_nothing([plan for _, plan in named], engine) if baseline else None

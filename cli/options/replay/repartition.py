@@ -72,6 +72,11 @@ class RecipeOptions:
 
         check_base(self.base, self.scheme)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
+        if resources.sources:
+            raise UsageError(
+                f"--resources column:{resources.sources[0]}: a replay only counts keys; give loads by count, such as"
+                " n^1.5"
+            )
         return Recipe(
             self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base or today
         )

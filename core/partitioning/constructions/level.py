@@ -8,7 +8,7 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
-from adapt.core.partitioning.measures.resources import Load, ResourceFunction
+from adapt.core.partitioning.loads.load import steepness
 from adapt.core.partitioning.problem.balance_penalty import same_rows
 from adapt.core.partitioning.problem.problem import Problem
 
@@ -27,9 +27,9 @@ def level(problem: Problem) -> Channels:
     first, to the least loaded channel; then a few single keys move to the least loaded channel. Keys are in the order
     of the problem and ties go to the lowest channel, so equal problems have equal answers.
 
-    If one resource is quadratic and another linear, the hottest keys are leveled by the square of their counts, and the
-    others, whose squares hardly matter, fill up the linear load. How many count as hot is tried: none, the number of
-    channels, twice as many, and so on; the first with the least b wins.
+    If one load grows faster with the count than another, as a quadratic one does, the hottest keys are
+    leveled by the steeper, and the others, which hardly matter to it, fill up the other load. How many count as hot is
+    tried: none, the number of channels, twice as many, and so on; the first with the least b wins.
 
     If resources were measured, a key may be hot in one and not in another. So the same is tried with any two of the
     different loads and the mean of their shares: the hottest keys in one are leveled by it, the others by the other.
@@ -66,10 +66,9 @@ def level(problem: Problem) -> Channels:
 def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
     """The distinct loads of the keys, of the hashed ones on each channel, and their exponents in b.
 
-    A quadratic load comes first, a linear one last. Shapes (loads, keys), (loads, channels), (loads,).
+    The steepest comes first. Shapes (loads, keys), (loads, channels), (loads,).
     """
-    order: dict[Load, int] = {ResourceFunction.QUADRATIC: 0, ResourceFunction.LINEAR: 2}
-    functions = sorted(dict.fromkeys(problem.functions), key=lambda load: order.get(load, 1))
+    functions = sorted(dict.fromkeys(problem.functions), key=steepness, reverse=True)
     loads = problem.loads[[problem.functions.index(load) for load in functions]]
     residual = problem.residual()[[problem.resources.loads.index(load) for load in functions]]
     same = same_rows(np.concatenate((loads, residual), axis=1)) if problem.resources.sources else range(len(loads))

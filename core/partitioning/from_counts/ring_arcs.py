@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.measures.resources import Load
+from adapt.core.partitioning.loads.load import Load
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 Counts = NDArray[np.int64]

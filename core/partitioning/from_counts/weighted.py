@@ -12,11 +12,12 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.constructions.level import level
 from adapt.core.partitioning.from_counts.ring_arcs import Arcs, Counts
+from adapt.core.partitioning.loads.load import Load, ResourceFunction, steepness
 from adapt.core.partitioning.measures.cells import RingReplicas
 from adapt.core.partitioning.measures.floors import water_level
 from adapt.core.partitioning.measures.key_loads import loads_at
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
-from adapt.core.partitioning.measures.resources import Load, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
@@ -218,18 +219,18 @@ def _cut(loads: Floats, least: Floats, most: Floats, total: float) -> Floats:
 def _evened_out(resources: Resources) -> Load:
     """The load that the ring evens out: that of most resources, on a tie the network's before the state's.
 
-    A quadratic one only if there is no other.
+    One that grows with the square of the count, or faster, only if there is no other.
 
     Raises:
         UsageError: a resource is constant.
     """
     if ResourceFunction.CONSTANT in resources.loads:
         raise UsageError(
-            f"scheme weighted does not support constant resources (got --resources {resources.letters}); use scheme"
+            f"scheme weighted does not support constant resources (got --resources {resources.text}); use scheme"
             " hybrid with construction level"
         )
     loads = resources.loads[::-1]
-    return max(loads, key=lambda load: (load is not ResourceFunction.QUADRATIC, loads.count(load)))
+    return max(loads, key=lambda load: (steepness(load) < 2, loads.count(load)))
 
 
 def _replicas_in_force(current: Partitioner | None, ring: ConsistentHash) -> Counts | None:

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies
-from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
+from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, Sum, load_of
+from adapt.core.partitioning.measures.resources import Resources
 
 
 def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
@@ -14,7 +15,7 @@ def listed_loads(frequencies: Frequencies, load: Load) -> Floats:
     Raises:
         UsageError: it was not measured.
     """
-    return frequencies.column(load.source).values if isinstance(load, Measured) else load.costs(frequencies.count_low)
+    return load_of(load, frequencies.count_low, lambda source: frequencies.column(source).values)
 
 
 def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> Floats:
@@ -25,9 +26,8 @@ def loads_at(frequencies: Frequencies, rows: NDArray[np.int32], load: Load) -> F
     Raises:
         UsageError: it was not measured.
     """
-    if isinstance(load, Measured):
-        return _at(frequencies.column(load.source).values, rows)
-    return load.costs(_at(frequencies.count_low, rows))
+    counts = _at(frequencies.count_low, rows)
+    return load_of(load, counts, lambda source: _at(frequencies.column(source).values, rows))
 
 
 def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray[np.int32] | None = None) -> Floats:
@@ -54,15 +54,24 @@ def largest_shares(frequencies: Frequencies, resources: Resources, rows: NDArray
 
 
 def share_of_unit(frequencies: Frequencies, load: Load) -> float:
-    """The share of one unit in a whole load; 0 without load.
-
-    For a quadratic load, where rare keys hardly count, the whole is that of the listed keys.
-    """
-    if isinstance(load, Measured):
-        whole = frequencies.column(load.source).total
-    else:
-        whole = frequencies.total if load is ResourceFunction.LINEAR else float(listed_loads(frequencies, load).sum())
+    """The share of one unit in a whole load; 0 without load."""
+    whole = whole_load(frequencies, load)
     return 1 / whole if whole > 0 else 0.0
+
+
+def whole_load(frequencies: Frequencies, load: Load) -> float:
+    """The load of all keys.
+
+    For a quadratic load, where rare keys hardly count, and for other functions of the count, that of the listed keys.
+
+    Raises:
+        UsageError: it was not measured.
+    """
+    if isinstance(load, Sum):
+        return sum(factor * whole_load(frequencies, term) for factor, term in load.terms)
+    if isinstance(load, Measured):
+        return frequencies.column(load.source).total
+    return frequencies.total if load is ResourceFunction.LINEAR else float(listed_loads(frequencies, load).sum())
 
 
 def _at(values: Counts, rows: NDArray[np.int32]) -> Floats:

@@ -6,13 +6,14 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.loads.load import ResourceFunction, load_of, sources_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.floors import imbalance_floor, r_floor, r_floor_pair
 from adapt.core.partitioning.measures.imbalance import empty_channels, max_over_mean, max_over_min, relative_imbalance
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.population import Counted, Population
-from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.table import Column, Kind
@@ -204,8 +205,12 @@ def _floors(
     for load, weighed in zip(loads, resources.loads, strict=True):
         if weighed == resources.network:
             floors.append(network)
-        elif weighed is ResourceFunction.QUADRATIC and resources.network is ResourceFunction.LINEAR:
-            floors.append(r_floor(weighed.costs(heavy), float(load.sum()), len(load), capacities))
+        elif (
+            resources.network is ResourceFunction.LINEAR
+            and weighed is not ResourceFunction.CONSTANT
+            and not sources_of(weighed)
+        ):
+            floors.append(r_floor(load_of(weighed, heavy), float(load.sum()), len(load), capacities))
         else:
             floors.append(1.0)
     return floors

@@ -1,49 +1,14 @@
 """Resources: state, computation and network load of keys."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError, did_you_mean
-
-
-class ResourceFunction(StrEnum):
-    """Beta: the load of a key by its count.
-
-    Source: partitioning functions, sections 3.1 and 4.4.
-    """
-
-    CONSTANT = "C"
-    LINEAR = "L"
-    QUADRATIC = "Q"
-
-    def costs(self, counts: ArrayLike) -> Floats:
-        """The cost of each count, same shape.
-
-        A constant function costs 1 even for a count of 0: the window over a key's last tuples stays in state when the
-        key no longer occurs.
-        """
-        values = np.asarray(counts, dtype=np.float64)
-        if self is ResourceFunction.CONSTANT:
-            return np.ones_like(values)
-        return values * values if self is ResourceFunction.QUADRATIC else values
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A measured load: the sum of a column per key."""
-
-    source: str
-
-
-Load: TypeAlias = ResourceFunction | Measured
-"""The load of a key on its channel."""
+from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, by_count, sources_of
+from adapt.core.partitioning.loads.spelling import load_named, load_text
 
 RESOURCES = ("state", "computation", "network")
 """The three resources, in the order of their letters."""
@@ -54,13 +19,14 @@ class Resources:
     """Loads and tolerances of state, computation and network.
 
     Attributes:
-        functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count.
+        functions: beta_s, beta_c, beta_n: how state, computation and network grow with a key's count. A load may have
+            measured columns in it.
         tolerance: alpha of each, the tolerated max/min channel load; finite, >= 1.
         sigma: Share of the tolerated imbalance left to the hashed keys, in (0, 1] (section 4.1.4).
         measured: The column that measures each, in place of its function; None without one.
     """
 
-    functions: tuple[ResourceFunction, ResourceFunction, ResourceFunction] = (ResourceFunction.LINEAR,) * 3
+    functions: tuple[Load, Load, Load] = (ResourceFunction.LINEAR,) * 3
     tolerance: tuple[float, float, float] = (1.2, 1.2, 1.2)
     sigma: float = 0.1
     measured: tuple[str | None, str | None, str | None] = (None, None, None)
@@ -75,23 +41,31 @@ class Resources:
     @classmethod
     def parse(
         cls,
-        letters: str = "LLL",
+        loads: str = "LLL",
         tolerance: float | Sequence[float] | str = 1.2,
         sigma: float = 0.1,
         measure: Sequence[str] = (),
     ) -> "Resources":
         """Resources as typed: "LCL", 1.2 or "1.2,1.5,1.2", ["state=bytes,computation=cost"].
 
+        Instead of three letters, `loads` may name a load for some resources; the others are linear:
+        "state=min(n,100)+2*n,computation=n^1.5".
+
         Raises:
-            UsageError: not three letters of C, L, Q; not one or three tolerances from 1 up; sigma not in (0, 1]; or
+            UsageError: not three letters or loads; not one or three tolerances from 1 up; sigma not in (0, 1]; or
                 `measure` is not RESOURCE=COLUMN.
         """
-        return cls(_functions(letters), _tolerances(tolerance), sigma, _measured(measure))
+        return cls(_functions(loads), _tolerances(tolerance), sigma, _measured(measure))
 
     @property
-    def letters(self) -> str:
-        """The three letters, e.g. "LCL"."""
-        return "".join(self.functions)
+    def text(self) -> str:
+        """The loads as `parse` reads them, without replacing columns.
+
+        Three letters if they suffice.
+        """
+        if all(isinstance(each, ResourceFunction) for each in self.functions):
+            return "".join(map(load_text, self.functions))
+        return ",".join(f"{name}={load_text(each)}" for name, each in zip(RESOURCES, self.functions, strict=True))
 
     @property
     def loads(self) -> tuple[Load, Load, Load]:
@@ -115,29 +89,47 @@ class Resources:
     @property
     def sources(self) -> tuple[str, ...]:
         """The columns that measure resources, each once."""
-        return tuple(dict.fromkeys(source for source in self.measured if source is not None))
+        return tuple(dict.fromkeys(source for load in self.loads for source in sources_of(load)))
 
     @property
     def by_count(self) -> "Resources":
         """The same without measured columns: loads by count."""
-        return replace(self, measured=(None, None, None))
+        state, computation, network = map(by_count, self.functions)
+        return replace(self, functions=(state, computation, network), measured=(None, None, None))
 
     def as_data(self) -> dict[str, Any]:
-        """Letters, tolerances and measured columns, as JSON data."""
-        data: dict[str, Any] = {"resources": self.letters, "tolerance": list(self.tolerance)}
+        """Loads, tolerances and replacing columns, as JSON data."""
+        data: dict[str, Any] = {"resources": self.text, "tolerance": list(self.tolerance)}
         measured = {name: source for name, source in zip(RESOURCES, self.measured, strict=True) if source is not None}
         return data | ({"measured": measured} if measured else {})
 
 
-def _functions(letters: str) -> tuple[ResourceFunction, ResourceFunction, ResourceFunction]:
-    known = {function.value: function for function in ResourceFunction}
-    found = [known[letter] for letter in letters.upper() if letter in known]
-    if len(found) != 3 or len(letters) != 3:
-        raise UsageError(
-            "--resources takes three letters of C, L, Q for state, computation and network, such as LLL (got"
-            f" {letters!r})"
-        )
-    return found[0], found[1], found[2]
+def _functions(given: str) -> tuple[Load, Load, Load]:
+    """The load of each resource, from three letters or from RESOURCE=LOAD,..."""
+    if re.fullmatch("[CLQclq]{3}", given):
+        return _by_resource(dict(zip(RESOURCES, map(ResourceFunction, given.upper()), strict=True)))
+    found: dict[str, Load] = {}
+    for part in re.split(r",(?![^()]*\))", given):  # not at the comma of min(n,100)
+        resource, equals, text = (side.strip() for side in part.partition("="))
+        if not equals:
+            raise UsageError(
+                "--resources takes three letters of C, L, Q for state, computation and network, such as LLL, or loads"
+                f" such as state=min(n,100),computation=n^1.5 (got {given!r})"
+            )
+        if resource not in RESOURCES:
+            raise UsageError(f"--resources {part}: unknown resource {resource!r}{did_you_mean(resource, RESOURCES)}")
+        if resource in found:
+            raise UsageError(f"--resources {part}: {resource} has a load already; add them, as in {resource}=n+nlogn")
+        try:
+            found[resource] = load_named(text)
+        except UsageError as error:
+            raise UsageError(f"--resources {part}: {error}") from None
+    return _by_resource(found)
+
+
+def _by_resource(found: Mapping[str, Load]) -> tuple[Load, Load, Load]:
+    state, computation, network = (found.get(name, ResourceFunction.LINEAR) for name in RESOURCES)
+    return state, computation, network
 
 
 def _measured(given: Sequence[str]) -> tuple[str | None, str | None, str | None]:

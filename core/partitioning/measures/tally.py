@@ -13,11 +13,13 @@ from adapt.core.counting.exact import KeyCounts, check_counts
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.loads.load import Load, Measured, load_of
+from adapt.core.partitioning.loads.spelling import load_text
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.partitioning.measures.floors import r_floor_pair
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.migration import Migration
-from adapt.core.partitioning.measures.resources import Load, Measured, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner, placed_at_random
 
 
@@ -128,10 +130,10 @@ def tallies(
 def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, Counts]) -> Floats:
     """The load of each key, checked to be finite and at least 0."""
     with np.errstate(over="ignore"):
-        loads = np.asarray(columns[load.source], np.float64) if isinstance(load, Measured) else load.costs(counts)
+        loads = load_of(load, counts, columns.__getitem__)
     wrong = np.flatnonzero(~(np.isfinite(loads) & (loads >= 0)))
     if len(wrong):
-        what = load.source if isinstance(load, Measured) else f"{load.name.lower()} load"
+        what = load.source if isinstance(load, Measured) else f"load {load_text(load)}"
         key, amount = keys[int(wrong[0])].as_py(), loads[wrong[0]]
         raise BadInput(f"key {key!r} has a {what} of {amount:g}; loads must be finite and at least 0")
     return loads

@@ -17,6 +17,9 @@ SCHEMA = "adapt.evaluation/1"
 _WEIGHED = ("resources", "tolerance", "measured")
 _OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
 
+_DIGITS = 9
+"""Decimals of the error of a prediction; smaller ones are rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedPlan:
@@ -80,7 +83,7 @@ class Evaluation:
                 name,
                 predicted,
                 measured,
-                measured / predicted - 1 if predicted and measured is not None else None,
+                round(measured / predicted - 1, _DIGITS) + 0.0 if predicted and measured is not None else None,
             )
             for each in self.plans
             for name, predicted in each.predicted.items()
@@ -91,10 +94,10 @@ class Evaluation:
         return Table.from_rows("Predicted and measured", columns, rows, note)
 
     def _weighed_by(self) -> str:
-        """The letters of the resources, and the measured columns."""
+        """The loads of the resources, and the measured columns."""
         measured = zip(RESOURCES, self.resources.measured, strict=True)
         named = [f"{resource} by {source}" for resource, source in measured if source is not None]
-        return ", ".join([self.resources.letters, *named])
+        return ", ".join([self.resources.text, *named])
 
     def as_data(self) -> dict[str, Any]:
         """The evaluation as JSON data."""
@@ -156,8 +159,8 @@ def resources_of(plans: Sequence[Plan]) -> Resources:
     default = Resources()
     said = plans[0].parameters
     measured = [f"{resource}={source}" for resource, source in said.get("measured", {}).items()]
-    letters, tolerance = said.get("resources", default.letters), said.get("tolerance", default.tolerance)
-    return Resources.parse(letters, tolerance, measure=measured)
+    loads, tolerance = said.get("resources", default.text), said.get("tolerance", default.tolerance)
+    return Resources.parse(loads, tolerance, measure=measured)
 
 
 def predicted_metrics(plan: Plan, before: Plan | None, resources: Resources) -> dict[str, Any]:

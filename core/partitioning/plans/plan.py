@@ -64,10 +64,10 @@ class Plan:
         trace: Fingerprint of the trace it was built for.
         parent: Content hash of the plan it follows.
         predicted_loads: Predicted load of each channel, by resource; JSON data.
-        metrics: Predicted metrics by the names of design section 5; JSON data.
+        metrics: Predicted metrics by the names of docs/theory.md; JSON data.
         parameters: How it was built; JSON data.
 
-    Source: design, sections 4 and 5.
+    Source: docs/plan-format.md.
     """
 
     scheme: AnyScheme

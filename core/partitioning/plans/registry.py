@@ -13,8 +13,8 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.from_counts.bounded import TIGHT, bounded
 from adapt.core.partitioning.from_counts.greedy import greedy
+from adapt.core.partitioning.loads.load import Load
 from adapt.core.partitioning.measures.population import Counted
-from adapt.core.partitioning.measures.resources import Load
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash, Replicas
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner

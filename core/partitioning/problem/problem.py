@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.loads.load import Load, ResourceFunction, sources_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import largest_shares, loads_at, share_of_unit
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
-from adapt.core.partitioning.measures.resources import Load, Measured, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
@@ -92,7 +93,7 @@ class Problem:
     def start(self) -> Channels:
         """First channel of each key: pinned, else current, else hashed.
 
-        Shape (keys,). Source: section 4.2.4 and decision 14.
+        Shape (keys,). Source: partitioning functions, section 4.2.4, where a removed channel leaves the start open.
         """
         free = np.where(self.home < self.channels, self.home, self.hashed)
         return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
@@ -180,7 +181,7 @@ def _departed(current: Partitioner, tracked: pa.Array) -> ExplicitMap:
 
 def _can_be_balanced(load: Load, of_keys: Floats) -> bool:
     """Whether assigning these keys changes the balance of a load."""
-    return bool(of_keys.any()) if isinstance(load, Measured) else load is not ResourceFunction.CONSTANT
+    return load is not ResourceFunction.CONSTANT and bool(of_keys.any() or not sources_of(load))
 
 
 def _among(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:

@@ -1,6 +1,7 @@
 """Choice of the hot keys to pin."""
 
 import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
-from adapt.core.partitioning.measures.key_loads import largest_shares
-from adapt.core.partitioning.measures.resources import Load, ResourceFunction, Resources
+from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, by_count, load_of, sources_of
+from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, whole_load
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.phrases import percent
 from adapt.core.stream import Weight
 
@@ -68,10 +70,10 @@ def tracked_keys(
         return frequencies.keys.take(pa.array(np.sort(_heaviest(frequencies, resources, track))))
     # With exact counts this is the head of the list; upper bounds need not fall as the counts do.
     reached = reaches(frequencies, threshold(frequencies, resources, channels))
-    for source, alpha in zip(resources.measured, resources.tolerance, strict=True):
-        if source is not None:
-            column = frequencies.column(source)
-            reached |= (column.values > 0) & (column.values >= _room(resources, alpha, channels) * column.total)
+    for load, alpha in zip(resources.loads, resources.tolerance, strict=True):
+        if sources_of(load):
+            loads, whole = listed_loads(frequencies, load), whole_load(frequencies, load)
+            reached |= (loads > 0) & (loads >= _room(resources, alpha, channels) * whole)
     if least:
         reached[_heaviest(frequencies, resources, _enough(frequencies, resources, channels, least))] = True
     if held is not None:
@@ -94,7 +96,7 @@ def _enough(frequencies: Frequencies, resources: Resources, channels: int, least
     The channel of the hottest key has its share, f1, and about an even part of the hashed load: over the mean,
     N f1 + 1 - (f1 + f2 + ...).
     """
-    if resources.sources or resources.functions[2] is not ResourceFunction.LINEAR or not len(frequencies.keys):
+    if resources.sources or resources.network is not ResourceFunction.LINEAR or not len(frequencies.keys):
         return least
     shares = frequencies.count_low[:MOST_TRACKED] / frequencies.total
     alone = channels * float(shares[0])
@@ -117,32 +119,65 @@ def threshold(frequencies: Frequencies, resources: Resources, channels: int) -> 
 
     The least over the resources (Eqs. 16, 17).
 
-    A quadratic resource first takes all keys above its delta of Eq. 17, then predicts its load from them and raises its
-    delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the average channel).
-    Measured resources do not count.
+    A resource that is not linear first takes all keys above the delta of Eq. 17, then predicts its load from them and
+    raises its delta accordingly (section 4.1.3; the predicted load is divided by N, since Eq. 16 is about the average
+    channel). Measured columns do not count.
     """
     domain = max(frequencies.distinct, len(frequencies.keys))
-    collected = reaches(frequencies, min(_deltas(resources, channels, 1 / domain)))
-    return min(_deltas(resources, channels, _predicted_load(frequencies, collected, domain)))
+    known = Known(domain, frequencies.total)
+    collected = reaches(frequencies, min(_deltas(resources, channels, known)))
+    return min(_deltas(resources, channels, replace(known, hottest=frequencies.count_low[collected])))
 
 
-def epsilon_for(resources: Resources, channels: int, domain: int, track: int | None = None) -> float:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a stream's keys before they are counted.
+
+    Attributes:
+        domain: The number of distinct keys, or an estimate.
+        total: The weight of all rows. Default: as if each key had one row; powers of the count do not depend on it.
+        hottest: Counts of some of the hottest keys, or lower bounds; the other keys are taken as equally frequent, for
+            which a load that grows faster than the count is least.
+    """
+
+    domain: int
+    total: float = 0.0
+    hottest: Counts = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def rows(self) -> float:
+        """The weight of all rows, above 0."""
+        return self.total or max(self.domain, 1)
+
+    def whole(self, load: Load) -> float:
+        """The load of all keys (section 4.1.3)."""
+        others = max(self.domain - len(self.hottest), 0)
+        left = max(self.rows - float(self.hottest.sum()), 0.0)
+        return float(load_of(load, self.hottest).sum()) + (
+            others * float(load_of(load, left / others)) if others else 0
+        )
+
+
+def epsilon_for(resources: Resources, channels: int, known: Known | int, track: int | None = None) -> float:
     """Error of lossy counts that identify the keys to pin.
 
     For up to `channels`: 0.1 delta.
 
-    Delta falls as channels grow, so the most channels count; a quadratic resource has the delta of Eq. 17, before any
-    key is known. The error is at most `COARSEST`, so that a table of hot keys has rows.
+    Delta falls as channels grow, so the most channels count. Of a resource that is not linear, Eq. 16 is solved for the
+    load that the known keys have at least; without any, that is Eq. 17. The error is at most `COARSEST`, so that a
+    table of hot keys has rows.
 
     Args:
         resources: Functions, tolerances and sigma, which set delta.
         channels: The most channels that the counts serve.
-        domain: The number of distinct keys, or an estimate.
+        known: What is known of the keys, or their number.
         track: Number of keys to pin; the error is at most a tenth of an even share among them.
 
-    Source: partitioning functions, section 4.1.2 and decisions 18 and 26.
+    Source: partitioning functions, sections 4.1.2 and 5.4, which proposes to estimate the distribution. Our reading of
+    the paper's 0.1: a share of delta.
     """
-    delta = min(_deltas(resources.by_count, max(channels, 2), 1 / max(domain, 1)))
+    keys = Known(known) if isinstance(known, int) else known
+    delta = min(_deltas(resources.by_count, max(channels, 2), keys))
     wanted = min(delta, 1 / (10 * track)) if track else delta
     return max(min(0.1 * wanted, COARSEST), FINEST)
 
@@ -182,7 +217,11 @@ def measured_sentences(frequencies: Frequencies, resources: Resources, channels:
             continue
         share = column.unlisted / column.total
         sentence = f"{source}: {share:.2%} is on unlisted keys"
-        alphas = [alpha for each, alpha in zip(resources.measured, resources.tolerance, strict=True) if each == source]
+        alphas = [
+            alpha
+            for load, alpha in zip(resources.loads, resources.tolerance, strict=True)
+            if source in sources_of(load)
+        ]
         if share >= min(_room(resources, alpha, channels) for alpha in alphas):
             sentence += f"; a key large in {source} but low in {frequencies.weight} would be missed: count exactly" + (
                 f", or with --weight {source}" if source in list(Weight) else ""
@@ -199,10 +238,10 @@ def reaches(frequencies: Frequencies, delta: float) -> NDArray[np.bool_]:
     return np.asarray(frequencies.count_high / frequencies.total >= delta)
 
 
-def _deltas(resources: Resources, channels: int, quadratic_load: float) -> list[float]:
-    """delta_k of each resource (Eq. 17), with the sum of f squared over the domain given."""
+def _deltas(resources: Resources, channels: int, known: Known) -> list[float]:
+    """delta_k of each resource (Eqs. 16 and 17)."""
     return [
-        _delta(load, _room(resources, alpha, channels), quadratic_load)
+        _delta(load, _room(resources, alpha, channels), known)
         for load, alpha in zip(resources.loads, resources.tolerance, strict=True)
     ]
 
@@ -212,19 +251,23 @@ def _room(resources: Resources, alpha: float, channels: int) -> float:
     return resources.sigma * theta(alpha, channels) / channels
 
 
-def _delta(load: Load, room: float, quadratic_load: float) -> float:
-    """The share of the stream at which beta fills `room`; 1 if it does not depend on the count."""
+def _delta(load: Load, room: float, known: Known) -> float:
+    """The share of the stream at which beta fills `room` of the whole load; at most 1."""
     match load:
         case ResourceFunction.LINEAR:
             return room
+        case ResourceFunction.CONSTANT | Measured():
+            return 1.0
         case ResourceFunction.QUADRATIC:
-            return math.sqrt(room * quadratic_load)
-    return 1.0
+            return min(math.sqrt(room * known.whole(load)) / known.rows, 1.0)
+    counted = by_count(load)
+    tolerated = room * known.whole(counted)
 
+    def fits(share: float) -> bool:
+        return float(load_of(counted, share * known.rows)) <= tolerated
 
-def _predicted_load(frequencies: Frequencies, collected: NDArray[np.bool_], domain: int) -> float:
-    """The sum of f squared, if the other keys have equal counts (section 4.1.3)."""
-    shares: Counts = frequencies.count_low[collected] / frequencies.total
-    others = domain - len(shares)
-    left = max(1 - float(shares.sum()), 0.0)
-    return float((shares**2).sum()) + (left * left / others if others else 0.0)
+    low, high = 0.0, 1.0
+    for _ in range(0 if fits(1.0) else 60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low or high

@@ -42,7 +42,7 @@ class ConsistentHash(ByColumn):
     Raises:
         UsageError: there is no channel or replica, or 2^31 or more in all, or not one number per channel.
 
-    Source: partitioning functions, section 4.1.1; design, section 5.
+    Source: partitioning functions, section 4.1.1; docs/plan-format.md.
     """
 
     channels: int

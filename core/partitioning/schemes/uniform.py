@@ -17,7 +17,7 @@ class UniformPartitioner(ByColumn):
     Raises:
         UsageError: there is no channel, or 2^31 or more.
 
-    Source: partitioning functions, section 2 (the hash that consistent hashing replaces); design, section 5.
+    Source: partitioning functions, section 2 (the hash that consistent hashing replaces); docs/plan-format.md.
     """
 
     channels: int

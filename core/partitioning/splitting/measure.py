@@ -6,6 +6,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.loads.load import load_of
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.splitting.messages import Messages
@@ -21,7 +22,7 @@ class MergeCost:
         channels_per_key: Mean number of channels with state of a key, over keys and periods; None without messages.
         merge_tuples: Merge messages: one per key, channel beyond its first, and period.
 
-    Source: design, section 5.
+    Source: docs/theory.md, the verdict: each further worker of a split key costs a message per window.
     """
 
     channels_per_key: float | None
@@ -52,7 +53,7 @@ def split_loads(done: Split, resources: Resources) -> Floats:
     """
     used = done.weights > 0
     owners, weights = done.places.channels[used], done.weights[used]
-    costs = (function.costs(weights) for function in resources.functions)
+    costs = (load_of(load, weights) for load in resources.loads)
     return np.stack([np.bincount(owners, each, done.channels) for each in costs])
 
 
@@ -69,11 +70,11 @@ def measure_split(done: Split, messages: Messages, resources: Resources) -> Metr
     """
     if resources.sources:
         raise UsageError(
-            "schemes that split keys cannot be compared by measured resources; omit --measure (got"
-            f" {resources.sources[0]!r}), or omit these schemes"
+            "schemes that split keys cannot be compared by measured resources; omit --measure, and columns of"
+            f" --resources (got {resources.sources[0]!r}), or omit these schemes"
         )
     whole = np.bincount(messages.rows, weights=messages.weights, minlength=len(messages.keys))
-    keys = np.sort(resources.functions[2].costs(whole[whole > 0]))[::-1]
+    keys = np.sort(load_of(resources.network, whole[whole > 0]))[::-1]
     return metrics_of(
         split_loads(done, resources),
         resources,

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.loads.load import load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_min
 from adapt.core.partitioning.measures.migration import migration
@@ -71,7 +72,7 @@ def _rows() -> list[tuple[str, str, float, float]]:
             _, computation, network = channel_loads(placed[at], stream, resources, len(channels))
             for what, load, ratio in zip(("network", "computation"), (network, computation), printed[at], strict=True):
                 rows.append((name, f"{what} balance, {when}", ratio, max_over_min(load) or 0.0))
-        moved = migration(placed[0], placed[1], resources.functions[0].costs(stream.count_low), 3).state
+        moved = migration(placed[0], placed[1], load_of(resources.state, stream.count_low), 3).state
         rows.append((name, "cost of migration", float(cost), moved))
     return rows
 

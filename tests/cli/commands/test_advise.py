@@ -42,9 +42,23 @@ def test_heavy_keys_get_their_salts(adapt, counts):
     assert (named["salts"], named["salts_hashed"], named["partials"]) == (1, 1, 1)
 
 
+def test_a_region_is_partitioned_by_the_columns_that_its_operators_share(adapt):
+    line = ("-p", 8, "--operator", "count=user,page", "--operator", "sum=page, user,hour", "--operator", "top=user")
+    assert [(row["operator"], row["region_keys"]) for row in advised(adapt, *line)["region"]] == [
+        ("count", "user"),
+        ("sum", "user"),
+        ("top", "user"),
+    ]
+    assert "Partition the region by user." in adapt.done("advise", "keys", *line).out
+    assert advised(adapt, "-p", 8)["region"] is None
+
+
 @pytest.mark.parametrize(
     ("code", "line", "told"),
     [
+        (2, "-p 8 --operator a=x,y --operator b=y --operator c=x", "operator c (by x) shares no key column with the"),
+        (2, "-p 8 --operator a", "--operator takes OPERATOR=COLUMN,..., such as count=user,page (got 'a')"),
+        (2, "-p 8 --operator a=x --operator a=y", "a is given twice"),
         (2, "-p 8 --key amazon", "needs a trace"),
         (2, "-p 8 --max-imbalance 0.9", "--max-imbalance must be at least 1 (got 0.9)"),
         (2, "-p 8 --max-imbalance much", "must be a number such as 1.2 (got 'much')"),

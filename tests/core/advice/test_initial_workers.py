@@ -14,7 +14,7 @@ def table_of(rate, capacity, window_s, imbalance=1.0, thresholds=None):
     return initial_workers_table(rate, Overload(ShedFactor(taus.tau2), capacity, window_s), taus, imbalance).records()
 
 
-def test_the_example_of_the_specification():
+def test_the_example_of_the_help():
     (given_row,) = [row for row in table_of(1000, 10_000, 60) if row["given"]]
     assert (given_row["tau1"], given_row["workers"], given_row["rise"]) == (0.4, 15, 2.0)
 

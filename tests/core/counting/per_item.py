@@ -25,7 +25,7 @@ class PerItemLossyCounter:
     For streams that come a row at a time, and the reference of `LossyCounter`, which counts columns.
 
     Source: partitioning functions, section 4.1.2: a new key has c_a = 1 and c_e = i - 1 in window i; when window i
-    closes, keys with c_a + c_e <= i are evicted (decision 18).
+    closes, keys with c_a + c_e <= i are evicted.
     """
 
     def __init__(self, epsilon: float, key_type: KeyType = KeyType.STRING, weight: Weight = Weight.COUNT) -> None:

@@ -16,7 +16,7 @@ rows = st.lists(st.none() | st.sampled_from(["", *"aaabbcdefgh"]), max_size=100)
 
 
 def literal(keys, window):
-    """Section 4.1.2 and decision 18: the entries (c_a, c_e) by key, and the number of windows that closed."""
+    """Section 4.1.2: the entries (c_a, c_e) by key, and the number of windows that closed."""
     entries = {}
     for row, key in enumerate(keys, 1):
         i = math.ceil(row / window)

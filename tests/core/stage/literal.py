@@ -19,8 +19,8 @@ class Item:
 class LiteralStage:
     """Producers, connections with credits and latency, consumers; Exchange is the stage with a buffer of one.
 
-    Section 2 of the specification read aloud. No disturbances and no moves. Tuples come from `pull(producer, now)`,
-    which gives an item, or the time of the next one, or None when there are none.
+    The engine of `core/stage`, one event at a time. No disturbances and no moves. Tuples come from `pull(producer,
+    now)`, which gives an item, or the time of the next one, or None when there are none.
     """
 
     def __init__(self, workers, owner_of, pull, buffer=1, credits=24, latency=70e-6, produce=0.5e-6):

@@ -30,12 +30,12 @@ def compared_on(domain: Domain, channels: range, **asked):
 
 
 def agree(step: Step, metrics, resources: Resources) -> None:
-    by_letter = dict(zip(resources.letters, (metrics.r_s, metrics.r_c, metrics.r_n), strict=True))
+    by_letter = dict(zip(resources.text, (metrics.r_s, metrics.r_c, metrics.r_n), strict=True))
     assert {letter: step.r[letter] for letter in by_letter} == pytest.approx(by_letter, rel=1e-9)
-    assert step.b(resources.letters, resources.tolerance[0]) == pytest.approx(metrics.b, rel=1e-9)
+    assert step.b(resources.text, resources.tolerance[0]) == pytest.approx(metrics.b, rel=1e-9)
     assert (step.m is None) == (metrics.m is None)
     if step.m is not None:
-        assert step.m[resources.letters[0]] == pytest.approx(metrics.m, rel=1e-9)
+        assert step.m[resources.text[0]] == pytest.approx(metrics.m, rel=1e-9)
     for name in ("imbalance", "imbalance_floor", "r_floor", "explicit_keys"):
         assert getattr(step, name) == pytest.approx(getattr(metrics, name), rel=1e-9)
 

@@ -1,6 +1,8 @@
 """Counts kept beside a trace: when they serve again, when the trace is counted anew, and what is refused."""
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from adapt.core.counting.names import CountMethod
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.tracking import COARSEST
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting import count_cache as module
@@ -23,8 +26,8 @@ from adapt.traces.store.trace import Trace, open_trace, part_entry
 ROWS = 600
 
 
-def written(folder: Path, content_hash: str, often: str = "a") -> Path:
-    """A trace in which two thirds of the rows have one key."""
+def written(folder: Path, content_hash: str, often: str = "a", ranks: Sequence[int] = ()) -> Path:
+    """A trace in which two thirds of the rows have one key, with a profile that knows the counts of some ranks."""
     folder.mkdir()
     keys = [often if at % 3 else f"k{at}" for at in range(ROWS)]
     times = pa.array([at * 1_000_000 for at in range(ROWS)], pa.timestamp("us", "UTC"))
@@ -40,7 +43,7 @@ def written(folder: Path, content_hash: str, often: str = "a") -> Path:
         "last_us": (ROWS - 1) * 1_000_000,
         "key_type": "string",
         "columns": ["ts", "key", "cost_us"],
-        "profile": {"distinct_keys": len(set(keys))},
+        "profile": {"distinct_keys": len(set(keys)), "rank_counts": list(ranks)},
     }
     entries = [part_entry(folder, folder / "part-00000.parquet")]
     write_manifest(folder, Manifest("trace", content_hash, Provenance("test"), entries, summary))
@@ -262,3 +265,13 @@ def test_what_is_not_there_or_is_another_thing_is_refused(tmp_path):
     write_manifest(tmp_path / "x", Manifest("run", "0" * 64, Provenance("test"), [], {}))
     with pytest.raises(BadInput, match="x is a run; give a trace, counted keys"):
         counted(tmp_path / "x")
+
+
+def test_the_known_ranks_of_a_trace_set_the_error_of_a_quadratic_load(tmp_path):
+    """Section 5.4; weights other than rows are not in the profile."""
+    unknown, known = (written(tmp_path / name, name * 64, ranks=ranks) for name, ranks in (("0", ()), ("1", (400,))))
+    quadratic = Counting(resources=Resources.parse("CQC"), track=0, weight=Weight.COUNT)
+    assert quadratic.epsilon_on(open_trace(unknown)) == pytest.approx(0.1 * (0.1 * 3 / 17 / 10 / 201) ** 0.5)
+    assert quadratic.epsilon_on(open_trace(known)) == COARSEST
+    by_cost = replace(quadratic, weight=Weight.COST)
+    assert by_cost.epsilon_on(open_trace(known)) == by_cost.epsilon_on(open_trace(unknown))

@@ -93,7 +93,7 @@ def written(folder: Path, table: pa.Table, part_rows: int = 2_600, group_rows: i
         "last_us": times[-1],
         "key_type": kind.value,
         "columns": table.column_names,
-        "profile": {"distinct_keys": len(set(table["key"].to_pylist()))},
+        "profile": {"distinct_keys": len(set(table["key"].to_pylist())), "rank_counts": []},
     }
     write_manifest(folder, Manifest("trace", "0" * 64, Provenance("test"), entries, summary))
     return open_trace(folder)

@@ -132,7 +132,16 @@ def test_a_sliding_window_holds_the_last_rows(adapt, here):
     assert 100_000 <= told["rows"] <= 150_000
     over_time = counted(adapt, "zipf.trace", "--method", "sliding", "--window", "100000rows", "--over", "time")
     assert over_time["rows"] == told["rows"]
-    assert counted(adapt, "zipf.trace", "--method", "sliding", "--window", "1000000rows")["rows"] == ROWS
+    assert counted(adapt, "zipf.trace", "--method", "sliding", "--window", f"{ROWS}rows")["rows"] == ROWS
+
+
+def test_a_derived_window_is_a_constant_factor_of_the_keys(adapt, here, tmp_path):
+    """Of 100,000 keys or so, two rows each; ten buckets of the error are fewer."""
+    line = ("partition", "count", "zipf.trace", "--method", "sliding", "--window", "auto", "--force")
+    adapt.done(*line, "-o", tmp_path / "auto.freq")
+    made = json.loads((tmp_path / "auto.freq/_manifest.json").read_text())["made"]["parameters"]
+    keys = json.loads((here / "zipf.trace/_manifest.json").read_text())["summary"]["profile"]["distinct_keys"]
+    assert made["window"] == f"{min(max(2 * keys, 56_670), ROWS)}rows"
 
 
 def test_streams_are_counted_one_by_one(adapt, here):
@@ -188,10 +197,16 @@ def test_a_comparison_says_how_the_keys_were_counted(adapt, here):
         (2, "zipf.trace --support 0.000002", "support must be above epsilon"),
         (2, "zipf.trace --method exact --epsilon 0.1", "exact counts have no error"),
         (2, "zipf.trace --method sliding", "--window need each other"),
-        (2, "zipf.trace --window 1h", "--window need each other"),
+        (2, "zipf.trace --window 1m", "--window need each other"),
         (2, "zipf.trace --method sliding --window 100rows", "must have at least 5,667 rows"),
         (2, "zipf.trace --method sliding --window 1s", "(about 1,000 rows at this stream's rate) must have"),
         (2, "zipf.trace --method sliding --window 1y", "window '1y' has an unknown unit"),
+        (2, "zipf.trace --method sliding --window 2d", "--window 2d is longer than the trace, which has 299"),
+        (
+            2,
+            "zipf.trace --method sliding --window 9999999rows",
+            "longer than the trace, which has 300,000 rows; give",
+        ),
         (2, "zipf.trace --method sliding --window 1m --counters 1", "--counters must be from 2 to 25 (got 1)"),
         (2, "zipf.trace --over stream", "has no stream column"),
         (2, "zipf.trace --over time --step 1ms", "the limit is 10,000"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.partitioning.from_counts.greedy import greedy
-from adapt.core.partitioning.measures.resources import ResourceFunction
+from adapt.core.partitioning.loads.load import ResourceFunction
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 

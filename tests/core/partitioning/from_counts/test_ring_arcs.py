@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.from_counts.ring_arcs import Arcs
-from adapt.core.partitioning.measures.resources import ResourceFunction
+from adapt.core.partitioning.loads.load import ResourceFunction
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 
 LINEAR, QUADRATIC = ResourceFunction.LINEAR, ResourceFunction.QUADRATIC

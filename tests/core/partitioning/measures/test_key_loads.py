@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
 from adapt.core.errors import UsageError
+from adapt.core.partitioning.loads.load import Measured, ResourceFunction
 from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at
 from adapt.core.partitioning.measures.metrics import evaluate
 from adapt.core.partitioning.measures.population import Population
-from adapt.core.partitioning.measures.resources import Measured, ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.problem import Problem
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
@@ -80,7 +81,7 @@ def plain_loads(stream: Frequencies, resources: Resources) -> list[dict]:
     functions = {"C": lambda count: 1, "L": lambda count: count, "Q": lambda count: count * count}
     return [
         columns[source] if source else {key: functions[letter](count) for key, count in counts.items()}
-        for letter, source in zip(resources.letters, resources.measured, strict=True)
+        for letter, source in zip(resources.text, resources.measured, strict=True)
     ]
 
 
@@ -131,7 +132,7 @@ def test_a_step_has_the_loads_of_its_keys_the_heaviest_by_share_first(drawn):
     assert problem.network.tolist() == [plain[2][key] for key in keys]
     balanced = [
         at
-        for at, (letter, source) in enumerate(zip(resources.letters, resources.measured, strict=True))
+        for at, (letter, source) in enumerate(zip(resources.text, resources.measured, strict=True))
         if (any(plain[at].values()) if source else letter != "C")
     ]
     assert problem.loads.tolist() == [[plain[at][key] for key in keys] for at in balanced]

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.partitioning.loads.load import ResourceFunction
 from adapt.core.partitioning.measures.metrics import evaluate
-from adapt.core.partitioning.measures.resources import ResourceFunction, Resources
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.measures.tally import Tally, tallies
 from adapt.core.partitioning.schemes.consistent import ConsistentHash
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
@@ -78,7 +79,7 @@ def test_it_takes_memory_by_channels_and_not_by_keys():
         (-1.0, "must be .* -1"),
         (np.nan, "must be .* nan"),
         (np.inf, "must be .* inf"),
-        (1e200, "has a quadratic load of inf"),
+        (1e200, "has a load Q of inf"),
     ],
 )
 def test_a_count_that_is_none_is_refused(count, said):

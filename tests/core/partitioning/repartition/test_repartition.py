@@ -69,7 +69,7 @@ def literal_replay(times, keys, length, schedule, recipe):
         counts = {key: held.count(key) for key in held}
         loads = [[0.0] * channels for _ in range(3)]
         for key, times_seen in counts.items():
-            for load, letter in zip(loads, recipe.resources.letters, strict=True):
+            for load, letter in zip(loads, recipe.resources.text, strict=True):
                 load[plan.channel_of(key)] += {"C": 1, "L": times_seen, "Q": times_seen**2}[letter]
         row["loads"] = loads
         row["imbalance"] = max(loads[2]) * channels / sum(loads[2])

@@ -1,6 +1,6 @@
 """Golden vectors: where a reader of the plan format in any language must send these keys.
 
-The expected channels are worked out here from the words of the format alone (design, section 5) with a plain
+The expected channels are worked out here from the words of docs/plan-format.md alone, with a plain
 MurmurHash3 and whole numbers; nothing is recorded from our own output.
 """
 

@@ -1,0 +1,1 @@
+"""Loads of keys: functions of a count, measured columns, sums."""
