@@ -42,7 +42,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     assert {row["case"] for row in adopted} >= {"period", "violation"}
     assert all(row["why"] for row in document["decisions"])
     shown = adapt.done("replay", "replan", "x.trace", *QUICK.split(), "-o", "again.run").out
-    assert "Decisions that keep the plan are in one row" in shown
+    assert "Decisions that keep the plan are in one row" in " ".join(shown.split())
     assert read_run(here / "again.run").as_data() == document
     page = here / "page.html"
     adapt.done("report", "x.run", "--html", page)
