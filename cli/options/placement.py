@@ -40,7 +40,8 @@ def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
 
         found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
         if found is None:
-            raise ValueError(f"has no choice {name!r}{did_you_mean(name, [each.value for each in choices])}")
+            names = {part for each in choices for part in (each.value, each.value.partition(":")[0])}
+            raise ValueError(f"has no choice {name!r}{did_you_mean(name, names)}")
         return found
 
     return {"parser": parse, "completion": completion.of_schemes(choices)}
