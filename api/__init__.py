@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.measures.resources import Resources as Resources
     from adapt.core.partitioning.plans.plan import Plan as Plan
     from adapt.traces.counting.count import count_trace as count
+    from adapt.traces.deploy.splitters import read_splitter as read_splitter
+    from adapt.traces.deploy.splitters import write_splitter as write_splitter
     from adapt.traces.ingest.ingest import ingest as ingest
     from adapt.traces.store.plans import read_plan as read_plan
     from adapt.traces.store.trace import open_trace as read_trace
@@ -34,7 +36,9 @@ _HOME = {
     "count": "adapt.traces.counting.count:count_trace",
     "ingest": "adapt.traces.ingest.ingest:ingest",
     "read_plan": "adapt.traces.store.plans:read_plan",
+    "read_splitter": "adapt.traces.deploy.splitters:read_splitter",
     "read_trace": "adapt.traces.store.trace:open_trace",
+    "write_splitter": "adapt.traces.deploy.splitters:write_splitter",
 }
 """The definition of each name, as `module:attribute`."""
 
@@ -50,7 +54,7 @@ __all__ = [
     "count",
     "ingest",
 ]
-__all__ += ["read_plan", "read_trace"]
+__all__ += ["read_plan", "read_splitter", "read_trace", "write_splitter"]
 
 
 def __getattr__(name: str) -> Any:

@@ -141,6 +141,21 @@ def summary_of(
     return LossySummary(keys.take(pa.array(order)), counts[order], errors[order], missed, total, rows, distinct)
 
 
+@dataclass(frozen=True, slots=True)
+class CounterState:
+    """A lossy counter between two rows.
+
+    Attributes:
+        kept: What the last purge left.
+        pending: The rows since then, by key; None without any.
+    """
+
+    kept: LossySummary
+    pending: KeyCounts | None
+    peak_entries: int
+    peak_buffer: int
+
+
 class LossyCounter:
     """Lossy counting of key columns.
 
@@ -243,9 +258,30 @@ class LossyCounter:
         told = copy(self)
         if further is not None:
             told._counted = [*told._counted, further]
-        if told._pending or told._counted:
-            told._flush()
+        told._flush()
         return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
+
+    def state(self) -> CounterState:
+        """What the counter holds, to `resume` from."""
+        kept = (self._keys, self._counts, self._errors, self._missed, self._total, self._rows, self._distinct)
+        return CounterState(summary_of(*kept), self._unpurged(), self.peak_entries, self.peak_buffer)
+
+    def resume(self, state: CounterState) -> None:
+        """Continue from a state.
+
+        It must be of a counter of the same error, weight and type of keys.
+        """
+        kept = state.kept
+        self._keys, self._counts, self._errors, self._missed = kept.keys, kept.counts, kept.errors, kept.missed
+        self._total, self._rows, self._distinct = kept.total, kept.rows, kept.distinct
+        self._pending, self._counted = [], [] if state.pending is None else [state.pending]
+        self._pending_rows = 0 if state.pending is None else state.pending.rows
+        self.peak_entries, self.peak_buffer = state.peak_entries, state.peak_buffer
+
+    def _unpurged(self) -> KeyCounts | None:
+        """The rows since the last purge."""
+        pending = [counted_rows(self._pending, self._keys.type)] if self._pending else []
+        return merge([*self._counted, *pending]) if self._counted or pending else None
 
     def _cuts(self, rows: int) -> Iterator[tuple[int, int]]:
         """Ranges of the next rows that end at purges."""
@@ -254,8 +290,9 @@ class LossyCounter:
 
     def _flush(self) -> None:
         """Count pending rows and purge."""
-        pending = [counted_rows(self._pending, self._keys.type)] if self._pending else []
-        counted = merge([*self._counted, *pending])
+        counted = self._unpurged()
+        if counted is None:
+            return
         check_counts(counted, self._total)
         self._pending, self._counted, self._pending_rows = [], [], 0
         self._rows += counted.rows

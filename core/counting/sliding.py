@@ -4,6 +4,7 @@ Source: partitioning functions, section 4.1.2 and Figure 2.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from adapt.core.counting.exact import KeyCounts
 from adapt.core.counting.frequencies import Counts
 from adapt.core.counting.lossy import (
     FLUSH_ROWS,
+    CounterState,
     LossyCounter,
     LossySummary,
     check_epsilon,
@@ -108,6 +110,25 @@ def _rounded_up(share: float) -> float:
     return math.ceil(round(share * 10.0**digits, 6)) / 10.0**digits
 
 
+@dataclass(frozen=True, slots=True)
+class SlidingState:
+    """A sliding counter between two rows.
+
+    Attributes:
+        counters: By the pane in which each started.
+        pane: The pane of the last row.
+        next: Rows so far, for a window in rows.
+        origin: Time of the first row in microseconds, for a window in time; None before it.
+        last: Time of the last row.
+    """
+
+    counters: Mapping[int, CounterState]
+    pane: int
+    next: int
+    origin: int | None
+    last: int | None
+
+
 class SlidingLossyCounter:
     """Lossy counting of the last rows or hours of a stream."""
 
@@ -178,6 +199,22 @@ class SlidingLossyCounter:
     def summary(self) -> LossySummary:
         """The summary of the counter in use."""
         return self._counters[self.window.in_use(self._pane)].summary(self._held())
+
+    def state(self) -> SlidingState:
+        """What the counter holds, to `resume` from.
+
+        The held rows go to the counters; sums of floats may then round otherwise than without this call.
+        """
+        self._hand_out()
+        counters = {start: counter.state() for start, counter in self._counters.items()}
+        return SlidingState(counters, self._pane, self._next, self._origin, self._last)
+
+    def resume(self, state: SlidingState) -> None:
+        """Continue from the state of a counter with the same parameters."""
+        self._pane, self._next, self._origin, self._last = state.pane, state.next, state.origin, state.last
+        self._counters = {start: self._new() for start in state.counters}
+        for start, counter in self._counters.items():
+            counter.resume(state.counters[start])
 
     def _held(self) -> KeyCounts | None:
         """The rows that no counter has yet, counted."""

@@ -14,6 +14,7 @@ from adapt.core.keys.columns import ARROW_TYPES, one_array
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.proposal import Proposal
+from adapt.core.partitioning.loop.saved import Saved, saved_from_text, saved_text
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.partitioning.schemes.names import Scheme
@@ -75,6 +76,41 @@ class Splitter:
         self._single: list[tuple[Key, float, int]] = []
         self._partitioner: Partitioner = self._plan.partitioner()
         self._lock = Lock()
+
+    @classmethod
+    def from_text(cls, text: bytes, recipe: Recipe | None = None) -> "Splitter":
+        """Continue a splitter that `to_text` saved, here or in Java.
+
+        Args:
+            recipe: A recipe in place of the saved one.
+
+        Raises:
+            BadInput: it is not a saved splitter of this version, or is damaged.
+            UsageError: the recipe has another base or hash than the saved plan.
+        """
+        saved = saved_from_text(text, recipe)
+        splitter = cls(
+            saved.plan.channels,
+            saved.recipe,
+            window=saved.window,
+            epsilon=saved.epsilon,
+            key_type=saved.plan.key_type,
+            weight=saved.weight,
+            plan=saved.plan,
+        )
+        splitter._counter.resume(saved.counted)
+        return splitter
+
+    def to_text(self) -> bytes:
+        """The splitter as text, which Java reads too.
+
+        Equal splitters give equal text. Sums of costs may round otherwise after it than without it.
+        """
+        with self._lock:
+            self._count_single()
+            window, counted = self._counter.window, self._counter.state()
+            saved = Saved(self._plan, self._recipe, window, self._epsilon, self._weight, counted)
+        return saved_text(saved)
 
     @property
     def plan(self) -> Plan:

@@ -1,6 +1,11 @@
-"""The splitter: counts as the sliding counter does, routes as its plan says, and adopts plans in order."""
+"""The splitter: counts as the sliding counter does, routes as its plan says, adopts in order, and is saved."""
 
+import os
+import shutil
+import struct
+import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,14 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.engines.any_language.export import SPLITTER
+from adapt.core.engines.any_language.plan_text import plan_text
 from adapt.core.engines.names import Engine
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import AdaptError, BadInput, UsageError
+from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.loop.splitter import Splitter
+from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.deploy.export import source_of
+from adapt.traces.deploy.splitters import read_splitter, write_splitter
+from adapt.traces.spark.java import find_java_home
 
 ROWS = SlidingWindow(Length(4000, in_rows=True))
 
@@ -180,3 +193,171 @@ def test_many_threads_lose_no_row():
     for each in threads:
         each.join()
     assert one.counted().total == 4 * 5010
+
+
+@given(
+    st.lists(st.integers(1, 3000), min_size=1, max_size=5), st.sampled_from(Weight), st.booleans(), st.integers(0, 5)
+)
+@settings(max_examples=10, deadline=None)
+def test_a_saved_splitter_continues_as_the_one_that_was_saved(sizes, weight, timed, seed):
+    window = SlidingWindow(Length.parse("2s")) if timed else ROWS
+    keys, chance, at = zipf_keys(20_000, seed % 6), np.random.default_rng(seed), 0
+    one = saved = splitter(window=window, weight=weight)
+    for size in sizes:
+        end = at + size
+        weights = None if weight is Weight.COUNT else chance.integers(0, 50, size)
+        weights = weights / 7 if weight is Weight.COST else weights
+        given = keys.slice(at, size), weights, np.arange(at, end) * 1000 if timed else None
+        for each in (one, saved) if one is not saved else (one,):
+            each.observe(*given)
+            each.observe_key("single", 1, end * 1000)
+            each.adopt(each.propose())
+        saved, at = Splitter.from_text(one.to_text()), end
+        assert saved.to_text() == one.to_text()
+        assert saved.propose().plan.content_hash() == one.propose().plan.content_hash()
+    assert (saved.route(keys) == one.route(keys)).all()
+    assert saved.is_full == one.is_full
+
+
+@pytest.mark.parametrize(
+    ("key_type", "recipe"),
+    [
+        (
+            KeyType.STRING,
+            Recipe(resources=Resources.parse("state=min(n,100)+2*n"), hash=HashName.XXHASH64, max_pins=5, max_moves=3),
+        ),
+        (KeyType.INT64, Recipe(base=Engine.KAFKA, resources=Resources.parse("CLQ", (2, 3, 2), 0.2))),
+        (KeyType.BINARY, Recipe(base=Engine.kinesis_over((0, 5, 2**100, 2**127)), pin_only=pa.array([b"a", b"\n "]))),
+        (KeyType.STRING, Recipe(constraints=Constraints((1, 2, 1, 1), {"user": 3, None: 1}, None))),
+        (KeyType.INT64, Recipe(Scheme.WEIGHTED)),
+        (KeyType.INT64, Recipe(Engine.SPARK)),
+    ],
+)
+def test_every_recipe_is_saved(key_type, recipe, tmp_path):
+    keys = pa.array(["user", "other \N{GRINNING FACE}", "", None] * 50)
+    if key_type is KeyType.INT64:
+        keys = pa.array([7, -(2**63), 0, None] * 50)
+    one = Splitter(4, recipe, window=ROWS, epsilon=1e-3, key_type=key_type)
+    one.observe(keys.cast(pa.binary()) if key_type is KeyType.BINARY else keys)
+    write_splitter(one, tmp_path / "saved")
+    again = read_splitter(tmp_path / "saved")
+    assert again.to_text() == one.to_text()
+    if recipe.pin_only is None:  # these keys were not counted
+        again.adopt(again.propose())
+        one.adopt(one.propose())
+        assert again.plan.content_hash() == one.plan.content_hash()
+        assert read_splitter(tmp_path / "saved", recipe).propose().plan.content_hash() == one.plan.content_hash()
+
+
+def test_what_is_no_saved_splitter_is_refused_in_a_sentence(tmp_path):
+    one, file = splitter(), tmp_path / "saved"
+    one.observe(zipf_keys(3000))
+    one.adopt(one.propose())
+    text = one.to_text()
+    for damaged, said in (
+        (b"adapt.plan/1", "not a saved splitter"),
+        (text.replace(b"adapt.splitter/1", b"adapt.splitter/2"), "saved in version 2"),
+        (text[:-9], "cut off"),
+        (text.replace(b"\nkey 0 ", b"\nkey 1 ", 1), "changed after it was saved"),
+        (text.replace(b'"name":"murmur3"', b'"name":"md5"'), "unknown 'md5'"),
+        (text.replace(b"\nepsilon", b"\nepsilons"), "a damaged splitter"),
+        (text.replace(b"\nnew ", b"\nnew x", 1), "a damaged splitter"),
+    ):
+        file.write_bytes(damaged)
+        with pytest.raises(BadInput, match=f"^{file}: .*{said}") as error:
+            read_splitter(file)
+        assert "\n" not in str(error.value)
+    file.write_bytes(text)
+    with pytest.raises(UsageError, match=r"base consistent with hash murmur3, not consistent with xxhash64"):
+        read_splitter(file, Recipe(hash=HashName.XXHASH64))
+    with pytest.raises(UsageError, match="was made for string keys"):
+        read_splitter(file).observe(pa.array([1]))
+    old = one.propose()
+    one.adopt(one.propose(5))
+    with pytest.raises(UsageError, match="follows another plan"):
+        read_splitter_of(one, file).adopt(old)
+
+
+def read_splitter_of(one, file):
+    write_splitter(one, file)
+    return read_splitter(file)
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory):
+    """Runs a program over the splitter in Java."""
+    try:
+        home = find_java_home()
+    except AdaptError as error:
+        pytest.skip(f"no Java: {error}")
+    if shutil.which("javac", path=os.fspath(home / "bin")) is None:
+        pytest.skip("a runtime without a compiler: the splitter in Java needs a JDK")
+    folder = tmp_path_factory.mktemp("java")
+    (folder / "Splitter.java").write_bytes(source_of(SPLITTER))
+    programs = [folder / "Splitter.java", Path(__file__).with_name("Follow.java")]
+    subprocess.run([home / "bin" / "javac", "-Xlint:all", "-Werror", "-d", folder, *programs], check=True)
+
+    def run(*given):
+        options = ["-XX:+UseSerialGC", "-Xshare:auto", "-cp", folder]
+        command = [home / "bin" / "java", *options, "Follow", *map(str, given)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    return run
+
+
+BYTES = {KeyType.STRING: str.encode, KeyType.INT64: lambda key: key.to_bytes(8, "little", signed=True)}
+
+
+@pytest.mark.parametrize(
+    ("key_type", "hash", "rows", "plans"),
+    [(KeyType.STRING, HashName.MURMUR3, 24_000, 3), (KeyType.INT64, HashName.XXHASH64, 12_000, 2)]
+    if not os.environ.get("ADAPT_SOAK")
+    else [(each, hash, 1_000_000, 100) for each in BYTES for hash in HashName],
+)
+def test_java_counts_plans_and_routes_to_the_last_bit(java, tmp_path, key_type, hash, rows, plans):
+    chance, batch = np.random.default_rng(rows), rows // plans
+    numbers = [chance.zipf(1.05 + 0.3 * chance.random(), batch) % 10**6 + part // 3 * 7 for part in range(plans)]
+    keys = [None if key % 997 == 0 else key for key in np.concatenate(numbers).tolist()]
+    if key_type is KeyType.STRING:  # of all lengths, and with letters that JSON escapes
+        keys = [None if key is None else f"{key}" + 'é\n"\\\t\x01' * (key % 5 == 0) + "x" * (key % 40) for key in keys]
+    column = pa.array(keys, pa.string() if key_type is KeyType.STRING else pa.int64())
+    window = SlidingWindow(Length(max(rows // 3, 8000), in_rows=True))
+    one = Splitter(8, Recipe(hash=hash), window=window, key_type=key_type)
+    one.observe(column.slice(0, batch // 2))
+    write_splitter(one, tmp_path / "saved")
+    raw = [None if key is None else BYTES[key_type](key) for key in keys]
+    packed = [struct.pack(">i", -1) if key is None else struct.pack(">i", len(key)) + key for key in raw]
+    (tmp_path / "keys").write_bytes(b"".join(packed))
+    channels = chance.integers(6, 11, plans).tolist()
+    told = java(tmp_path / "saved", tmp_path / "keys", batch, *channels)
+    assert told.returncode == 0, told.stderr
+    wanted = []
+    for part, number in enumerate(channels):
+        one.observe(column.slice(part * batch, batch))
+        proposal = one.propose(number)
+        one.adopt(proposal)
+        moved = zip(*(each.tolist() for each in proposal.moved[1:]), strict=True)
+        wanted += [plan_text(one.plan).decode(), *(f"move {was} {to} {state}\n" for was, to, state in moved)]
+        routed = one.route(column.slice(0, (part + 1) * batch)).astype(np.uint64)
+        powers = np.uint64(31) ** np.arange(len(routed), dtype=np.uint64)[::-1]
+        wanted.append(f"routes {(routed * powers).sum().astype(np.int64)}\n")
+    assert told.stdout == "".join(wanted)
+    lines, own = ((text.split(b"\n")) for text in ((tmp_path / "saved.java").read_bytes(), one.to_text()))
+    assert sorted(line for line in lines if line[:5] != b"plan ") == sorted(
+        line for line in own if line[:5] != b"plan "
+    )
+    assert read_splitter(tmp_path / "saved.java").propose().plan.content_hash() == one.propose().plan.content_hash()
+
+
+def test_java_refuses_what_it_does_not_know(java, tmp_path):
+    one, file = splitter(), tmp_path / "saved"
+    text = one.to_text()
+    for changed, said in (
+        (text.replace(b"splitter/1", b"splitter/2"), "not a saved splitter of version 1"),
+        (text.replace(b"\nhash murmur3", b"\nhash md5"), "saved with hash md5"),
+        (text.replace(b"\nconstruction level", b"\nconstruction scan"), "saved with construction scan"),
+    ):
+        file.write_bytes(changed)
+        told = java(file, file, 1, 4)
+        assert told.returncode == 1
+        assert f"IllegalArgumentException: {file}: {said}" in told.stderr
