@@ -11,6 +11,7 @@ import pyspark
 import pytest
 
 from adapt.traces.store.disk import remove_tree
+from examples import broker as brokers
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLLOWED = "predicted equals actual on every partition"
@@ -29,6 +30,15 @@ def test_every_record_lies_on_the_partition_that_the_plan_says(capsys, monkeypat
     assert example("kafka_router.py", monkeypatch)["main"]() == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "10,000 records came back, 0 of them from another partition than planned"
+
+
+def test_nothing_is_lost_doubled_or_reordered_while_a_producer_plans_anew(capsys, monkeypatch):
+    if not brokers.is_there():
+        pytest.skip(brokers.MISSING)
+    records = "1000000" if os.environ.get("ADAPT_SOAK") else "20000"
+    assert example("kafka_replan.py", monkeypatch)["main"](records, "10") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "records out of order, lost or doubled: 0; keys with another count: 0"
 
 
 def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys, monkeypatch):

