@@ -6,7 +6,8 @@ It generates a skewed stream of visits, builds a plan, exports it for Flink, and
 with the exported classes, then the subtask by Flink's formula; this needs only a JDK (17 or later). With Flink's jar, a
 flink-dist-*.jar of Flink 2, it also runs the job of examples/flink in Flink's local cluster: half of the visits, a stop
 with a savepoint, and from there the other half, once at the same parallelism and once at a larger one. The rows of
-every subtask are compared with the plan, and the final count of every user with the stream.
+every subtask are compared with the plan, and the final count of every user with the stream. A second job there plans
+anew as it runs, with the plan in broadcast state; a splitter here counts the same visits, and has the same plans.
 """
 
 import os
@@ -21,18 +22,22 @@ import pyarrow.csv as pc
 from visits import ROWS, show, visits
 
 from adapt.core.counting.exact import count_keys, frequencies_of
+from adapt.core.engines.any_language.export import SPLITTER
 from adapt.core.engines.flink.planned_groups import group_plan
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.hexadecimal import hex_of
 from adapt.core.engines.names import Target
 from adapt.core.partitioning.build import Recipe, build_plan
+from adapt.core.partitioning.loop.splitter import Splitter
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.traces.deploy.export import export_plan
+from adapt.traces.deploy.export import export_plan, source_of
+from adapt.traces.deploy.splitters import write_splitter
 from adapt.traces.store.manifest import Provenance
 
 CHANNELS, RESCALED = 6, 9
 MAX_PARALLELISM = 128
+PLAN_EVERY = 2_500
 JOB = Path(__file__).parent / "flink"
 
 
@@ -112,7 +117,9 @@ def run_job(folder: Path, jar: str, parallelism: int, *, halt: int = 0, savepoin
 
 def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
     """Whether the rows of every subtask match the plan, and a restart loses no count."""
-    compile_java(folder, sorted(JOB.glob("*.java")), jar)
+    splitter = folder / SPLITTER.file
+    splitter.write_bytes(source_of(SPLITTER))
+    compile_java(folder, [*sorted(JOB.glob("*.java")), splitter], jar)
 
     def followed(came: pa.ChunkedArray, found: pa.Table, parallelism: int) -> bool:
         rows = np.bincount(found["subtask"], minlength=parallelism)
@@ -135,6 +142,32 @@ def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bo
     return right
 
 
+def with_broadcast_plans(users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
+    """Whether each row arrived where the plan says that it followed, and no row was lost."""
+    splitter = Splitter(CHANNELS)
+    write_splitter(splitter, folder / "visits.splitter")
+    command = ["java", "-cp", os.pathsep.join(["classes", jar]), "RouteVisits", str(CHANNELS), str(PLAN_EVERY)]
+    job = run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if job.returncode:
+        raise SystemExit(job.stderr)
+    plans = {splitter.plan.content_hash(): splitter.plan}
+    for first in range(0, ROWS, PLAN_EVERY):
+        splitter.observe(users.slice(first, PLAN_EVERY))
+        splitter.adopt(splitter.propose())
+        plans[splitter.plan.content_hash()] = splitter.plan
+    rows = [line.partition("> ")[2].split(",") for line in job.stdout.splitlines()]
+    found = pa.array([user or None for _, user, _ in rows], pa.string())
+    right = sorted(found.to_pylist(), key=str) == sorted(users.to_pylist(), key=str)
+    places = np.array([int(place) for place, _, _ in rows])
+    followed = np.array([plan for _, _, plan in rows])
+    for content, plan in plans.items():
+        of_plan = followed == content
+        right &= np.array_equal(places[of_plan], plan.partitioner().channels_of(found.filter(pa.array(of_plan))))
+    right &= set(followed) <= set(plans)
+    print(f"{len(rows):,} rows under {len(set(followed))} broadcast plans, each where its plan says: {right}")
+    return bool(right)
+
+
 def main(jar: str) -> int:
     """Without Flink and, if there is a jar, with it; 0 if the plan was followed and every user counted once."""
     table = visits()
@@ -145,6 +178,7 @@ def main(jar: str) -> int:
         right = with_java_alone(plan, table["user"], folder)
         if jar:
             right &= with_flink(plan, table["user"], folder, str(Path(jar).absolute()))
+            right &= with_broadcast_plans(table["user"], folder, str(Path(jar).absolute()))
     return 0 if right else 1
 
 

@@ -66,6 +66,7 @@ def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescal
     said = capsys.readouterr().out.splitlines()
     assert said.count("predicted equals actual on every subtask") == 5
     assert said.count("counts of all users correct: True") == 2
+    assert said[-1] == "10,000 rows under 4 broadcast plans, each where its plan says: True"
 
 
 @needs_a_compiler

@@ -61,11 +61,7 @@ public final class Splitter {
     require("weight", fields, "count", "bytes");
     require("recipe", fields, "hybrid");
     require("construction", fields, "level");
-    require("scheme", placed, "hybrid", "consistent");
-    require("hash", placed, "murmur3", "xxhash64");
     require("key_type", placed, "string", "int64", "binary");
-    if (placed.containsKey("base")) require("base", placed, "consistent");
-    require("replicas", placed, fields.get("each_replicas"));
     if (fields.get("resources").contains("Q"))
       throw new IllegalArgumentException("saved with a quadratic load, which Java does not plan by; use Python");
     keyType = placed.get("key_type");
@@ -90,10 +86,9 @@ public final class Splitter {
             Stream.of(words).skip(1).mapToLong(each -> Long.parseUnsignedLong(each, 16)).toArray();
         case "kept" -> counter.left.add(number(key(words[3])), Long.parseLong(words[1]), Long.parseLong(words[2]));
         case "new" -> counter.loaded.add(number(key(words[2])), Long.parseLong(words[1]));
-        default -> pinned.set(key(words[2]), Long.parseLong(words[1]));
+        default -> pin(pinned, words);
       }
-    plan = new Plan(Integer.parseInt(placed.get("channels")), placed.get("hash"),
-        Integer.parseInt(placed.get("replicas")), pinned, fields.remove("plan"), placed.get("content_hash"), null);
+    plan = plan(placed, pinned, fields.remove("plan"), null);
     enter(Long.parseLong(fields.remove("pane")));
   }
 
@@ -113,6 +108,7 @@ public final class Splitter {
     StringBuilder text = new StringBuilder(HEADER + "\n");
     Plan now;
     synchronized (lock) {
+      if (plan.json() == null) throw new IllegalStateException("a splitter that follows a plan is not saved");
       handOut();
       now = plan;
       fields.forEach((name, value) -> text.append(name).append(' ').append(value).append('\n'));
@@ -181,6 +177,9 @@ public final class Splitter {
   /** N of the plan in force. */
   public int channels() { return plan.channels; }
 
+  /** The content hash of the plan in force. */
+  public String contentHash() { return plan.contentHash; }
+
   /** The plan in force as lines of text (docs/plan-format.md). */
   public String plan() { return plan.text(); }
 
@@ -228,6 +227,7 @@ public final class Splitter {
   /** A plan from the window, starting from the plan in force, for this number of channels. */
   public Proposal propose(int channels) {
     Plan before = plan;
+    if (before.json() == null) throw new IllegalStateException("a splitter that follows a plan does not propose");
     Counted counted = counted();
     if (counted.total == 0) throw new IllegalStateException("a plan is built from counted rows; observe some first");
     if (channels < 1)
@@ -258,6 +258,28 @@ public final class Splitter {
             + " adopt in order");
       plan = proposal.proposed;
     }
+  }
+
+  /** Puts a plan of another splitter in force, as lines of text, to route by it; a splitter that proposes adopts. */
+  public void follow(String text) {
+    Map<String, String> placed = new HashMap<>();
+    Keys pinned = new Keys(1 << 10);
+    for (String line : text.split("\n"))
+      if (line.startsWith("key ")) pin(pinned, line.split(" ", -1));
+      else placed.put(line.split(" ")[0], line.substring(line.indexOf(' ') + 1));
+    synchronized (lock) { plan = plan(placed, pinned, null, plan); }
+  }
+
+  private static void pin(Keys pinned, String[] words) { pinned.set(key(words[2]), Long.parseLong(words[1])); }
+
+  private Plan plan(Map<String, String> placed, Keys pinned, String json, Plan before) {
+    require("scheme", placed, "hybrid", "consistent");
+    require("hash", placed, before == null ? new String[] {"murmur3", "xxhash64"} : new String[] {before.hash});
+    require("key_type", placed, keyType);
+    if (placed.containsKey("base")) require("base", placed, "consistent");
+    require("replicas", placed, fields.get("each_replicas"));
+    return new Plan(Integer.parseInt(placed.get("channels")), placed.get("hash"),
+        Integer.parseInt(placed.get("replicas")), pinned, json, placed.get("content_hash"), before);
   }
 
   // Counting: panes, and lossy counters that start one pane apart.
