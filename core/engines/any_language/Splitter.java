@@ -83,7 +83,7 @@ public final class Splitter {
       switch (words[0]) {
         case "counter" -> counting.put(Long.valueOf(words[1]), counter = new Counter(words));
         case "sketch" -> counter.left.sketch =
-            Stream.of(words).skip(1).mapToLong(each -> Long.parseUnsignedLong(each, 16)).toArray();
+            Stream.of(words).skip(1).mapToLong(each -> Long.parseUnsignedLong(each, 16) ^ Long.MIN_VALUE).toArray();
         case "kept" -> counter.left.add(number(key(words[3])), Long.parseLong(words[1]), Long.parseLong(words[2]));
         case "new" -> counter.loaded.add(number(key(words[2])), Long.parseLong(words[1]));
         default -> pin(pinned, words);
@@ -336,7 +336,7 @@ public final class Splitter {
     for (int[] list : lists) for (int number : list) holds[number] = true;
     int live = 0;
     for (boolean each : holds) if (each) live++;
-    Keys left = new Keys(live > known.size / 8 * 5 || known.size < flushRows ? 2 * known.size : known.size);
+    Keys left = new Keys(live > known.size / 8 * 5 || known.size < flushRows / 2 ? 2 * known.size : known.size);
     int[] to = new int[known.size];
     for (int number = 0; number < known.size; number++) {
       to[number] = left.size;
@@ -445,7 +445,7 @@ public final class Splitter {
       next.rows = left.rows + rows;
       next.held = left.numbers.size + waiting.size;
       next.sketch = left.sketch;
-      long most = next.sketch.length < 4096 ? Long.MAX_VALUE : next.sketch[4095] ^ Long.MIN_VALUE;
+      long most = next.sketch.length < 4096 ? Long.MAX_VALUE : next.sketch[4095];
       long[] hashes = new long[waiting.size];
       int smaller = 0;
       for (int at = 0; at < left.numbers.size; at++) {
@@ -467,10 +467,17 @@ public final class Splitter {
       return next;
     }
 
-    /** The smallest hashes, with more whose sign is turned, so that they are in order as signed numbers. */
+    /** The smallest hashes of the sketch and of more, each once. */
     private long[] smallest(long[] more) {
-      return LongStream.concat(LongStream.of(left.sketch).map(hash -> hash ^ Long.MIN_VALUE), LongStream.of(more))
-          .sorted().distinct().limit(4096).map(hash -> hash ^ Long.MIN_VALUE).toArray();
+      long[] known = left.sketch, merged = new long[Math.min(known.length + more.length, 4096)];
+      Arrays.sort(more);
+      int size = 0, one = 0, other = 0;
+      while (size < merged.length && (one < known.length || other < more.length)) {
+        boolean first = other == more.length || one < known.length && known[one] <= more[other];
+        long next = first ? known[one++] : more[other++];
+        if (size == 0 || merged[size - 1] != next) merged[size++] = next;
+      }
+      return Arrays.copyOf(merged, size);
     }
 
     void purge() {
@@ -485,7 +492,7 @@ public final class Splitter {
     void write(long start, StringBuilder text) {
       text.append("counter ").append(Stream.of(start, left.rows, left.total, left.missed, rows, peakEntries, peakBuffer)
           .map(String::valueOf).collect(Collectors.joining(" "))).append("\nsketch");
-      for (long hash : left.sketch) text.append(' ').append(Long.toHexString(hash));
+      for (long hash : left.sketch) text.append(' ').append(Long.toHexString(hash ^ Long.MIN_VALUE));
       text.append('\n');
       for (int row : left.byCount())
         text.append("kept ").append(left.counts[row]).append(' ').append(left.errors[row]).append(' ')
@@ -505,7 +512,7 @@ public final class Splitter {
   /** What a purge leaves of a counter: keys whose count and error together are above what it may miss. */
   private final class Left {
     final Numbers numbers = new Numbers();
-    long[] counts = new long[64], errors = new long[64], sketch = {}; // the smallest hashes in order, unsigned
+    long[] counts = new long[64], errors = new long[64], sketch = {}; // the smallest hashes, with their sign turned
     long rows, total, missed;
     int held; // keys before the purge
 
@@ -543,7 +550,7 @@ public final class Splitter {
 
     private long estimate() {
       if (sketch.length < 4096) return sketch.length;
-      double largest = new BigInteger(Long.toUnsignedString(sketch[4095])).doubleValue();
+      double largest = new BigInteger(Long.toUnsignedString(sketch[4095] ^ Long.MIN_VALUE)).doubleValue();
       return Math.max(4096, (long) Math.rint(4095 * 0x1p64 / (largest + 1)));
     }
   }
