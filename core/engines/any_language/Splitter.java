@@ -62,8 +62,9 @@ public final class Splitter {
     require("recipe", fields, "hybrid");
     require("construction", fields, "level");
     require("key_type", placed, "string", "int64", "binary");
-    if (fields.get("resources").contains("Q"))
-      throw new IllegalArgumentException("saved with a quadratic load, which Java does not plan by; use Python");
+    if (!fields.get("resources").matches("[CL]{3}"))
+      throw new IllegalArgumentException("saved with loads " + fields.get("resources") + ", which Java does not plan by;"
+          + " use Python");
     keyType = placed.get("key_type");
     String[] window = fields.get("window").split(" ");
     size = Long.parseLong(window[0]);
