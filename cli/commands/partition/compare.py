@@ -142,6 +142,7 @@ def compare(
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
     document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)} | wrong.as_data()
+    document |= keys.frequencies.memory_as_data()
     if is_for_programs(output.format):
         tables = [table, *wrong.tables()]
     else:
