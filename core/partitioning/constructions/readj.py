@@ -149,11 +149,9 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
             if fall <= TIE or (swaps and mapping.moves[members[b]] >= step.most_moves):
                 continue
             change = goes + mapping.returns[b] if swaps else goes
-            if change > 0 and gamma + change > step.most_gamma:
-                continue
             weight, more = changed_weight(gamma, change, step.weighing)
             better, worse = utility_change(step, rho, fall, weight, more, best.utility)
-            if better - worse <= best.gain * size:
+            if better - worse <= best.gain * size or (change > 0 and gamma + change > step.most_gamma):
                 continue
             if rooted:
                 fall = rho_fall(step, falls)

@@ -59,13 +59,13 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
         least = np.inf
         for c in range(candidates):
             key = keys[left[c]]
-            weights, best = migration_weights(step, key), np.inf
+            weights, best, leaves = migration_weights(step, key), np.inf, may_leave(step, key, channels)
             if whole:
                 lift(step, key, channels)
                 measure(step, channels)
             for turn in range(len(tried) + 1):
                 j = tried[turn] if turn < len(tried) else key.home
-                if j < len(channels):
+                if j < len(channels) and (leaves or j == key.home):
                     best = min(best, _utility(step, key, channels, j, weights))
             if whole:
                 lift(step, key, channels, 1.0)
@@ -73,11 +73,12 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
             least = min(least, best)
         c = first_lowest(scores, least)
         key = keys[left[c]]
-        weights = migration_weights(step, key)
-        lift(step, key, channels)
-        measure(step, channels)
+        weights, leaves = migration_weights(step, key), may_leave(step, key, channels)
+        if whole:
+            lift(step, key, channels)
+            measure(step, channels)
         for j in range(len(channels)):
-            utilities[j] = _utility(step, key, channels, j, weights)
+            utilities[j] = _utility(step, key, channels, j, weights) if leaves or j == key.home else np.inf
         place(step, key, channels, first_lowest(utilities, least))
         left[c:-1] = left[c + 1 :]
         left = left[:-1]
@@ -85,12 +86,7 @@ def _redist(steps: Records, keys: Records, channels: Records) -> None:
 
 @inlined
 def _utility(step: Any, key: Any, channels: Records, j: int, weights: tuple[float, float]) -> float:
-    """U of a key on a channel / the key's weight; `weights` is w(gamma) if it stays and if it moves.
-
-    Infinite if the key may not move there.
-    """
-    if j != key.home and not may_leave(step, key, channels):
-        return np.inf
+    """U of a key on a channel / the key's weight; `weights` is w(gamma) if it stays and if it moves."""
     rho = balance_penalty(step, key, channels[j])
     undivided = utility(rho, weights[0] if j == key.home else weights[1], step.times)
     return float(undivided / key.weight if key.weight > 0 else undivided)
