@@ -46,7 +46,7 @@ def main() -> int:
     worst = row(table, "lossy counting, row by row", entries, ours, true)
     row(table, "Space-Saving", entries, space_saving(ranks.tolist(), entries), true)
     row(table, f"Count-Min {DEPTH} rows, heap of 500", entries, count_min(true, entries), true)
-    worst_batch = row(table, "lossy counting, in batches", batch.peak_buffer, counts_of(batch.summary()), true)
+    worst_batch = row(table, "lossy counting, in batches", batch.memory.buffer, counts_of(batch.summary()), true)
     Console(width=120).print(table)
     met = max(worst, worst_batch) <= EPSILON * ROWS
     print(f"no count is off by more than epsilon n = {EPSILON * ROWS:,.1f}: {'met' if met else 'NOT MET'}")

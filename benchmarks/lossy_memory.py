@@ -66,7 +66,7 @@ def within_theory(trace: Trace) -> bool:
         for batch in read_pieces(block.pieces, ["key"], ["key"]):
             counter.update(batch.column("key"))
         counter.summary()
-        entries, buffer = max(entries, counter.peak_entries), max(buffer, counter.peak_buffer)
+        entries, buffer = max(entries, counter.memory.entries), max(buffer, counter.memory.buffer)
     bound = from_tests("core/counting/entries_bound.py").most_entries(EPSILON / 2, BLOCK_ROWS, FLUSH_ROWS)
     print(
         f"epsilon {EPSILON:.3g}: at most {entries:,} entries after a purge, in theory {bound:,.0f}:"

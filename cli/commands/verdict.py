@@ -10,7 +10,7 @@ from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
-from adapt.cli.options.placement import EngineOption
+from adapt.cli.options.placement import EngineOption, ReplicasOption, check_replicas
 from adapt.cli.options.result import Output
 from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
 from adapt.cli.options.spark import RunnerOptions
@@ -20,6 +20,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.cli.terminal.terminal import NEXT
 from adapt.core.engines.names import Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def verdict(
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
     current: Path | None = setting(None, "Current plan, judged instead of the engine.", "PLAN", "--from"),
     source_format: FormatName = setting(FormatName.AUTO, "Format of the source."),
+    replicas: ReplicasOption = None,
     *,
     limits: GoalOptions,
     output: Output,
@@ -56,6 +58,7 @@ def verdict(
     """
     from adapt.core.lint.findings import judged
     from adapt.core.partitioning.build import Recipe
+    from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
     from adapt.core.verdict.answering import answer_on
     from adapt.core.verdict.first_screen import evidence_table, first_lines, hot_keys_table, next_command, status_of
     from adapt.core.verdict.recommended import hashers_today
@@ -68,6 +71,10 @@ def verdict(
 
     check_channels(channels)
     goal = limits.goal(channels, shows_frontier=True)
+    if replicas is not None and current is not None:
+        raise UsageError(f"--replicas are those of a new ring, but {current} has one of its own; omit it, or --from")
+    if replicas is not None:
+        check_replicas(Scheme.HYBRID, engine)
     before, options = None if current is None else read_plan(current), spark.options()
     if before is not None and typed_of(context, ["engine"]) and before.hashing is not engine:
         raise UsageError(f"{current} is a plan over {before.hashing}, not {engine}; leave out --engine or --from")
@@ -78,7 +85,7 @@ def verdict(
         trace = open_trace(path)
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
-        recipe = Recipe()
+        recipe = Recipe(replicas=replicas or DEFAULT_REPLICAS)
         population = population_of(
             *(path, keys.frequencies, [hashers_today(engine, channels, recipe, before)], [before]),
             spark_options=options,

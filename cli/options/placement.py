@@ -8,10 +8,13 @@ from adapt.cli.options import completion
 from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.loads import Loads, MeasureOption
 from adapt.cli.options.named_keys import LimitOptions, Limits
-from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.engines.names import BASES, CURRENT_SCHEMES, SCHEMES_BY_NAME, AnyScheme, Engine, hashing_of
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme, UtilityName
+
+_MOST_REPLICAS = 100_000
+"""Most virtual nodes of a channel: 2.4 MB each."""
 
 ENGINES = (
     "One of spark, flink, kafka (the Java client), librdkafka[:PARTITIONER], sarama, kinesis[:SHARDS.json],"
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
+    from adapt.core.partitioning.plans.plan import Plan
 
     SchemeChoice: TypeAlias = AnyScheme
     CurrentSchemeChoice: TypeAlias = AnyScheme
@@ -76,11 +80,32 @@ EngineOption: TypeAlias = Annotated[
 UtilityOption: TypeAlias = Annotated[
     UtilityName | None,
     option(
-        "How imbalance and migration are weighed against each other. Default: APM; construction level has none.",
+        "How imbalance and migration are weighed against each other. BTM is b (1 + m), over all keys. Default: APM;"
+        " construction level has none.",
         panel=EXPERT,
     ),
 ]
 HashOption: TypeAlias = Annotated[HashName, option("Hash function of the keys.", panel=EXPERT)]
+ReplicasOption: TypeAlias = Annotated[
+    int | None,
+    option(
+        "Virtual nodes of each channel on the hash ring. Default: those of the current plan, else 1000.",
+        "N",
+        panel=EXPERT,
+        min=1,
+        max=_MOST_REPLICAS,
+    ),
+]
+WholeLoadOption: TypeAlias = Annotated[
+    bool,
+    option(
+        "Let scan, redist and readj balance the load of hashed keys too, as level does. Eq. 19 counts pinned keys"
+        " alone; utility BTM counts all.",
+        None,
+        "--whole-load",
+        panel=EXPERT,
+    ),
+]
 MaxParallelismOption: TypeAlias = Annotated[
     int | None, option("Number of key groups (Flink's max parallelism). Default: Flink's own.", "N", panel=EXPERT)
 ]
@@ -101,6 +126,8 @@ class Placement:
     )
     max_parallelism: MaxParallelismOption = None
     base: BaseOption = None
+    replicas: ReplicasOption = None
+    whole_load: WholeLoadOption = False
 
     def weighed(self) -> "Resources":
         """The loads and tolerances, checked."""
@@ -113,21 +140,31 @@ class Placement:
         scheme: AnyScheme = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
         today: AnyScheme = Scheme.CONSISTENT,
+        before: "Plan | None" = None,
     ) -> "Recipe":
         """How partitioners are built, with keys of the counted type.
 
         Args:
-            today: The base, if none is given; not an engine if a hash is given, which engines do not use.
+            today: The base, if none is given; not an engine if a hash or replicas are given, which engines do not use.
+            before: The current plan, whose replicas are kept.
 
         Raises:
             BadInput: a named key has another type, or was not counted.
             UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
         from adapt.core.partitioning.build import Recipe
+        from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 
         check_base(self.base, scheme)
         if self.hash and isinstance(self.base, Engine):
             raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
+        on_ring = self.hash or self.replicas is not None
+        base = self.base or (Scheme.CONSISTENT if on_ring and isinstance(today, Engine) else today)
+        replicas = self.replicas
+        if replicas is not None:
+            check_replicas(scheme, base)
+        elif before is not None and isinstance(before.replicas, int):
+            replicas = before.replicas
         return Recipe(
             scheme,
             construction,
@@ -139,8 +176,21 @@ class Placement:
             max_parallelism=self.max_parallelism,
             constraints=limits.constraints(frequencies),
             pin_only=limits.pin_only(frequencies),
-            base=self.base or (Scheme.CONSISTENT if self.hash and isinstance(today, Engine) else today),
+            base=base,
+            replicas=replicas or DEFAULT_REPLICAS,
+            whole_load=self.whole_load,
         )
+
+
+def check_replicas(scheme: AnyScheme, base: AnyScheme) -> None:
+    """Refuse replicas that the scheme would ignore.
+
+    Raises:
+        UsageError: keys that are not pinned are not on a ring.
+    """
+    hashing = hashing_of(scheme, base)
+    if hashing is not Scheme.CONSISTENT:
+        raise UsageError(f"--replicas are those of a hash ring, but {hashing} has none; omit it, or use consistent")
 
 
 def check_base(base: AnyScheme | None, scheme: AnyScheme) -> None:

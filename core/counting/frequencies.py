@@ -39,6 +39,27 @@ class MeasuredColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterMemory:
+    """Keys that a lossy counter holds at its peak.
+
+    Of several counters the largest: each counts one block of rows, so tasks and their number do not matter.
+
+    Attributes:
+        entries: Most keys kept by a purge.
+        buffer: Most keys held before a purge.
+
+    Source: partitioning functions, section 5, third metric.
+    """
+
+    entries: int = 0
+    buffer: int = 0
+
+    def or_more(self, other: "CounterMemory") -> "CounterMemory":
+        """The larger of both, number by number."""
+        return CounterMemory(max(self.entries, other.entries), max(self.buffer, other.buffer))
+
+
+@dataclass(frozen=True, slots=True)
 class Frequencies:
     """Counted keys by descending count, then key bytes, null first.
 
@@ -51,6 +72,7 @@ class Frequencies:
         complete_above: Every key above this weight is listed; 0 if exact.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
+        memory: Keys that the counter held; None if exact.
         stand_ins: The last of the keys, out of order, if they stand for records placed at random; None without any.
     """
 
@@ -65,6 +87,7 @@ class Frequencies:
     distinct: int = 0
     measured: tuple[MeasuredColumn, ...] = ()
     stand_ins: pa.Array | None = None
+    memory: CounterMemory | None = None
     _index: KeyIndex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +116,14 @@ class Frequencies:
             return {"weight": self.weight.value, "counts": CountMethod.EXACT.value}
         bounds = {"epsilon": self.epsilon, "complete_above": self.complete_above}
         return {"weight": self.weight.value, "counts": CountMethod.LOSSY.value, **bounds}
+
+    def memory_as_data(self) -> dict[str, int | None]:
+        """Keys that the counter held, as JSON data; null if exact."""
+        held = self.memory
+        return {
+            "peak_entries": None if held is None else held.entries,
+            "peak_buffer": None if held is None else held.buffer,
+        }
 
     def intervals(self, keys: pa.Array) -> tuple[Counts, Counts]:
         """Bounds on the weights of any keys; shapes (keys,).

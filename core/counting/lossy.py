@@ -13,7 +13,8 @@ Source: Manku and Motwani, "Approximate frequency counts over data streams", VLD
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from typing import cast
 
@@ -23,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.exact import KeyCounts, check_counts, count_keys, merge
-from adapt.core.counting.frequencies import Counts, Frequencies
+from adapt.core.counting.frequencies import CounterMemory, Counts, Frequencies
 from adapt.core.counting.key_order import key_order
 from adapt.core.counting.sketches import DistinctSketch, hashed_keys
 from adapt.core.errors import BadInput, UsageError
@@ -49,6 +50,7 @@ class LossySummary:
         missed: The largest weight of any unlisted key.
         total: The weight of all rows (n).
         distinct: A sketch of all keys, listed or not.
+        memory: Keys that the counter held.
     """
 
     keys: pa.Array
@@ -58,6 +60,7 @@ class LossySummary:
     total: float
     rows: int
     distinct: DistinctSketch
+    memory: CounterMemory = field(default_factory=CounterMemory)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -93,6 +96,7 @@ class LossySummary:
             epsilon=epsilon,
             complete_above=_not_below(self.missed),
             distinct=len(self) if complete and weight is Weight.COUNT else max(len(self), self.distinct.estimate()),
+            memory=self.memory,
         )
 
 
@@ -130,7 +134,8 @@ def merge_lossy(parts: Iterable[LossySummary]) -> LossySummary:
     for part in held[1:]:
         distinct = distinct.merged(part.distinct)
     sums = _by_code(codes, counts, len(listed.dictionary))
-    return summary_of(listed.dictionary, sums, errors, missed, total, _rows(held), distinct)
+    memory = reduce(CounterMemory.or_more, [part.memory for part in held])
+    return replace(summary_of(listed.dictionary, sums, errors, missed, total, _rows(held), distinct), memory=memory)
 
 
 def summary_of(
@@ -165,8 +170,7 @@ class LossyCounter:
 
     Attributes:
         entries: Keys kept by the last purge.
-        peak_entries: The most keys kept by a purge.
-        peak_buffer: The most distinct keys before a purge.
+        memory: Keys held at the peak.
     """
 
     def __init__(
@@ -191,7 +195,7 @@ class LossyCounter:
         """
         check_epsilon(epsilon)
         self.epsilon = epsilon
-        self.peak_entries = self.peak_buffer = 0
+        self.memory = CounterMemory()
         self._weight = weight
         self._window = window_of(epsilon)
         self._purge_above = purge_above
@@ -259,7 +263,9 @@ class LossyCounter:
         if further is not None:
             told._counted = [*told._counted, further]
         told._flush()
-        return summary_of(told._keys, told._counts, told._errors, told._missed, told._total, told._rows, told._distinct)
+        kept = told._keys, told._counts, told._errors
+        summary = summary_of(*kept, told._missed, told._total, told._rows, told._distinct)
+        return replace(summary, memory=told.memory)
 
     def state(self) -> CounterState:
         """What the counter holds, to `resume` from."""
@@ -304,12 +310,11 @@ class LossyCounter:
         self._counts = self._counts.copy()
         self._counts[places[known]] += counted.counts[known]
         held = len(counted.keys) + len(self._keys) - int(known.sum())
-        self.peak_buffer = max(self.peak_buffer, held)
         before = self._missed
         if held > self._purge_above or self._missed:
             self._missed = allowance(self._total, self._window)
         self._admit(counted, ~known & (counted.counts + before > self._missed), before)
-        self.peak_entries = max(self.peak_entries, self.entries)
+        self.memory = self.memory.or_more(CounterMemory(self.entries, held))
 
     def _admit(self, counted: KeyCounts, new: NDArray[np.bool_], error: float) -> None:
         """Keep surviving and new keys; a new key may have had a weight of `error` before."""

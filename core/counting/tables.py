@@ -49,6 +49,8 @@ def counts_table(frequencies: Frequencies) -> Table:
         Column("listed", Kind.COUNT, about="keys with known counts"),
         Column("listed_share", Kind.SHARE, about="share of the total on listed keys, at least"),
         Column("complete_above", Kind.NUMBER, about="every key above this is listed"),
+        Column("peak_entries", Kind.COUNT, about="most keys that a counter kept; each counts a block of rows"),
+        Column("peak_buffer", Kind.COUNT, about="most keys that it held before dropping rare ones"),
     )
     row = (
         frequencies.distinct,
@@ -60,6 +62,7 @@ def counts_table(frequencies: Frequencies) -> Table:
         len(frequencies.keys),
         float(frequencies.count_low.sum()) / frequencies.total if frequencies.total else None,
         frequencies.complete_above,
+        *frequencies.memory_as_data().values(),
     )
     return Table.from_rows("Counted keys", columns, [row], _guarantee(frequencies))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,7 +13,7 @@ from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS, LEAST_TRACKED
+from adapt.core.partitioning.constructions.registry import LEAST_TRACKED, assigned
 from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, weighted
 from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
@@ -23,8 +24,9 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
 from adapt.core.partitioning.problem.at_random import settled, spread_at_random
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
-from adapt.core.partitioning.problem.problem import Problem, explicit_map
-from adapt.core.partitioning.problem.tracking import tracked_keys
+from adapt.core.partitioning.problem.problem import Problem, explicit_map, hashed_migration
+from adapt.core.partitioning.problem.tracking import tracked_keys, with_held
+from adapt.core.partitioning.problem.utility import UTILITIES
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, ConsistentHash
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
@@ -48,6 +50,7 @@ class Recipe:
         max_pins: Pin this many of the hottest keys. Default: those that reach delta, and at least `LEAST_TRACKED` where
             the construction has such a number.
         replicas: Virtual nodes of each channel on the hash ring.
+        whole_load: Whether scan, redist and readj balance the load of hashed keys too, which Eq. 19 leaves out.
         max_moves: How often readj may move each key. Default: unlimited.
         max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
         pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
@@ -66,11 +69,15 @@ class Recipe:
     pin_only: pa.Array | None = None
     constraints: Constraints = field(default_factory=Constraints)
     base: AnyScheme = Scheme.CONSISTENT
+    whole_load: bool = False
 
     @property
     def given(self) -> tuple[Constraint, ...]:
         """What is asked for that not every scheme supports."""
-        return self.constraints.given + (() if self.utility is None else (Constraint.UTILITY,))
+        if self.utility is None:
+            return self.constraints.given
+        objective = UTILITIES[self.utility].objective
+        return (*self.constraints.given, Constraint.OBJECTIVE if objective else Constraint.UTILITY)
 
     @property
     def hashing(self) -> AnyScheme:
@@ -102,6 +109,7 @@ class Recipe:
             weighed
             | {"utility": (self.utility or DEFAULT_UTILITY).value}
             | ({} if self.max_moves is None else {"max_moves": self.max_moves})
+            | ({"whole_load": True} if self.whole_load else {})
         )
 
 
@@ -165,12 +173,11 @@ def build_partitioner(
         return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
         ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
-        tracked = _tracked(frequencies_in(counted), recipe, ring, current)
+        tracked = _tracked(counted, recipe, ring, current)
         return weighted(counted, tracked, ring, recipe.resources, current, constraints)
     base = _without_construction(recipe.hashing, counted, recipe, channels, current)
-    problem = _problem(counted, recipe, base, current)
-    placed = ExplicitMap(problem.keys, CONSTRUCTIONS[recipe.construction](problem))
-    return HybridPartitioner(placed.over(constraints.pinned), base)
+    problem, placed = assigned(recipe.construction, *_problems(counted, recipe, base, current))
+    return HybridPartitioner(ExplicitMap(problem.keys, placed).over(constraints.pinned), base)
 
 
 def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None = None) -> Problem:
@@ -179,7 +186,9 @@ def problem_of(counted: Counted, recipe: Recipe, channels: int, current: Partiti
     Raises:
         UsageError: as `build_partitioner` does.
     """
-    return _problem(counted, recipe, _without_construction(recipe.hashing, counted, recipe, channels, current), current)
+    base = _without_construction(recipe.hashing, counted, recipe, channels, current)
+    problems = _problems(counted, recipe, base, current)
+    return problems[0] if len(problems) == 1 else assigned(recipe.construction, *problems)[0]
 
 
 def hashers_of(
@@ -203,12 +212,18 @@ def hashers_of(
     return groups
 
 
-def _problem(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> Problem:
-    tracked = _tracked(frequencies_in(counted), recipe, base, current)
-    utility = recipe.utility or DEFAULT_UTILITY
-    return Problem.from_counts(
-        current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, recipe.constraints
-    )
+def _problems(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> list[Problem]:
+    """The problem of a step; where pins and migration are limited, a second one that holds all keys pinned now."""
+    utility, limits = recipe.utility or DEFAULT_UTILITY, recipe.constraints
+    holds = [False, True] if limits.max_migration and recipe.max_pins and current is not None else [False]
+    problems = []
+    for hold in holds:
+        tracked = _tracked(counted, recipe, base, current, hold=hold)
+        problem = Problem.from_counts(
+            current or base, base, counted, tracked, recipe.resources, utility, recipe.max_moves, limits
+        )
+        problems.append(problem.with_hashed_load() if recipe.whole_load else problem)
+    return problems
 
 
 def _without_construction(
@@ -260,18 +275,25 @@ def describe(
     return Built(plan, partitioner, metrics)
 
 
-def _tracked(frequencies: Frequencies, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> pa.Array:
+def _tracked(
+    counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None, *, hold: bool = False
+) -> pa.Array:
     """The listed keys to pin, by falling count, then key bytes: the tracked ones and all of --pin."""
+    frequencies, limit = frequencies_in(counted), recipe.constraints.max_migration
     if recipe.pin_only is not None and base.channels > 1:
         tracked = recipe.pin_only.cast(frequencies.keys.type)
     else:
         least = LEAST_TRACKED.get(recipe.construction, 0) if recipe.scheme is Scheme.HYBRID else 0
         held = None
-        if least and current is not None:
+        if (least or limit) and current is not None:
             now = explicit_map(current)
             column = now.column.cast(frequencies.keys.type)
             held = column.filter(pa.array(now.channels != base.channels_of(column)))
         tracked = tracked_keys(frequencies, recipe.resources, base.channels, recipe.max_pins, least, held)
+        if limit and recipe.max_pins and current is not None and held is not None:
+            hashed, total = hashed_migration(counted, tracked, recipe.resources, current, base)
+            excess = np.inf if hold else hashed - limit.state(total, base.channels)
+            tracked = with_held(frequencies, recipe.resources, tracked, held, excess)
         if frequencies.stand_ins is not None:
             tracked = tracked.filter(pc.invert(pc.is_in(tracked, value_set=frequencies.stand_ins)))
     pinned = recipe.constraints.pinned.column

@@ -23,7 +23,10 @@ def today_of(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | N
         return current, "the current plan"
     hashing, groups = (engine, recipe.max_parallelism) if current is None else (current.hashing, None)
     key_type = KeyType.STRING if current is None else current.key_type
-    plan = Plan(Scheme.HYBRID, channels, key_type, hash=recipe.hash, base=hashing, max_parallelism=groups)
+    replicas = current.replicas if current is not None and isinstance(current.replicas, int) else recipe.replicas
+    plan = Plan(
+        Scheme.HYBRID, channels, key_type, hash=recipe.hash, replicas=replicas, base=hashing, max_parallelism=groups
+    )
     return plan, hashing.value
 
 

@@ -1,5 +1,7 @@
 """What every construction keeps: a channel in range for each tracked key, always the same, and no input changed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS
+from adapt.core.partitioning.constructions.level import budgeted_step
+from adapt.core.partitioning.constructions.registry import CONSTRUCTIONS, assigned
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.problem.problem import Problem
@@ -61,6 +64,20 @@ def test_each_key_has_a_channel_in_range_or_that_of_its_pin_and_answers_do_not_c
     assert ((problem.pinned < 0) | (placed == problem.pinned)).all()
     assert CONSTRUCTIONS[construction](problem).tolist() == placed.tolist()
     assert all(np.array_equal(array, copy) for array, copy in zip(given_arrays, copies, strict=True))
+
+
+@every_construction
+@settings(deadline=None, max_examples=30)
+@given(problem=steps(), part=st.sampled_from([0, 0.1, 0.5]))
+def test_no_more_moves_by_choice_than_the_limit_and_b_is_never_above_that_of_the_start(construction, problem, part):
+    budget = part * float(problem.state.sum())
+    limited = replace(problem, budget=lambda: budget)
+    by_choice = (problem.home < problem.channels) & (problem.pinned < 0)
+    for placed in (CONSTRUCTIONS[construction](limited), assigned(construction, limited)[1]):
+        assert problem.state[by_choice & (placed != problem.home)].sum() <= budget * (1 + 1e-9)
+        assert part or (placed == problem.start)[by_choice].all()
+    step, free = budgeted_step(limited), problem.pinned < 0
+    assert step.log_b(placed[free]) <= step.log_b(problem.start[free])
 
 
 @every_construction

@@ -7,7 +7,7 @@ the same on any cluster; the other half of the error is spent at the end, to kee
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.frequencies import CounterMemory, Frequencies
 from adapt.core.counting.lossy import DISTINCT_LIMIT, FLUSH_ROWS, LossyCounter, LossySummary, check_epsilon, summary_of
 from adapt.core.counting.panes import Panes
 from adapt.core.counting.sketches import DistinctSketch
@@ -257,6 +257,8 @@ class _Group:
             "rows": summary.rows,
             "total": summary.total,
             "missed": summary.missed,
+            "entries": summary.memory.entries,
+            "buffer": summary.memory.buffer,
             "first_us": self._first_us,
             "last_us": self._last_us,
         }
@@ -494,7 +496,8 @@ def _found(keys: pa.Table, facts: _Told, kind: pa.DataType, weight: Weight, most
     errors = np.maximum(missed - keys[_SPARED].combine_chunks().to_numpy(zero_copy_only=False), 0)
     rows = sum(part["rows"] for part in parts)
     summary = summary_of(column, counts, errors, missed, total, rows, facts.distinct).cut(most)
-    return _Found(summary, parts[0]["first_us"], parts[-1]["last_us"])
+    memory = CounterMemory(max(part["entries"] for part in parts), max(part["buffer"] for part in parts))
+    return _Found(replace(summary, memory=memory), parts[0]["first_us"], parts[-1]["last_us"])
 
 
 def _frame_columns(frame: DataFrame, key: str, weight: Weight, weigh_by: str | None) -> tuple[DataFrame, KeyType]:

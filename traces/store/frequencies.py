@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.counting.frequencies import Frequencies, MeasuredColumn
+from adapt.core.counting.frequencies import CounterMemory, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
@@ -82,6 +82,7 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         measured=tuple(
             MeasuredColumn(source, table[f"{_MEASURED}{source}"].to_numpy(), total) for source, total in totals.items()
         ),
+        memory=CounterMemory(facts["peak_entries"], facts["peak_buffer"]) if "peak_entries" in facts else None,
     )
     return frequencies, manifest
 
@@ -206,6 +207,7 @@ def _facts(frequencies: Frequencies) -> dict[str, Any]:
         "epsilon": frequencies.epsilon,
         "complete_above": frequencies.complete_above,
         "distinct": frequencies.distinct,
+        **({} if frequencies.memory is None else frequencies.memory_as_data()),
         **(
             {"measured": {column.source: column.total for column in frequencies.measured}}
             if frequencies.measured

@@ -65,7 +65,7 @@ def build(
         keys = counting.counted(source, channels, weighed, placement.loads.max_pins, progress)
         panes = counting.panes_of(source, keys, progress)
         recipe = placement.recipe(
-            limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing
+            limits, keys.frequencies, scheme, construction, engine if before is None else before.hashing, before
         )
         current = None if before is None else before.partitioner()
         wanted = hashers_of(recipe, keys.frequencies, [channels], current)

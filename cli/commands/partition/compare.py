@@ -89,10 +89,10 @@ def compare(
     # A step to another channel count moves nearly all keys of an engine.
     today = placement.base or engine if len(counts) == 1 else Scheme.CONSISTENT
     migration = placement.limits.max_migration if len(counts) == 1 else None
-    if migration is not None and (today is not engine or placement.hash is not None):
+    if migration is not None and (today is not engine or (placement.hash or placement.replicas) is not None):
         raise UsageError(
-            f"--max-migration {migration} limits the move from {engine}, but another base or hash moves nearly all"
-            " keys; omit --base and --hash, or give two channel counts"
+            f"--max-migration {migration} limits the move from {engine}, but another base, hash or ring moves nearly"
+            " all keys; omit --base, --hash and --replicas, or give two channel counts"
         )
     shown = output.all or output.format is Format.JSON or out is not None
     goal = goal_within(limit, migration, placement.loads.max_pins, most, shows_frontier=shown)
@@ -142,6 +142,7 @@ def compare(
         write_comparison(comparison, keys.frequencies, out, made, answer=found, force=output.force)
         narrate_written(out)
     document = {**comparison.as_data(), **found.as_data(), **population.as_counted(weighed)} | wrong.as_data()
+    document |= keys.frequencies.memory_as_data()
     if is_for_programs(output.format):
         tables = [table, *wrong.tables()]
     else:
@@ -173,6 +174,8 @@ def _parameters(recipe: "Recipe") -> dict[str, Any]:
         "utility": (recipe.utility or DEFAULT_UTILITY).value,
         "max_pins": recipe.max_pins,
         "hash": recipe.hash.value,
+        "replicas": recipe.replicas,
+        **({"whole_load": True} if recipe.whole_load else {}),
         **({} if recipe.max_parallelism is None else {"max_parallelism": recipe.max_parallelism}),
         **({} if recipe.pin_only is None else {"pin_only": len(recipe.pin_only)}),
         **({} if recipe.base is Scheme.CONSISTENT else {"base": recipe.base.value}),

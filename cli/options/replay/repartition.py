@@ -5,9 +5,19 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
-from adapt.cli.options.loads import MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
-from adapt.cli.options.placement import SCHEME, BaseOption, HashOption, SchemeChoice, UtilityOption, check_base
-from adapt.core.engines.names import AnyScheme
+from adapt.cli.options.loads import MaxMigrationOption, MaxPinsOption, ResourcesOption, SigmaOption, ToleranceOption
+from adapt.cli.options.placement import (
+    SCHEME,
+    BaseOption,
+    HashOption,
+    ReplicasOption,
+    SchemeChoice,
+    UtilityOption,
+    WholeLoadOption,
+    check_base,
+    check_replicas,
+)
+from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -60,6 +70,9 @@ class RecipeOptions:
     max_pins: MaxPinsOption = None
     hash: HashOption = HashName.MURMUR3
     base: BaseOption = None
+    replicas: ReplicasOption = None
+    max_migration: MaxMigrationOption = None
+    whole_load: WholeLoadOption = False
 
     def recipe(self, today: AnyScheme = Scheme.CONSISTENT) -> "Recipe":
         """The recipe of every plan.
@@ -69,6 +82,8 @@ class RecipeOptions:
         """
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.measures.resources import Resources
+        from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
+        from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 
         check_base(self.base, self.scheme)
         resources = Resources.parse(self.resources, self.tolerance, self.sigma)
@@ -77,6 +92,21 @@ class RecipeOptions:
                 f"--resources column:{resources.sources[0]}: a replay only counts keys; give loads by count, such as"
                 " n^1.5"
             )
+        on_ring = self.replicas is not None and isinstance(today, Engine)
+        base = self.base or (Scheme.CONSISTENT if on_ring else today)
+        if self.replicas is not None:
+            check_replicas(self.scheme, base)
         return Recipe(
-            self.scheme, self.construction, resources, self.utility, self.max_pins, self.hash, base=self.base or today
+            self.scheme,
+            self.construction,
+            resources,
+            self.utility,
+            self.max_pins,
+            self.hash,
+            self.replicas or DEFAULT_REPLICAS,
+            constraints=Constraints(
+                max_migration=None if self.max_migration is None else MigrationLimit.parse(self.max_migration)
+            ),
+            base=base,
+            whole_load=self.whole_load,
         )

@@ -9,14 +9,11 @@ from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.constructions.fill_to_level import fill_to_level
 from adapt.core.partitioning.constructions.level_with_budget import BudgetedStep, within_budget
 from adapt.core.partitioning.loads.load import steepness
-from adapt.core.partitioning.problem.balance_penalty import same_rows
+from adapt.core.partitioning.problem.balance_penalty import NEXT_TO_NOTHING, same_rows
 from adapt.core.partitioning.problem.problem import Problem
 
 _WORTH = 0.005
 """Relative fall of b below which nothing moves."""
-
-_NEXT_TO_NOTHING = 0.001
-"""Load of an empty channel, relative to the mean, so that ratios stay finite and comparable."""
 
 
 def level(problem: Problem) -> Channels:
@@ -44,23 +41,28 @@ def level(problem: Problem) -> Channels:
     Source: ours, after the finding that the ring's even spread of hashed keys bounds what the constructions of
     partitioning functions, section 4.2, can reach. O(keys * channels).
     """
-    budget = None if problem.budget is None else problem.budget()
-    channel_of, free = problem.start, problem.pinned < 0
+    most_moved, channel_of, free = problem.most_moved, problem.start, problem.pinned < 0
     if len(problem.functions) and problem.channels > 1 and free.any():
-        loads, residual, exponents = _distinct(problem)
-        pinned = [np.bincount(problem.pinned[~free], load[~free], problem.channels) for load in loads]
-        loads, residual = np.ascontiguousarray(loads[:, free]), residual + pinned
-        step = BudgetedStep(loads, residual, problem.capacities, exponents, problem.state[free], problem.home[free])
+        step = budgeted_step(problem)
+        loads, residual, exponents = step.loads, step.residual, step.exponents
         pairs = [(0, len(loads) - 1)]
         if problem.resources.sources and len(loads) > 1:
             loads, residual = _with_mean(loads, residual, exponents)
             pairs = [(one, other) for one in range(len(loads)) for other in range(len(loads)) if one != other]
         levelled = channel_of[free]
         _level(loads, residual, problem.capacities, exponents, np.array(pairs), levelled)
-        if budget is not None:
-            levelled = within_budget(step, channel_of[free], levelled, budget)
+        if most_moved < np.inf:
+            levelled = within_budget(step, channel_of[free], levelled, most_moved)
         channel_of[free] = levelled
     return channel_of
+
+
+def budgeted_step(problem: Problem) -> BudgetedStep:
+    """The free keys, with hashed and user-pinned ones as fixed load."""
+    free, (loads, residual, exponents) = problem.pinned < 0, _distinct(problem)
+    pinned = [np.bincount(problem.pinned[~free], load[~free], problem.channels) for load in loads]
+    loads, residual = np.ascontiguousarray(loads[:, free]), residual + np.reshape(pinned, residual.shape)
+    return BudgetedStep(loads, residual, problem.capacities, exponents, problem.state[free], problem.home[free])
 
 
 def _distinct(problem: Problem) -> tuple[Floats, Floats, Floats]:
@@ -141,7 +143,7 @@ def _log_b(loads: Floats, residual: Floats, capacities: Floats, exponents: Float
         on = residual[k].copy()
         for key in range(len(channel_of)):
             on[channel_of[key]] += loads[k, key]
-        least = _NEXT_TO_NOTHING * (on.sum() / capacities.sum())
+        least = NEXT_TO_NOTHING * (on.sum() / capacities.sum())
         on /= capacities
         if on.max() > 0:
             log_b += exponents[k] * np.log(on.max() / max(on.min(), least))

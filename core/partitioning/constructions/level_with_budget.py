@@ -7,12 +7,10 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, inlined
 from adapt.core.keys.partitioner import Channels
+from adapt.core.partitioning.problem.balance_penalty import NEXT_TO_NOTHING
 
 _ROUNDING = 1e-12
-"""Relative change of the sum of squares, and of the budget, that counts as rounding."""
-
-_NEXT_TO_NOTHING = 0.001
-"""Load of an empty channel, relative to the mean, so that ratios stay finite and comparable."""
+"""Relative change of the sum of squares that counts as rounding."""
 
 _MOVES = 10
 """Most moves per key, on average."""
@@ -51,12 +49,12 @@ class BudgetedStep:
             on = residual + np.bincount(channel_of, load, len(residual))
             used = on / self.capacities
             if used.max() > 0:
-                least = _NEXT_TO_NOTHING * float(on.sum() / self.capacities.sum())
+                least = NEXT_TO_NOTHING * float(on.sum() / self.capacities.sum())
                 logarithm += float(exponent * np.log(used.max() / max(float(used.min()), least)))
         return logarithm
 
 
-def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget: float) -> Channels:
+def within_budget(step: BudgetedStep, start: Channels, target: Channels, most_moved: float) -> Channels:
     """The best balanced assignment within a migration budget, of three heuristics.
 
     The target is taken if it keeps to the budget. Otherwise two heuristics begin with the current channels and move one
@@ -68,15 +66,14 @@ def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget:
     Args:
         start: Current channels of the keys, or others at no cost; shape (keys,).
         target: Their channels without a budget, shape (keys,).
-        budget: State that may migrate by choice, from 0.
+        most_moved: State that may migrate by choice, from 0, with room for rounding.
 
     Returns:
         The channel of each key, int32, shape (keys,).
 
     Source: ours. O(loads^2 keys^2) in the worst case.
     """
-    allowed = budget * (1 + _ROUNDING)
-    if step.moved(target) <= allowed:
+    if step.moved(target) <= most_moved:
         return target
     totals = (step.loads.sum(axis=1) + step.residual.sum(axis=1)) ** 2
     weights = np.divide(step.exponents, totals, out=np.zeros(len(totals)), where=totals > 0)
@@ -90,7 +87,7 @@ def within_budget(step: BudgetedStep, start: Channels, target: Channels, budget:
             weights,
             np.array(step.state, np.float64),
             np.array(step.home, np.int32),
-            allowed - step.moved(placement),
+            most_moved - step.moved(placement),
             returning,
             by_state,
             placement,

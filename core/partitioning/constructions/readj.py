@@ -34,9 +34,10 @@ def readj(problem: Problem) -> Channels:
 
     The gain is the fall of the utility of the current mapping / the difference of the two counts or, with measured
     resources, / the largest share of a load that changes channels. It may be negative, since any readjustment that
-    lowers rho is taken. Keys start on their current channel, or where the ring sends them if that is removed, and that
-    migration is fixed. Gains within a relative 1e-12 of the most tie: of (channel, other channel, key, other key) the
-    first wins, and a move goes before the swaps of its key.
+    lowers rho is taken; only with the objective b (1 + m) the utility must fall too. Keys start on their current
+    channel, or where the ring sends them if that is removed, and that migration is fixed. Gains within a relative 1e-12
+    of the most tie: of (channel, other channel, key, other key) the first wins, and a move goes before the swaps of its
+    key. A limit of migration excludes what would exceed it; other readjustments may bring keys home and make room.
 
     The pseudo-code stops at the first readjustment that does not lower rho, where its comment continues with the next,
     and takes the fall from the utility of the last kept candidate; for the latter see `readj_printed`.
@@ -58,10 +59,11 @@ def readjust(problem: Problem, as_printed: bool, channel_of: Channels | None = N
     channel_of = np.array(problem.start if channel_of is None else channel_of, np.int32)
     if balance.root == 0 or problem.channels == 1:
         return channel_of
-    away = problem.state[channel_of != problem.home]
-    step = Step.from_problem(problem, balance, as_printed)
+    away, inevitable = (problem.state[each != problem.home].sum() for each in (channel_of, problem.start))
+    most_migrated = problem.owed + float(inevitable) + problem.most_moved
+    step = Step.from_problem(problem, balance, most_migrated, as_printed)
     mapping = Mapping.from_step(step, problem.channels, np.where(problem.pinned >= 0, step.most_moves, 0))
-    _readjust(step, mapping, problem.owed + float(away.sum()), problem.channels, channel_of)
+    _readjust(step, mapping, problem.owed + float(away), problem.channels, channel_of)
     return channel_of
 
 
@@ -92,7 +94,7 @@ def _readjust(step: Step, mapping: Mapping, migrated: float, channels: int, chan
         if rho == 0:
             break
         last_rho, last[:] = rho, channel_of
-        best = Best(-np.inf, utility, -1, -1, -1)
+        best = Best(0.0 if step.improves else -np.inf, utility, -1, -1, -1)
         for i in range(channels):
             for j in range(channels):
                 if i != j and (mapping.at_end[i] or mapping.at_end[j]):
@@ -118,9 +120,10 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
     """The best so far, after every move from channel i to j and every swap between them."""
     members, ends, loads, weights, units = mapping.members, mapping.ends, mapping.loads, mapping.weights, step.units
     several, three = step.powers[1] > 0, step.powers[2] > 0
-    first = pair_loads(mapping, 0, i, j)
-    second = pair_loads(mapping, 1, i, j) if several else first
-    third = pair_loads(mapping, 2, i, j) if three else first
+    rooted = several or step.powers[0] < step.root  # rho is not max - min itself, up to a factor
+    first = pair_loads(step, mapping, 0, i, j)
+    second = pair_loads(step, mapping, 1, i, j) if several else first
+    third = pair_loads(step, mapping, 2, i, j) if three else first
     for b in range(ends[j], ends[j + 1]):
         mapping.returns[b] = migrates(step, members[b], j, i) * step.per_state
     for a in range(ends[i], ends[i + 1]):
@@ -142,19 +145,21 @@ def _best_between(step: Step, mapping: Mapping, i: int, j: int, rho: float, gamm
                 size = max(abs(flow) * units[0], abs(other_flow) * units[1], abs(third_flow) * units[2])
             else:
                 size = abs(_flow(weights, 0, a, b, swaps))
-            fall = rho_fall_at_most(step, falls) if several else falls[0]
+            fall = rho_fall_at_most(step, falls) if rooted else falls[0]
             if fall <= TIE or (swaps and mapping.moves[members[b]] >= step.most_moves):
                 continue
-            weight, more = changed_weight(gamma, goes + mapping.returns[b] if swaps else goes, step.weighing)
+            change = goes + mapping.returns[b] if swaps else goes
+            weight, more = changed_weight(gamma, change, step.weighing)
             better, worse = utility_change(step, rho, fall, weight, more, best.utility)
-            if better - worse <= best.gain * size:
+            if better - worse <= best.gain * size or (change > 0 and gamma + change > step.most_gamma):
                 continue
-            if several:
+            if rooted:
                 fall = rho_fall(step, falls)
                 if fall <= TIE:
                     continue
                 better, worse = utility_change(step, rho, fall, weight, more, best.utility)
-            if best.first < 0 or better - worse > best.gain * size + TIE * _magnitude(step, better, worse, best, size):
+            tie = TIE * _magnitude(step, better, worse, best, size)
+            if (best.first < 0 and not step.improves) or better - worse > best.gain * size + tie:
                 best = Best((better - worse) / size, worse, d1, members[b] if swaps else -1, j)
     return best
 

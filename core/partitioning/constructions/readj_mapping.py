@@ -21,6 +21,7 @@ class Step(NamedTuple):
 
     weights: Floats
     loads: Floats
+    on_channels: Floats
     units: Floats  # the weight of a unit of each load, if readjustments are weighed by these
     by_units: bool
     falling: bool  # whether keys are by falling load, in every resource
@@ -29,19 +30,24 @@ class Step(NamedTuple):
     powers: tuple[int, int, int]  # of two or three resources at most one has 2, the others 1
     root: int
     scale: float
+    least: float
     per_state: float  # gamma of a unit of state
+    most_gamma: float  # the limit of gamma
     weighing: int
     times: bool
     as_printed: bool
+    improves: bool  # whether the utility must fall
     most_moves: int
 
     @classmethod
-    def from_problem(cls, problem: Problem, balance: Balance, as_printed: bool) -> "Step":
+    def from_problem(cls, problem: Problem, balance: Balance, most_migrated: float, as_printed: bool) -> "Step":
         """The constants of a problem."""
+        per_state = 1 / problem.ideal if problem.ideal > 0 else 0.0
         utility, powers = UTILITIES[problem.utility], [*balance.powers.tolist(), 0, 0]
         return cls(
             weights=problem.weights,
             loads=balance.loads,
+            on_channels=balance.on_channels,
             units=np.append(balance.units, np.zeros(3 - len(balance.units))),
             by_units=bool(problem.resources.sources),
             falling=bool((np.diff(balance.loads) <= 0).all()),
@@ -50,10 +56,13 @@ class Step(NamedTuple):
             powers=(powers[0], powers[1], powers[2]),
             root=balance.root,
             scale=balance.scale,
-            per_state=1 / problem.ideal if problem.ideal > 0 else 0.0,
+            least=balance.least,
+            per_state=per_state,
+            most_gamma=most_migrated * per_state if most_migrated < np.inf else np.inf,
             weighing=int(utility.weighing),
             times=utility.times,
             as_printed=as_printed,
+            improves=utility.objective and not as_printed,
             most_moves=np.iinfo(np.int64).max if problem.moves is None else problem.moves,
         )
 
@@ -97,7 +106,7 @@ def list_members(step: Step, channel_of: Channels, mapping: Mapping) -> None:
     """List the keys and sum the loads of each channel."""
     members, ends = mapping.members, mapping.ends
     ends[:] = 0
-    mapping.on[:] = 0
+    mapping.on[:] = step.on_channels
     for key, channel in enumerate(channel_of):
         ends[channel + 1] += 1
         for k in range(len(mapping.on)):

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from adapt.core.keys.partitioner import Channels
-from adapt.core.partitioning.constructions.level import level
+from adapt.core.partitioning.constructions.level import budgeted_step, level
 from adapt.core.partitioning.constructions.readj import readj
 from adapt.core.partitioning.constructions.readj_printed import readj_printed
 from adapt.core.partitioning.constructions.redist import redist
@@ -31,6 +31,22 @@ CONSTRUCTIONS: Mapping[Construction, Construct] = MappingProxyType(
         Construction.LEVEL: level,
     }
 )
+
+
+def assigned(construction: Construction, *problems: Problem) -> tuple[Problem, Channels]:
+    """The channel of each key of a problem.
+
+    Int32, shape (keys,); of several problems, the one of least b.
+
+    Where migration is limited, the channels at the start are tried too: the paper's constructions balance tracked keys
+    alone, and may end at a higher b (Eq. 11) over all keys.
+    """
+    tried = [(problem, CONSTRUCTIONS[construction](problem)) for problem in problems]
+    if problems[0].budget is None:
+        return tried[0]
+    at_start = [(problem, problem.start) for problem in problems]
+    return min((*at_start, *tried), key=lambda each: budgeted_step(each[0]).log_b(each[1][each[0].pinned < 0]))
+
 
 LEAST_TRACKED: Mapping[Construction, int] = MappingProxyType({Construction.LEVEL: SERVED})
 """Least number of keys that a construction pins by default; the others pin those that reach delta. The level

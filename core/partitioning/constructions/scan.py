@@ -9,6 +9,8 @@ from adapt.core.partitioning.constructions.placement import (
     Records,
     balance_penalty,
     first_lowest,
+    lift,
+    may_leave,
     measure,
     migration_weights,
     place,
@@ -23,7 +25,8 @@ def scan(problem: Problem) -> Channels:
 
     Hot keys go first because they are the hardest to compensate for later: those of the largest count or, with measured
     resources, of the largest share of a load. Equal ones go by key, and of utilities within a relative 1e-12 of the
-    least the lowest channel wins, so the same problem always has the same answer.
+    least the lowest channel wins, so the same problem always has the same answer. If migration is limited, a key whose
+    state no longer fits stays where it is.
 
     Source: partitioning functions, section 4.2.2, Algorithm 2. O(keys * channels).
     """
@@ -41,9 +44,12 @@ def _scan(steps: Records, keys: Records, channels: Records) -> None:
         key = keys[d]
         if key.pinned >= 0:
             continue
+        lift(step, key, channels)
         measure(step, channels)
         at_home, elsewhere = migration_weights(step, key)
+        leaves = may_leave(step, key, channels)
         for j in range(len(channels)):
             rho = balance_penalty(step, key, channels[j])
-            utilities[j] = utility(rho, at_home if j == key.home else elsewhere, step.times)
+            weighed = utility(rho, at_home if j == key.home else elsewhere, step.times)
+            utilities[j] = weighed if leaves or j == key.home else np.inf
         place(step, key, channels, first_lowest(utilities, utilities.min()))

@@ -23,19 +23,23 @@ def unlocked(problem: Problem) -> Channels:
     that can take one. Neither raises rho, and fewer channels tie afterwards, so the search ends.
 
     Where readj ends without a tie, this is readj. Ties go to the lowest channel and the first key. A limit of moves is
-    reset whenever readj resumes.
+    reset whenever readj resumes; a limit of migration holds throughout.
 
     Source: ours; fixes what partitioning functions, section 5.6, observes of readj at low sigma.
     """
     balance = Balance.from_problem(problem)
     channel_of = readjust(problem, as_printed=False)
-    while (freed := _freed(balance, channel_of, problem.channels, problem.pinned < 0)) is not None:
+    while (freed := _freed(balance, channel_of, problem)) is not None:
         channel_of = readjust(problem, as_printed=False, channel_of=freed)
     return channel_of
 
 
-def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[np.bool_]) -> Channels | None:
+def _freed(balance: Balance, channel_of: Channels, problem: Problem) -> Channels | None:
     """The mapping with one free key moved so that fewer channels tie and rho does not rise; None if impossible."""
+    channels, home = problem.channels, problem.home
+    free, at_home = problem.pinned < 0, channel_of == home
+    left = problem.most_moved - float(problem.state[free & ~at_home & (home < channels)].sum())
+    free &= ~at_home | (problem.state <= left)
     on = _channel_loads(balance, channel_of, channels)
     rho, ties = _rho(balance, on), _ties(on)
     for loads, load in zip(balance.loads, on, strict=True):
@@ -57,9 +61,9 @@ def _freed(balance: Balance, channel_of: Channels, channels: int, free: NDArray[
 
 
 def _channel_loads(balance: Balance, channel_of: Channels, channels: int) -> Floats:
-    """The pinned load of each channel, shape (functions, channels)."""
+    """The load of each channel that counts, shape (functions, channels)."""
     on = [np.bincount(channel_of, loads, channels) for loads in balance.loads]
-    return np.array(on, np.float64).reshape(len(on), channels)
+    return np.array(on, np.float64).reshape(len(on), channels) + balance.on_channels
 
 
 def _emptiest(load: Floats) -> NDArray[np.bool_]:
@@ -73,5 +77,7 @@ def _ties(on: Floats) -> int:
 
 
 def _rho(balance: Balance, on: Floats) -> float:
-    """Rho (Eqs. 19, 20) up to a factor, to the power of the number of resources."""
-    return float(np.prod(np.ptp(on, axis=1) ** balance.powers))
+    """Rho (Eqs. 19, 20), or b, up to a factor, to the power of the number of resources."""
+    least = np.maximum(on.min(axis=1), balance.least * on.sum(axis=1))
+    apart = on.max(axis=1) / least if balance.least else np.ptp(on, axis=1)
+    return float(np.prod(apart**balance.powers))

@@ -33,6 +33,7 @@ class Constraint(StrEnum):
     PIN = "--pin"
     MAX_MIGRATION = "--max-migration"
     UTILITY = "--utility"
+    OBJECTIVE = "--utility BTM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class MigrationLimit:
     Attributes:
         amount: Finite, from 0.
         of_all: Whether `amount` is a share of all state; otherwise it is in units of an average channel's state.
+
+    Source: partitioning functions, section 3.4: M <= gamma L_s as a hard constraint.
     """
 
     amount: float
@@ -237,8 +240,12 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
     {
         Constraint.CAPACITY: (frozenset({Construction.LEVEL}), _MAPPED),
         Constraint.PIN: (_PINNING, _MAPPED),
-        Constraint.MAX_MIGRATION: (frozenset({Construction.LEVEL}), frozenset[Scheme]()),
+        Constraint.MAX_MIGRATION: (_PINNING, frozenset[Scheme]()),
         Constraint.UTILITY: (_PINNING - {Construction.LEVEL}, frozenset[Scheme]()),
+        Constraint.OBJECTIVE: (
+            frozenset({Construction.SCAN, Construction.REDIST, Construction.READJ}),
+            frozenset[Scheme](),
+        ),
     }
 )
 """The constructions of the hybrid scheme, and the other schemes, that support each constraint."""

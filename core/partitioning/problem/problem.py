@@ -1,8 +1,8 @@
 """The input of a construction, as arrays."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from adapt.core.partitioning.measures.population import Counted, Population, fre
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.constraints import Constraint, Constraints, MigrationLimit
 from adapt.core.partitioning.problem.tracking import theta
+from adapt.core.partitioning.problem.utility import UTILITIES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_UTILITY, UtilityName
@@ -52,8 +53,10 @@ class Problem:
         theta: theta of each of these loads (Eq. 15), shape (functions,).
         state: beta_s of each key, shape (keys,).
         network: beta_n of each key, shape (keys,).
-        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum).
-        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator).
+        on_channels: Load of the hashed keys that the balance penalty counts, shape (functions, channels); 0 in Eq. 19.
+        owed: State that moves in any case: of keys that are no longer pinned and hash elsewhere (Eq. 18, first sum). Of
+            all hashed keys with the objective b (1 + m).
+        ideal: State of all keys pinned before or after, over N (Eq. 18, denominator). Of all keys with the objective.
         channels: N(t+1).
         resources: All three loads and their tolerances.
         moves: How often a construction may move each key (section 4.2.4). Default: unlimited.
@@ -78,6 +81,7 @@ class Problem:
     theta: Floats
     state: Floats
     network: Floats
+    on_channels: Floats
     owed: float
     ideal: float
     channels: int
@@ -97,6 +101,14 @@ class Problem:
         """
         free = np.where(self.home < self.channels, self.home, self.hashed)
         return np.where(self.pinned >= 0, self.pinned, free).astype(np.int32)
+
+    @property
+    def most_moved(self) -> float:
+        """State that may migrate by choice, with room for rounding.
+
+        Infinite without a limit; raises as `budget` does.
+        """
+        return np.inf if self.budget is None else self.budget() * (1 + _ROUNDING)
 
     @classmethod
     def from_counts(
@@ -136,12 +148,17 @@ class Problem:
         loads = [loads_at(frequencies, rows, load) for load in resources.loads]
         state, home, pinned = loads[0], current.channels_of(tracked), limits.pins_of(tracked)
         fixed = float(state[(home >= base.channels) | ((pinned >= 0) & (pinned != home))].sum())
-        step = counted, tracked, resources, current, base
+        step, most = (counted, tracked, resources, current, base), limits.max_migration
         balanced = [k for k, load in enumerate(resources.loads) if _can_be_balanced(load, loads[k])]
         functions = tuple(resources.loads[k] for k in balanced)
+        if UTILITIES[utility].objective:
+            owed, total = hashed_migration(counted, tracked, resources, current, base)
+        else:
+            owed = float(lost[departed.channels != base.channels_of(departed.column)].sum())
+            total = float(state.sum() + lost.sum())
         units = [share_of_unit(frequencies, load) if resources.sources else 0.0 for load in functions]
         thetas = [max(theta(resources.tolerance[k], base.channels), _LEAST_THETA) for k in balanced]
-        return cls(
+        problem = cls(
             keys=tracked,
             counts=counts,
             weights=weights,
@@ -153,17 +170,24 @@ class Problem:
             theta=np.array(thetas, np.float64),
             state=state,
             network=loads[2],
-            owed=float(lost[departed.channels != base.channels_of(departed.column)].sum()),
-            ideal=float(state.sum() + lost.sum()) / base.channels,
+            on_channels=np.zeros((len(balanced), base.channels)),
+            owed=owed,
+            ideal=total / base.channels,
             channels=base.channels,
             utility=utility,
             resources=resources,
             moves=moves,
             pinned=pinned,
             capacities=limits.relative(base.channels),
-            budget=None if limits.max_migration is None else partial(_budget, limits.max_migration, *step, fixed),
+            budget=None if most is None else cache(partial(_budget, most, *step, fixed)),
             residual=partial(_residual, counted, tracked, resources, base),
         )
+        return problem.with_hashed_load() if UTILITIES[utility].objective else problem
+
+    def with_hashed_load(self) -> "Problem":
+        """The problem whose balance penalty counts the hashed keys too."""
+        rows = [self.resources.loads.index(load) for load in self.functions]
+        return replace(self, on_channels=np.asarray(self.residual()[rows], np.float64))
 
 
 def explicit_map(partitioner: Partitioner) -> ExplicitMap:
@@ -214,19 +238,26 @@ def _budget(
     Raises:
         UsageError: more must migrate than may.
     """
-    population = Population.from_counts(counted, current, base)
-    state = population.loads(resources.state)
-    moves = population.placed(current) != population.placed(base)
-    must = float(state[moves & _untracked(population, tracked)].sum()) + fixed
-    most = limit.state(float(state.sum()), base.channels)
+    hashed, total = hashed_migration(counted, tracked, resources, current, base)
+    must, most = hashed + fixed, limit.state(total, base.channels)
     if must > most * (1 + _ROUNDING):
-        enough = limit.at_least(must, float(state.sum()), base.channels)
+        enough = limit.at_least(must, total, base.channels)
         raise UsageError(
             f"{Constraint.MAX_MIGRATION} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
             " removed channels, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
             f" {enough}, or pin more keys"
         )
     return max(most - must, 0.0)
+
+
+def hashed_migration(
+    counted: Counted, tracked: pa.Array, resources: Resources, current: Partitioner, base: Partitioner
+) -> tuple[float, float]:
+    """State of untracked keys that migrates, and all state."""
+    population = Population.from_counts(counted, current, base)
+    state = population.loads(resources.state)
+    moves = population.placed(current) != population.placed(base)
+    return float(state[moves & _untracked(population, tracked)].sum()), float(state.sum())
 
 
 def _residual(counted: Counted, tracked: pa.Array, resources: Resources, base: Partitioner) -> Floats:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Counts, Frequencies
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.loads.load import Load, Measured, ResourceFunction, by_count, load_of, sources_of
-from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, whole_load
+from adapt.core.partitioning.measures.key_loads import largest_shares, listed_loads, loads_at, whole_load
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.phrases import percent
 from adapt.core.stream import Weight
@@ -81,6 +82,28 @@ def tracked_keys(
         rows = rows[(rows >= 0) & ~reached[rows]]
         reached[rows[: max(MOST_TRACKED - np.count_nonzero(reached), 0)]] = True
     return frequencies.keys.filter(pa.array(reached))
+
+
+def with_held(
+    frequencies: Frequencies, resources: Resources, tracked: pa.Array, held: pa.Array, excess: float
+) -> pa.Array:
+    """Tracked keys, with those that a migration limit holds.
+
+    As many as before: held keys take the place of the coldest tracked ones that are not held, those of most state
+    first, until the limit holds.
+
+    Args:
+        held: Keys pinned now that would move if they were hashed.
+        excess: State by which the migration of all keys that are not tracked exceeds the limit.
+    """
+    leaving = held.filter(pc.invert(pc.is_in(held, value_set=tracked)))
+    state = loads_at(frequencies, frequencies.rows_of(leaving), resources.state)
+    order = np.argsort(-state, kind="stable")
+    staying = order[np.cumsum(state[order]) - state[order] < excess]
+    free = np.flatnonzero(~pc.is_in(tracked, value_set=held).to_numpy(zero_copy_only=False))
+    kept = np.delete(np.arange(len(tracked)), free[max(len(free) - len(staying), 0) :])
+    either = pa.concat_arrays([tracked.take(pa.array(kept)), leaving.take(pa.array(staying[: len(free)]))])
+    return frequencies.keys.filter(pc.is_in(frequencies.keys, value_set=either))
 
 
 def _heaviest(frequencies: Frequencies, resources: Resources, most: int) -> NDArray[np.int64]:

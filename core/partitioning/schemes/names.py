@@ -54,13 +54,17 @@ DEFAULT_CONSTRUCTIONS = (Construction.SCAN, Construction.REDIST, Construction.RE
 
 
 class UtilityName(StrEnum):
-    """How balance and migration penalties are combined (partitioning functions, section 4.3)."""
+    """How balance and migration penalties are combined.
+
+    Source: partitioning functions, section 4.3; BTM is Eq. 13.
+    """
 
     A = "A"
     APM = "APM"
     APLM = "APLM"
     ATM = "ATM"
     ATLM = "ATLM"
+    BTM = "BTM"
 
 
 DEFAULT_UTILITY = UtilityName.APM

@@ -139,7 +139,7 @@ def test_the_same_rows_in_other_batches_and_encodings_give_the_same_summary(
     whole = counter_of(stream, epsilon, flush_rows=flush_rows)
     cut = counter_of(stream, epsilon, places, flush_rows, encodings)
     assert_same(cut.summary(), whole.summary())
-    assert (cut.entries, cut.peak_entries, cut.peak_buffer) == (whole.entries, whole.peak_entries, whole.peak_buffer)
+    assert (cut.entries, cut.memory) == (whole.entries, whole.memory)
 
 
 @given(streams(), epsilons, st.integers(1, 40), st.integers(0, 150))
@@ -207,7 +207,7 @@ def test_a_purge_by_hand():
     assert bounds(counter.summary()) == {"a": (3, 0)}
     counter.update(pa.array([*"bbbbd"]))  # b may have weighed 2 before; a weighs 3, and 5 may be missed now
     assert bounds(counter.summary()) == {"b": (4, 2)}
-    assert (counter.summary().missed, counter.entries, counter.peak_entries, counter.peak_buffer) == (5, 1, 1, 3)
+    assert (counter.summary().missed, counter.entries, counter.memory.entries, counter.memory.buffer) == (5, 1, 1, 3)
 
 
 @given(streams([Weight.COUNT, Weight.BYTES]), epsilons, st.integers(1, 40), rooms)
@@ -253,7 +253,7 @@ def test_no_purge_keeps_more_entries_than_the_bound_or_than_there_is_room_for(st
         total, purged = (float(sum(amount for _, amount in part)) for part in (rows[:end], last))
         if purged:
             assert counter.entries <= max(most_entries(epsilon, total, purged) * (1 + 1e-12), room)
-        assert counter.entries <= counter.peak_entries <= counter.peak_buffer
+        assert counter.entries <= counter.memory.entries <= counter.memory.buffer
 
 
 def test_the_bound_on_entries_is_nearly_reached_by_keys_that_come_just_often_enough():

@@ -156,6 +156,7 @@ def facts(counted) -> tuple:
         counted.count_low.tolist(),
         counted.count_high.tolist(),
         (counted.total, counted.rows, counted.weight, counted.epsilon, counted.complete_above, counted.distinct),
+        counted.memory,
     )
 
 
@@ -215,6 +216,7 @@ def test_counts_are_those_of_one_process_block_by_block(texts, weight):
     counted = count_lossy(texts, EPSILON, weight=weight)
     listed = counted.keys.to_pylist()
     assert len(listed) == int(2 / EPSILON) < len(serial)
+    assert counted.memory == serial.memory
     rounding = {"rel": ROWS * 2**-52}
     assert counted.count_low.tolist() == pytest.approx([low[key] for key in listed], **rounding)
     assert counted.count_high.tolist() == pytest.approx([high[key] for key in listed], **rounding)

@@ -32,6 +32,7 @@ UTILITY = {
     "APLM": lambda rho, gamma: rho + log(1 + gamma),
     "ATM": lambda rho, gamma: rho * (1 + gamma),
     "ATLM": lambda rho, gamma: rho * (1 + log(1 + gamma)),
+    "BTM": lambda b, m: b * (1 + m),
 }
 
 
@@ -54,7 +55,14 @@ class Step:
         self.measured = bool(problem.resources.sources)
         self.f = [self.moved(d, None) for d in range(len(self.counts))]
         self.theta = [Decimal(theta) for theta in problem.theta.tolist()]
+        self.on = [[exactly(load) for load in row] for row in problem.on_channels]
+        self.is_b = problem.utility == "BTM"
+        self.budget = INFINITE if problem.budget is None else exactly(problem.budget())
         self.m = exactly(problem.owed)
+        if self.is_b:  # what must migrate does so whatever is assigned
+            must = [i != old for i, old in zip(self.start, self.old, strict=True)]
+            self.m += sum(state for state, moves in zip(self.beta_s, must, strict=True) if moves)
+            self.beta_s = [0 if moves else state for state, moves in zip(self.beta_s, must, strict=True)]
         self.ideal = Decimal(problem.ideal) if self.measured else Decimal(self.m_all(problem)) / self.N
         self.U = UTILITY[problem.utility.value]
         self.limit = problem.moves
@@ -71,16 +79,24 @@ class Step:
         return max((abs(flow) * unit for flow, unit in zip(flows, self.units, strict=True)), default=Decimal(0))
 
     def rho(self, H):
-        """Eqs. 19 and 20; constant resources are left out, and a resource without load is balanced."""
+        """Eqs. 19 and 20, or b; constant resources are left out, and a resource without load is balanced."""
         if not self.beta:
-            return Decimal(0)
+            return Decimal(int(self.is_b))
         rho = Decimal(1)
-        for beta, theta in zip(self.beta, self.theta, strict=True):
-            L = [0] * self.N
-            for d, i in H.items():
+        for beta, on, theta in zip(self.beta, self.on, self.theta, strict=True):
+            L = list(on)
+            for d, i in {**(dict(enumerate(self.start)) if self.is_b else {}), **H}.items():
                 L[i] += beta[d]
-            rho *= (max(L) - min(L)) / (theta * sum(L) / self.N) if sum(L) else 0
-        return root(rho, len(self.beta))
+            if self.is_b:
+                rho *= max(L) / max(Decimal(min(L)), Decimal(sum(L)) / self.N / 1000) if sum(L) else 1
+            else:
+                rho *= (max(L) - min(L)) / (theta * sum(L) / self.N) if sum(L) else 0
+        return root(rho, 3 if self.is_b else len(self.beta))
+
+    def allows(self, H):
+        """Whether what migrates by choice keeps to the limit."""
+        left = [d for d, i in H.items() if i != self.old[d] < self.N and d not in self.pinned]
+        return sum(self.beta_s[d] for d in left) <= self.budget
 
     def gamma(self, m):
         return m / self.ideal if self.ideal else Decimal(0)
@@ -107,7 +123,9 @@ def literal_scan(problem):
             continue
         h = step.old[d]
         j = first_least(
-            (step.U(step.rho(H | {d: i}), step.gamma(m + step.beta_s[d] * (i != h))), i) for i in range(step.N)
+            (step.U(step.rho(H | {d: i}), step.gamma(m + step.beta_s[d] * (i != h))), i)
+            for i in range(step.N)
+            if i == h or step.allows(H | {d: i})
         )
         m += step.beta_s[d] * (j != h)
         H[d] = j
@@ -127,6 +145,7 @@ def literal_redist(problem):
                 (c, i),
             )
             for c, i in product(heavy, range(step.N))
+            if i == step.old[c] or step.allows(H | {c: i})
         )
         m += (j != step.old[d]) * step.beta_s[d]
         H[d] = j
@@ -174,8 +193,12 @@ def literal_readj(problem, printed=False):
                     a = step.rho(readjusted(H, *w))
                     if a >= rho * (1 - TIE):
                         continue
+                    if migrates(step, *w) > 0 and not step.allows(readjusted(H, *w)):
+                        continue
                     u_new = step.U(a, step.gamma(m + migrates(step, *w)))
                     g_new = (u - u_new) / step.moved(d1, d2)
+                    if step.is_b and not printed and u - u_new <= TIE * u:
+                        continue
                     kept.append((-g_new, w))
                     if printed and (v is None or g_new - g > TIE * max(abs(g), abs(g_new))):
                         v, g, u = w, g_new, u_new

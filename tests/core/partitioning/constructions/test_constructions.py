@@ -74,6 +74,20 @@ def test_the_mapping_with_pinned_keys_is_that_of_the_literal_form(construction):
         assert (placed == pinned)[pinned >= 0].all()
 
 
+@of_the_paper
+def test_the_mapping_within_a_limit_over_all_keys_is_that_of_the_literal_form(construction):
+    held = 0
+    for seed in range(600 if SOAK else 60):
+        free = random_problem(seed, most_keys=12, most_channels=6, most_count=99)
+        random = np.random.default_rng(seed)
+        budget = float(random.integers(0, int(free.state.sum()) + 1))
+        problem = replace(free.with_hashed_load() if seed % 2 else free, budget=lambda most=budget: most)
+        placed = CONSTRUCTIONS[construction](problem)
+        assert placed.tolist() == LITERAL[construction](problem), f"seed {seed}"
+        held += placed.tolist() != CONSTRUCTIONS[construction](free).tolist()
+    assert held > 6
+
+
 def column_of(random, name: str, keys: int, most: int) -> MeasuredColumn:
     """Whole numbers or fractions of two, many of them equal, some nothing; other keys may have some too."""
     values = random.integers(0, int(random.choice([2, 9, most])) + 1, keys) / random.choice([1.0, 8.0])

@@ -222,7 +222,7 @@ class TestRefusals:
             Constraint.PIN: Constraints(pinned={"k9": 1}),
             Constraint.MAX_MIGRATION: Constraints(max_migration=MigrationLimit(0.1)),
         }.get(constraint, Constraints())
-        utility = UtilityName.A if constraint is Constraint.UTILITY else None
+        utility = {Constraint.UTILITY: UtilityName.A, Constraint.OBJECTIVE: UtilityName.BTM}.get(constraint)
         recipe = Recipe(scheme, construction, constraints=given, utility=utility)
         previous = build_plan(STREAM, Recipe(scheme, construction), 3)
 
@@ -244,7 +244,7 @@ class TestRefusals:
             built()
         assert str(refusal.value).startswith(f"{name} does not support {constraint}; use hybrid (")
         named = str(refusal.value).partition("; use ")[2]
-        assert ("unlocked" if constraint is Constraint.UTILITY else "level") in named
+        assert {Constraint.UTILITY: "unlocked", Constraint.OBJECTIVE: "readj"}.get(constraint, "level") in named
 
     def test_a_comparison_skips_what_has_no_utility_unless_it_is_named(self):
         compared = compare_schemes(STREAM, [3], Recipe(utility=UtilityName.ATM))
@@ -263,6 +263,7 @@ class TestRefusals:
         plans = [
             build_plan(STREAM, Recipe(construction=construction, utility=each, max_pins=60), 6, previous=previous)
             for each in UtilityName
+            if each is not UtilityName.BTM
         ]
         assert len({tuple(sorted(plan.explicit.items())) for plan in plans}) > 1
 
@@ -281,8 +282,8 @@ class TestRefusals:
         recipe = Recipe(constraints=limited, base=Engine.KAFKA)
         (row,) = compare_schemes(STREAM, [3], recipe, constructions=[Construction.LEVEL]).rows
         assert 0 < row.metrics.m <= 0.5
-        with pytest.raises(UsageError, match="no scheme supports --max-migration and --utility together; omit one"):
-            compare_schemes(STREAM, [3], replace(recipe, utility=UtilityName.A))
+        with pytest.raises(UsageError, match="no scheme supports --capacity and --utility together; omit one"):
+            compare_schemes(STREAM, [3], Recipe(constraints=Constraints((1, 1, 2)), utility=UtilityName.A))
 
     def test_constraints_fit_every_channel_count_of_a_comparison_or_it_is_refused_before_it_begins(self):
         with pytest.raises(UsageError, match="got 2 for 3 channels"):

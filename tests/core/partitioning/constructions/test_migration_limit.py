@@ -1,0 +1,109 @@
+"""A limit of migration over steps of changing counts: what moves of the whole stream, and what it buys."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
+from adapt.core.partitioning.loop.splitter import Splitter
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+from adapt.core.partitioning.schemes.names import Construction, Scheme, UtilityName
+from adapt.core.stream import KeyType
+
+KEYS = pa.array([f"k{number}" for number in range(300)])
+every_construction = pytest.mark.parametrize("construction", Construction)
+
+
+def counted(random):
+    """Zipf counts, whose hottest 40 keys are others each time."""
+    order = np.concatenate((random.permutation(40), np.arange(40, len(KEYS))))
+    counts = np.rint(20_000 / (1 + order) ** random.uniform(0.7, 1.3)).astype(np.int64)
+    return frequencies_of(KeyCounts(KEYS, counts, int(counts.sum())))
+
+
+def limited(construction, limit, **others):
+    return Recipe(construction=construction, constraints=Constraints(max_migration=MigrationLimit(limit)), **others)
+
+
+@every_construction
+@pytest.mark.parametrize(("limit", "max_pins"), [(0.0, None), (0.3, None), (0.0, 12), (0.3, 12)])
+def test_no_step_migrates_more_or_balances_worse_than_the_plan_in_force(construction, limit, max_pins):
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        channels = int(random.integers(2, 9))
+        recipe = limited(construction, limit, max_pins=max_pins, whole_load=bool(seed % 2))
+        plan = build_plan(counted(random), Recipe(construction=construction, max_pins=max_pins), channels)
+        for _ in range(3):
+            now = counted(random)
+            before, plan = plan, build_plan(now, recipe, channels, previous=plan)
+            assert plan.metrics["m"] <= limit * (1 + 1e-9), f"seed {seed}"
+            stayed = evaluate(before.partitioner(), now, Resources())
+            assert plan.metrics["b"] <= stayed.b * (1 + 1e-9), f"seed {seed}"
+            assert max_pins is None or len(plan.explicit) <= max_pins
+            if not limit:
+                assert (plan.partitioner().channels_of(KEYS) == before.partitioner().channels_of(KEYS)).all()
+
+
+@every_construction
+def test_a_splitter_proposes_within_the_limit(construction):
+    random = np.random.default_rng(1)
+    splitter = Splitter(4, limited(construction, 0.2, max_pins=20), key_type=KeyType.STRING)
+    for _ in range(3):
+        counts = counted(random)
+        splitter.observe(pa.array(np.repeat(KEYS.to_pylist(), counts.count_low // 20)))
+        proposal = splitter.propose()
+        assert 0 <= proposal.m <= 0.2 * (1 + 1e-9)
+        splitter.adopt(proposal)
+
+
+@every_construction
+def test_more_of_a_limit_buys_balance(construction):
+    random = np.random.default_rng(7)
+    previous, now = build_plan(counted(random), Recipe(construction=construction), 8), counted(random)
+    ratios = [build_plan(now, limited(construction, limit), 8, previous=previous).metrics["r_n"] for limit in (0, 0.8)]
+    assert ratios[1] < 0.9 * ratios[0]
+
+
+def test_held_keys_give_way_to_hot_ones_as_far_as_the_limit_allows():
+    """Two of three pinned keys go cold: one may leave, the other keeps its place."""
+    names = pa.array(["a", "b", "c", "d", "e"])
+    before = frequencies_of(KeyCounts(names, np.array([50, 40, 30, 1, 1]), 122))
+    after = frequencies_of(KeyCounts(names, np.array([50, 4, 3, 40, 30]), 127))
+    previous = build_plan(before, Recipe(Scheme.CONSISTENT), 4).partitioner()
+    pins = {name: (int(previous.channels_of(pa.array([name]))[0]) + 1) % 4 for name in "abc"}
+    plan = build_plan(before, Recipe(max_pins=3, constraints=Constraints(pinned=pins)), 4)
+    recipe = Recipe(
+        construction=Construction.SCAN,
+        max_pins=3,
+        constraints=Constraints(max_migration=MigrationLimit(3 / 127, of_all=True)),
+    )
+    assert set(build_plan(after, recipe, 4, previous=plan).explicit) == {"a", "b", "d"}
+
+
+@pytest.mark.parametrize("construction", [Construction.SCAN, Construction.REDIST, Construction.READJ])
+def test_the_objective_is_never_above_that_of_doing_nothing(construction):
+    """`pytest -s` prints the mean of b (1 + m) by utility: only BTM never exceeds doing nothing."""
+    counts = np.concatenate((np.rint(2000 / np.arange(1, 41)).astype(np.int64), np.ones(5000, np.int64)))
+    names = pa.array([f"k{number}" for number in range(len(counts))])
+    stream, hot = frequencies_of(KeyCounts(names, counts, int(counts.sum()))), names[:40]
+    balanced = build_partitioner(stream, Recipe(max_pins=40), 8).channels_of(hot)
+    reached = dict.fromkeys([*UtilityName, "nothing"], 0.0)
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        placed = np.where(random.random(40) < 0.3, random.integers(0, 8, 40), balanced).astype(np.int32)
+        now = HybridPartitioner(ExplicitMap(hot, placed), ConsistentHash(8))
+        nothing = evaluate(now, stream, Resources(), now).b_times_1_plus_m
+        reached["nothing"] += nothing / 5
+        for utility in UtilityName:
+            built = build_partitioner(stream, Recipe(construction=construction, utility=utility, max_pins=40), 8, now)
+            objective = evaluate(built, stream, Resources(), now).b_times_1_plus_m
+            reached[utility] += objective / 5
+            assert utility is not UtilityName.BTM or objective <= nothing
+    print(construction, {str(name): round(mean, 3) for name, mean in reached.items()})
+    assert reached[UtilityName.BTM] < 0.9 * reached["nothing"]
