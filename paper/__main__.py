@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import AdaptError
 from adapt.traces.spark.session import SparkOptions, spark_session
+from paper.esj.contents import esj
+from paper.esj.scope import Scope as EsjScope
 from paper.experiments import Kept, program_version
 from paper.fit.contents import fit
 from paper.fit.scope import Scope as FitScope
@@ -91,6 +93,11 @@ def _fit(options: Namespace) -> Paper[Any]:
     return fit(scope.with_seeds(options.seeds) if options.seeds else scope)
 
 
+def _esj(options: Namespace) -> Paper[Any]:
+    scope = EsjScope.quick() if options.quick else EsjScope()
+    return esj(scope.with_seeds(options.seeds) if options.seeds else scope)
+
+
 def _ordered(options: Namespace) -> Paper[Any]:
     scope = OrderedScope.quick() if options.quick else OrderedScope()
     return ordered(scope.with_seeds(options.seeds) if options.seeds else scope)
@@ -102,6 +109,7 @@ PAPERS = {
     ),
     "flux": Known(("core/flux", "core/stage", "paper/flux"), _flux),
     "fit": Known(("core/fit", "paper/fit"), _fit),
+    "esj": Known(("core/elastic", "paper/esj"), _esj),
     "ordered": Known(("core/ordered", "paper/ordered"), _ordered),
 }
 """Papers by their names for `--only`."""

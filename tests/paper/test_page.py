@@ -11,6 +11,8 @@ import pytest
 
 from paper.__main__ import PAPERS, main
 from paper.claims import Verdict
+from paper.esj.contents import esj
+from paper.esj.scope import Scope as EsjScope
 from paper.experiments import Kept
 from paper.fit.contents import fit
 from paper.fit.scope import Scope as FitScope
@@ -60,6 +62,10 @@ SECTIONS = (
     "Figure 14 and Table 3: inputs",
     "Figure 15: messages of D-FIT",
     "Beyond the paper: fairness, links, any network",
+    "ESJ: claims and verdicts",
+    "Initial deployment",
+    "Adaptive load shedding",
+    "Scaling",
     "Ordered streams: claims and verdicts",
     "Figure 8: scheduling heuristics",
     "Figure 8 by kappa",
@@ -295,6 +301,7 @@ def test_a_second_run_measures_nothing(folder):
         "partitioning": partitioning(Scope.quick().with_seeds(2)),
         "flux": flux(FluxScope.quick().with_seeds(2)),
         "fit": fit(FitScope.quick().with_seeds(2)),
+        "esj": esj(EsjScope.quick().with_seeds(2)),
         "ordered": ordered(OrderedScope.quick().with_seeds(2)),
     }
     assert set(papers) == set(PAPERS)
@@ -306,7 +313,7 @@ def test_a_second_run_measures_nothing(folder):
 
 @pytest.mark.parametrize(
     ("made", "scope"),
-    [(partitioning, Scope()), (flux, FluxScope()), (fit, FitScope()), (ordered, OrderedScope())],
+    [(partitioning, Scope()), (flux, FluxScope()), (fit, FitScope()), (esj, EsjScope()), (ordered, OrderedScope())],
     ids=PAPERS,
 )
 def test_what_fewer_seeds_measure_is_a_part_of_the_whole(made, scope):

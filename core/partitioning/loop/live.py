@@ -1,7 +1,8 @@
 """The loop on keys over a stream: route, count, decide, adopt."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,12 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.counting.exact import count_keys
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.loop.proposal import Proposal
 from adapt.core.partitioning.loop.splitter import Splitter
-from adapt.core.partitioning.loop.triggers import Decided, Seen, Shadow, Trigger
+from adapt.core.partitioning.loop.triggers import Decided, Record, Seen, Shadow, Trigger
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_min
 from adapt.core.partitioning.measures.population import Population
@@ -103,11 +105,14 @@ class _Loop:
         self._splitter, self._trigger, self._schedule = splitter, trigger, schedule
         self._step_us, self._resources = step_us, resources
         self._since_us = at_us
-        self._lives_us: list[int] = []
-        self._shadows: list[Shadow] = []
-        self._proposed: Partitioner | None = None
+        self._steps = 0
+        self._record = Record()
+        self._unadapted: Partitioner | None = None
+        self._compared: deque[Partitioner] = deque(maxlen=trigger.ages)
+        self._shadows: deque[Shadow] = deque(maxlen=trigger.ages)
         self._open: tuple[int, Decided, Proposal | None] | None = None
-        self._loads = self._proposed_loads = np.zeros(splitter.plan.channels)
+        self._loads = np.zeros(splitter.plan.channels)
+        self._others = np.zeros((0, 0))
         self._rows = 0
 
     def begin(self, number: int) -> Iterator[Step]:
@@ -118,20 +123,22 @@ class _Loop:
         decided, proposal = self._decide(at_us, wanted)
         adopted = proposal if decided.fires else None
         if adopted is not None:
-            self._splitter.adopt(adopted)
-            self._lives_us.append(at_us - self._since_us)
-            self._since_us, self._shadows, self._proposed = at_us, [], None
-        elif proposal is not None and self._trigger.watches_proposals:
-            self._proposed = proposal.plan.partitioner()
+            self._adopt(adopted, at_us)
+        elif proposal is not None and proposal.moved_state:
+            self._compared.appendleft(proposal.plan.partitioner())
         channels = self._splitter.plan.channels
         self._open = at_us, decided, adopted
-        self._loads, self._proposed_loads, self._rows = np.zeros(channels), np.zeros(channels), 0
+        self._loads, self._others = np.zeros(channels), np.zeros((1 + len(self._compared), channels))
+        self._rows = 0
 
     def take(self, keys: pa.Array, weights: Counts | None, times_us: NDArray[np.int64]) -> None:
         """Route and count rows of the open step."""
         self._loads += np.bincount(self._splitter.route(keys), weights, len(self._loads))
-        if self._proposed is not None:
-            self._proposed_loads += np.bincount(self._proposed.channels_of(keys), weights, len(self._loads))
+        if self._trigger.ages:
+            counted = count_keys(keys, weights)
+            for loads, plan in zip(self._others, (self._unadapted, *self._compared), strict=True):
+                if plan is not None:
+                    loads += np.bincount(plan.channels_of(counted.keys), counted.counts, len(loads))
         self._rows += len(keys)
         self._splitter.observe(keys, weights, times_us)
 
@@ -140,10 +147,28 @@ class _Loop:
         if self._open is None:
             return
         at_us, decided, adopted = self._open
-        if self._proposed is not None:
-            self._shadows.append(Shadow(float(self._loads.max()), float(self._proposed_loads.max())))
+        busiest, (unadapted, *proposed) = float(self._loads.max()), self._others.max(axis=1).tolist()
+        self._steps += 1
+        if self._unadapted is not None:
+            self._record = replace(self._record, saved=self._record.saved + unadapted - busiest)
+        if proposed:
+            self._shadows.append(Shadow(busiest, proposed))
         self._open = None
         yield Step(at_us, decided, self._splitter.plan, adopted, self._loads, self._rows)
+
+    def _adopt(self, adopted: Proposal, at_us: int) -> None:
+        """Put a plan in force; a change of the number of channels starts a new record."""
+        before, was = self._splitter.plan, self._record
+        self._splitter.adopt(adopted)
+        if adopted.plan.channels == before.channels:
+            moved = was.moved_state + adopted.moved_state
+            self._record = replace(was, adopted=was.adopted + 1, steps=was.steps + self._steps, moved_state=moved)
+            self._unadapted = self._unadapted or before.partitioner()
+        else:
+            self._record, self._unadapted = Record(), None
+        self._since_us, self._steps = at_us, 0
+        self._compared.clear()
+        self._shadows.clear()
 
     def _decide(self, at_us: int, wanted: int) -> tuple[Decided, Proposal | None]:
         """The decision, and the proposal if one was built."""
@@ -160,7 +185,7 @@ class _Loop:
             return built[0]
 
         decided = self._trigger.decide(self._seen(at_us, proposal))
-        if decided.fires or self._trigger.watches_proposals:
+        if decided.fires or self._trigger.ages:
             proposal()
         return decided, built[0] if built else None
 
@@ -174,7 +199,7 @@ class _Loop:
             [max_over_min(load) for load in loads],
             self._resources.tolerance,
             self._since_us,
-            self._lives_us,
+            self._record,
             self._shadows,
             proposal,
         )

@@ -6,32 +6,56 @@ from typing import Protocol
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.loop.proposal import Proposal
-from adapt.core.statistics.student import student_quantile
+from adapt.core.partitioning.measures.resources import RESOURCES
 from adapt.core.units.durations import duration_text
 
-SURE = 0.8
-"""Confidence that a plan saves more than it costs."""
+AGES = 4
+"""Latest proposals that `WhenWorth` compares with the plan in force, one a step."""
 
-FEWEST = 3
-"""Fewest steps on which proposals were compared with the plan in force."""
+FEWEST = 2
+"""Fewest steps of that."""
 
-RESOURCES = ("state", "computation", "network")
-"""The resources whose balance is watched, in the order of their loads."""
+HOLDS = 10
+"""How many times as long as it was seen a saving is expected to hold, at most."""
+
+SMALL = 0.05
+"""Savings up to this share of the busiest channel's load are left alone."""
+
+MARGIN = 1.5
+"""How many times its cost a plan must save: the first estimate that is high enough is likely too high."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """A step under the plan in force and under the last proposal.
+    """A step under the plan in force and under the latest proposals.
 
     Attributes:
         in_force: Load of the busiest channel in the step, by the plan in force.
-        proposed: The same by the proposal, which had not seen the step.
+        proposed: The same by proposals from before the step, the latest first.
     """
 
     in_force: float
-    proposed: float
+    proposed: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What adopted plans did since the number of channels last changed.
+
+    Attributes:
+        adopted: How many there were.
+        steps: Steps before the last of them came into force.
+        moved_state: State that moved for them.
+        saved: Load that they saved on the busiest channel, against the plan before them.
+    """
+
+    adopted: int = 0
+    steps: int = 0
+    moved_state: float = 0.0
+    saved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +68,8 @@ class Seen:
         ratios: Max/min load of each resource over the window (r_k); None if a channel is empty.
         tolerance: Tolerated max/min load of each (alpha_k).
         plan_since_us: Time since which the plan is in force.
-        lives_us: How long earlier plans were in force.
-        shadows: Steps since the plan is in force.
+        record: What adopted plans did so far.
+        shadows: Latest steps that a proposal was compared in, oldest first.
         proposal: Builds the next plan from the counts, once.
     """
 
@@ -54,7 +78,7 @@ class Seen:
     ratios: Sequence[float | None]
     tolerance: Sequence[float]
     plan_since_us: int
-    lives_us: Sequence[int]
+    record: Record
     shadows: Sequence[Shadow]
     proposal: Callable[[], Proposal]
 
@@ -71,8 +95,8 @@ class Trigger(Protocol):
     """Decides at each step whether a new plan is adopted."""
 
     @property
-    def watches_proposals(self) -> bool:
-        """Whether it needs `Seen.shadows`, for which each step builds a plan."""
+    def ages(self) -> int:
+        """How many proposals `Seen.shadows` compares; unless 0, each step builds one."""
 
     def decide(self, seen: Seen) -> Decided:
         """The decision at one step."""
@@ -82,7 +106,7 @@ class Trigger(Protocol):
 class Never:
     """Keeps the plan."""
 
-    watches_proposals = False
+    ages = 0
 
     def decide(self, _: Seen) -> Decided:
         """Keep the plan."""
@@ -94,7 +118,7 @@ class EveryPeriod:
     """Adopts a plan every period."""
 
     period_us: int
-    watches_proposals = False
+    ages = 0
 
     def decide(self, seen: Seen) -> Decided:
         """Fire once the plan is a period old."""
@@ -112,7 +136,7 @@ class OnViolation:
     """
 
     lasting_us: int
-    watches_proposals = False
+    ages = 0
     _since_us: int | None = field(default=None, repr=False)
 
     def decide(self, seen: Seen) -> Decided:
@@ -138,8 +162,10 @@ class WhenWorth:
     """Adopts a plan when what it saves exceeds what its migration costs.
 
     What it saves is seen on proposals that were not adopted: each step, the busiest channel of the plan in force
-    against that of the last proposal, which was built before the step. The plan is expected to live as long as earlier
-    ones did, and as long as the one in force has by now. All is in units of load, on the busiest channel.
+    against those of the last `AGES` proposals, which were built before the step. So a saving is known by the age of a
+    plan. It is expected to fall on as it fell from younger to older proposals, and to hold for as long as plans held so
+    far, at most `HOLDS` times as long as it was seen. What earlier plans cost and did not save counts as a cost. All is
+    in units of load, on the busiest channel.
 
     Attributes:
         move_cost: Load that moving one unit of state costs the busiest channel.
@@ -151,7 +177,7 @@ class WhenWorth:
 
     move_cost: float = 1.0
     pause_cost: float = 0.0
-    watches_proposals = True
+    ages = AGES
 
     def __post_init__(self) -> None:
         if not (0 <= self.move_cost < np.inf and 0 <= self.pause_cost < np.inf):
@@ -160,20 +186,43 @@ class WhenWorth:
             )
 
     def decide(self, seen: Seen) -> Decided:
-        """Fire if the plan saves more than it costs, with confidence `SURE`."""
-        if len(seen.shadows) < FEWEST:
-            return Decided(False, f"proposals were compared in {len(seen.shadows)} of {FEWEST} steps")
-        saved = np.array([each.in_force - each.proposed for each in seen.shadows])
-        error = float(saved.std(ddof=1)) / len(saved) ** 0.5
-        a_step = float(saved.mean()) - student_quantile(SURE, len(saved) - 1) * error
-        if a_step <= 0:
-            return Decided(False, f"proposals do not surely save: {saved.mean():.3g} a step, {error:.3g} uncertain")
-        age = seen.at_us - seen.plan_since_us
-        life_us = float(np.mean([*seen.lives_us, age]))
-        steps = life_us / age * len(saved)
+        """Fire if it is expected to save `MARGIN` times its cost."""
+        shadows, record = seen.shadows, seen.record
+        if len(shadows) < FEWEST:
+            return Decided(False, f"proposals were compared in {len(shadows)} of {FEWEST} steps")
+        busiest = np.mean([each.in_force for each in shadows])
+        mean = np.mean([np.mean(each.in_force - np.array(each.proposed)) for each in shadows])
+        if mean <= SMALL * busiest:
+            return Decided(
+                False, f"proposals save {mean / busiest:.1%} of the busiest channel's load, at most {SMALL:.0%}"
+            )
+        saved = _by_age(shadows)
+        expected = (HOLDS * AGES + record.steps) / (1 + record.adopted)
+        holds = min(expected, HOLDS * len(saved))
+        worth = _expected_saving(saved, holds)
         cost = self.pause_cost + self.move_cost * seen.proposal().moved_state
-        said = f"saves {a_step * steps:.3g} in the {duration_text(round(life_us))} a plan lives, costs {cost:.3g}"
-        return Decided(a_step * steps > cost, said)
+        spent = record.adopted * self.pause_cost + self.move_cost * record.moved_state
+        debt = max(spent - record.saved, 0.0)
+        said = f"saves {worth:.3g} in {holds:.0f} steps, costs {cost:.3g}"
+        said += f" and {debt:.3g} that earlier plans did not save" if debt else ""
+        return Decided(worth > MARGIN * (cost + debt), said)
+
+
+def _by_age(shadows: Sequence[Shadow]) -> Floats:
+    """Mean saving a step by the age of a plan in steps, youngest first."""
+    ages = range(max(len(each.proposed) for each in shadows))
+    return np.array(
+        [np.mean([each.in_force - each.proposed[age] for each in shadows if age < len(each.proposed)]) for age in ages]
+    )
+
+
+def _expected_saving(saved: Floats, steps: float) -> float:
+    """What a plan saves over some steps, if its saving goes on falling."""
+    half = len(saved) // 2
+    young, old = saved[:half].mean() if half else 0.0, saved[-half:].mean()
+    kept = min(1.0, max(old / young, 0.0)) ** (1 / (len(saved) - half)) if young > 0 else 0.0
+    left = max(steps - len(saved), 0.0)
+    return float(saved.sum() + old * (left if kept == 1 else kept * (1 - kept**left) / (1 - kept)))
 
 
 def _over(ratio: float | None, alpha: float) -> float:

@@ -79,7 +79,8 @@ def tracked_keys(
         reached[_heaviest(frequencies, resources, _enough(frequencies, resources, channels, least))] = True
     if held is not None:
         rows = np.sort(frequencies.rows_of(held))
-        rows = rows[(rows >= 0) & ~reached[rows]]
+        rows = rows[rows >= 0]
+        rows = rows[~reached[rows]]
         reached[rows[: max(MOST_TRACKED - np.count_nonzero(reached), 0)]] = True
     return frequencies.keys.filter(pa.array(reached))
 

@@ -29,8 +29,15 @@ class Arrivals(StrEnum):
 class DropCurve(StrEnum):
     """Shape of the drop probability between the threshold and a full worker."""
 
+    ROOT = "root"
     LINEAR = "linear"
     QUADRATIC = "quadratic"
+    CUBIC = "cubic"
+
+    @property
+    def exponent(self) -> float:
+        """The power of the way from the threshold to a full worker."""
+        return {DropCurve.ROOT: 0.5, DropCurve.LINEAR: 1.0, DropCurve.QUADRATIC: 2.0}.get(self, 3.0)
 
 
 class Producers(StrEnum):

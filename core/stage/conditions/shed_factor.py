@@ -78,13 +78,8 @@ class ShedFactor:
         """Drop probability at these occupancies, of the same shape."""
         tau = np.asarray(tau, np.float64)
         beyond = np.clip((tau - self.tau2) / (1 - self.tau2), 0.0, 1.0)
-        match self.drop_curve:
-            case DropCurve.LINEAR:
-                risen = beyond
-            case DropCurve.QUADRATIC:
-                risen = beyond**2
-            case curve:
-                risen = np.asarray(curve(beyond), np.float64)
+        curve = self.drop_curve
+        risen = beyond**curve.exponent if isinstance(curve, DropCurve) else np.asarray(curve(beyond), np.float64)
         shed = np.clip(self.min_drop + (1 - self.min_drop) * risen, 0.0, 1.0)
         return np.where(tau < self.tau2, 0.0, np.where(tau >= 1, 1.0, shed))
 

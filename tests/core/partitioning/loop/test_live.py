@@ -105,6 +105,7 @@ def test_every_period_and_never():
 def test_what_does_not_pay_is_not_adopted():
     """Moving state costs a thousand times the work on it: nothing can pay."""
     assert not any(step.adopted for step in ran([stream()], WhenWorth(1000.0)))
+    assert not any(step.adopted for step in ran([stream()], WhenWorth(0.0, pause_cost=1e6)))
     free = ran([stream(drift=10**9)], WhenWorth(0.0))
     assert any(step.adopted for step in free)
     assert "saves" in next(step for step in free if step.adopted).decided.why

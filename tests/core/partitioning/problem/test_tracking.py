@@ -277,6 +277,8 @@ def test_keys_that_are_held_stay_while_there_is_room():
     many = tracked_keys(stream, Resources(), 10, least=1000, held=stream.keys[500:])
     assert many.equals(stream.keys[:MOST_TRACKED])
     assert len(tracked_keys(stream, Resources(), 1, least=1000, held=held)) == 0
+    none_listed = Frequencies(stream.keys[:0], np.zeros(0), np.zeros(0), 10, 10, distinct=5)
+    assert len(tracked_keys(none_listed, Resources(), 10, least=1000, held=held)) == 0
 
 
 @given(st.sampled_from([0.6, 0.8, 1.0, 1.1]), st.integers(2, 40))

@@ -1,0 +1,1 @@
+"""ESJ, adaptive workload: experiments and page."""

@@ -1,0 +1,169 @@
+"""Experiments on ESJ: stages that shed and scale, and messages between workers."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.elastic.policies.names import ScalingPolicy, Signal
+from adapt.core.elastic.policies.registry import Chosen
+from adapt.core.elastic.policies.scale_on import ScaleOn
+from adapt.core.elastic.policies.scaler import Patience
+from adapt.core.elastic.policies.thresholds import initial_workers
+from adapt.core.elastic.replay.replay import Elastic, replay_elastic
+from adapt.core.stage.conditions.arrivals import Chunk, Rows
+from adapt.core.stage.conditions.names import DropCurve
+from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
+from adapt.core.stage.input.offered_load import Demand
+
+CAPACITY, WINDOW_S = 1000, 1.0
+"""W and the time that a worker keeps a tuple: at tau = 1 it takes 1,000 tuples/s."""
+
+PER_WORKER = 16
+"""Partitions per worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shedding:
+    """A stage under a load that changes once a phase.
+
+    Attributes:
+        workers: M.
+        rates: Tuples per second of each phase.
+        phase_s: Length of a phase.
+        tau1: Target utilization.
+        hot: Share of the tuples in one partition, the others spread evenly.
+        pool: Most workers; M, none are added.
+        scale_on: Whose utilization the thresholds watch.
+        signal: Whether that is of tuples held or offered.
+        curve: Drop curve.
+        seed: Of the stream.
+    """
+
+    alone: ClassVar[bool] = False
+
+    workers: int
+    rates: tuple[float, ...]
+    phase_s: float = 5.0
+    tau1: float = 0.4
+    hot: float = 0.0
+    pool: int = 0
+    scale_on: str = "busiest"
+    signal: str = "held"
+    curve: str = "linear"
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """Short description."""
+        return f"shedding, {self.workers} workers, tau1 {self.tau1:g}, {self.scale_on}, seed {self.seed}"
+
+    @property
+    def needs(self) -> Sequence[Any]:
+        """None."""
+        return ()
+
+    def measure(self, _: Sequence[Any]) -> dict[str, Any]:
+        """Share of tuples shed, and workers at the end of each phase."""
+        pool = max(self.pool, self.workers)
+        partitions = pool * PER_WORKER
+        thresholds = Thresholds(tau1=self.tau1)
+        settings = StageSettings(
+            pool,
+            even_owners(pool, PER_WORKER),
+            even_groups(partitions, partitions),
+            costs=Costs(service_s=1e-5, service_sd_s=0.0),
+            state_tuples=10,
+            overload=Overload(ShedFactor(thresholds.tau2, 0.0, DropCurve(self.curve)), CAPACITY, WINDOW_S),
+            seed=self.seed,
+        )
+        elastic = Elastic(
+            pool,
+            self.workers,
+            (ScalingPolicy.THRESHOLDS,),
+            Chosen(thresholds=thresholds, signal=Signal(self.signal), scale_on=ScaleOn.parse(self.scale_on)),
+            Patience(1.0, 2.0),
+            period_s=0.5,
+        )
+        chunk = self._chunk(partitions)
+        demand = Demand.from_chunks([chunk], settings)
+        run = replay_elastic(Rows(lambda: iter([chunk])), demand, settings, elastic, interval_s=self.phase_s / 5)
+        one = run.outcomes[-1 if self.pool else 0]
+        return {
+            "shed": one.drop_rate,
+            "workers": [span.workers for span in one.spans[4 : 5 * len(self.rates) : 5]],
+            "most": max(span.most for span in one.spans),
+        }
+
+    def _chunk(self, partitions: int) -> Chunk:
+        random = np.random.default_rng(self.seed)
+        due = [
+            at * self.phase_s + np.sort(random.uniform(0, self.phase_s, round(rate * self.phase_s)))
+            for at, rate in enumerate(self.rates)
+        ]
+        times = np.concatenate(due)
+        groups = random.integers(0, partitions, len(times))
+        groups[random.random(len(times)) < self.hot] = 0
+        return Chunk(groups, np.arange(len(times)) % self.workers, times, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Messages between M workers, each of which sends to all.
+
+    Each sender collects the tuples for a receiver for `FLUSH_S`, then writes them as Arrow; the receiver reads them.
+
+    Attributes:
+        tau1: Target utilization, from which M follows.
+        seed: Of the stream.
+    """
+
+    alone: ClassVar[bool] = True
+
+    tau1: float
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """Short description."""
+        return f"messages at tau1 {self.tau1:g}, seed {self.seed}"
+
+    @property
+    def needs(self) -> Sequence[Any]:
+        """None."""
+        return ()
+
+    def measure(self, _: Sequence[Any]) -> dict[str, Any]:
+        """Workers, messages and bytes per tuple, CPU seconds per tuple."""
+        workers = initial_workers(SENT_RATE, SENT_WINDOW_S, SENT_CAPACITY, self.tau1)
+        random = np.random.default_rng(self.seed)
+        tuples = round(SENT_RATE * SENT_S)
+        slot = np.arange(tuples) * round(SENT_S / FLUSH_S) // tuples
+        message = (slot * workers + random.integers(0, workers, tuples)) * workers + random.integers(0, workers, tuples)
+        order = np.argsort(message, kind="stable")
+        starts = np.flatnonzero(np.diff(message[order], prepend=-1))
+        rows = pa.record_batch({"key": random.integers(0, 10**6, tuples)[order], "value": random.random(tuples)})
+        ends = [*starts[1:].tolist(), tuples]
+        began, sent = time.process_time(), 0
+        for start, end in zip(starts.tolist(), ends, strict=True):
+            buffer = rows.slice(start, end - start).serialize()
+            sent += buffer.size
+            pa.ipc.read_record_batch(buffer, rows.schema)
+        taken = time.process_time() - began
+        return {
+            "workers": workers,
+            "messages": len(starts) / tuples,
+            "bytes": sent / tuples,
+            "cpu_us": 1e6 * taken / tuples,
+        }
+
+
+SENT_RATE, SENT_WINDOW_S, SENT_CAPACITY = 100_000.0, 60.0, 1_000_000
+"""Rate, window and capacity of the messages: M is that of 1,000 tuples/s and W = 10,000."""
+
+SENT_S, FLUSH_S = 1.0, 0.1
+"""How long tuples are sent, and how long a sender collects them."""

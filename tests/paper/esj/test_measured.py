@@ -1,0 +1,45 @@
+"""Runs of the part on ESJ, and the sections made of them."""
+
+import json
+
+import pytest
+
+from paper.esj.contents import esj
+from paper.esj.figures import deployment, shedding
+from paper.esj.measured import Sent, Shedding
+from paper.esj.scope import Scope, rising
+from paper.experiments import described
+
+
+def test_a_steady_load_below_the_threshold_is_kept_and_an_overload_is_shed():
+    assert Shedding(2, (1000.0,)).measure([])["shed"] == 0
+    run = Shedding(2, (4000.0,), phase_s=10.0).measure([])
+    assert run["shed"] == pytest.approx(1 - 10 / 11 / 2, abs=0.05)  # rho = 2, k = 5
+    assert run["workers"] == [2]
+    json.dumps(run)
+
+
+def test_messages_are_all_pairs_at_most():
+    run = Sent(0.6).measure([])
+    assert run["workers"] == 10
+    assert run["messages"] <= 10 * 10 * 10 / 100_000
+    assert run["cpu_us"] > 0
+
+
+def test_runs_are_described_by_plain_data():
+    assert json.loads(json.dumps(described(rising(0.4, 2.0))))["rates"] == [1600.0, 3200.0, 1600.0]
+    experiments = esj(Scope.quick()).experiments()
+    assert len({json.dumps(described(each)) for each in experiments}) == len(experiments)
+
+
+def test_sections_judge_each_claim():
+    scope = Scope.quick()
+    runs = {each: {"shed": 0.0, "workers": 4, "messages": 0.1, "bytes": 20.0, "cpu_us": 1.0} for each in _wanted(scope)}
+    judged = [each for part in (deployment, shedding) for each in part.shown(scope, runs).claims]
+    verdicts = {each.claim.text: str(each.verdict) for each in judged}
+    assert verdicts["Below tau2 nothing is shed"] == verdicts["A saturated worker drops all tuples"] == "holds"
+    assert verdicts["As tau1 nears tau2, a tiny fluctuation triggers shedding"] == "does not hold"
+
+
+def _wanted(scope):
+    return [*deployment.wanted(scope), *shedding.wanted(scope)]
