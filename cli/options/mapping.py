@@ -131,7 +131,7 @@ def _parameter(option: str) -> str:
 def _mapping(values: Mapping[str, Any]) -> "ColumnMapping":
     from adapt.traces.ingest.mapping import Mapping as ColumnMapping
 
-    names = ("key", "time", "cost", "cost_unit", "stream", "time_format", "dedup")
+    names = ("key", "time", "cost", "cost_unit", "stream", "partition", "time_format", "dedup")
     texts: dict[str, str] = {name: values[name] for name in names}
     return ColumnMapping(**texts, bytes=values["bytes_"], keep=tuple(values["keep"] or ()))
 

@@ -27,6 +27,9 @@ class MappingOptions:
     )
     bytes_: str = setting("", "Size of a row in bytes.", "EXPR", "--bytes")
     stream: str = setting("", "Stream that a row belongs to, if the source has several.", "EXPR")
+    partition: str = setting(
+        "", "Partition of the topic that a row lies in (default: known in dumps of a topic with --key key).", "EXPR"
+    )
     keep: list[str] | None = setting(None, "Keep a column in the trace; repeatable.", "COLUMN")
     dedup: str = setting(
         "", "Deduplicate by this expression, keeping the first row; * compares all columns of the trace.", "EXPR"

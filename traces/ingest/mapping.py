@@ -23,10 +23,13 @@ from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.session import spark_failures
 
-AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
+AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint"), "partition": ("partition", "int")}
 """Trace column and type of each quantity, by its option."""
 
-RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
+_BEYOND = {"bigint": 1 << 63, "int": 1 << 31}
+"""The first number beyond a type."""
+
+RESERVED = ("ts", "key", "stream", "cost_us", "bytes", "partition")
 """The trace's own columns."""
 
 ALL_COLUMNS = "*"
@@ -44,7 +47,8 @@ class Mapping:
     """Source columns or Spark SQL expressions for the columns of a trace.
 
     Attributes:
-        key, time, cost, bytes, stream: Columns or expressions; an empty time is guessed.
+        key, time, cost, bytes, stream, partition: Columns or expressions; an empty time is guessed, an empty partition
+            is known in some formats.
         time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
         keep: Source columns that the trace keeps.
         dedup: Of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows
@@ -62,10 +66,11 @@ class Mapping:
     keep: tuple[str, ...] = ()
     dedup: str = ""
     cost_unit: str = ""
+    partition: str = ""
 
     def expressions(self) -> dict[str, str]:
         """The given expressions, by option."""
-        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "dedup")}
+        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "partition", "dedup")}
         return {name: text for name, text in given.items() if text and (name, text) != ("dedup", ALL_COLUMNS)}
 
     @property
@@ -157,7 +162,8 @@ def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Seque
         if name not in columns:
             raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
         if name in RESERVED or name.startswith("_"):
-            raise UsageError(f"--keep {name!r} is a name that every trace uses itself; rename the column in the source")
+            other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "rename the column in the source"
+            raise UsageError(f"--keep {name!r} is a name that every trace uses itself; {other}")
         kind = source.select(quoted(name)).schema[0].dataType.simpleString()
         if kind.startswith(NESTED):
             raise UsageError(f"--keep {name!r} has type {kind}; a kept column must be text, a number, a time or binary")
@@ -272,11 +278,11 @@ def _amount_refused(name: str, kind: str, given: str) -> Column:
         .when(coded, f"{name} is not a number")
         .when(number < 0, f"{name} is negative")
     )
-    if kind != "bigint" or given in WHOLE:
+    if kind == "double" or (kind == "bigint" and given in WHOLE):
         return bad
     # the largest whole number does not fit once it is a double
     fits = raw.cast(kind).isNotNull() if given == "string" else F.lit(False)
-    return bad.when((number >= float(1 << 63)) & ~fits, f"{name} is too large")
+    return bad.when((number >= float(_BEYOND[kind])) & ~fits, f"{name} is too large")
 
 
 def _missing(name: str) -> Column:

@@ -17,7 +17,7 @@ from adapt.traces.read_errors import readable
 from adapt.traces.sources.names import FormatName
 
 _TEXTS = (
-    *("key", "time", "cost", "cost-unit", "bytes", "time-format", "time-zone"),
+    *("key", "time", "cost", "cost-unit", "bytes", "partition", "time-format", "time-zone"),
     *("pattern", "kcat-format", "delimiter", "quote"),
 )
 _LISTS = ("keep", "columns")

@@ -227,7 +227,7 @@ class Several:
         return found
 
     def _timed(self, source: Source, stream: Stream) -> Stream:
-        """The stream with its time column, its cost unit, and the time format where the source knows it."""
+        """The stream with its time column, its cost unit, and the time format and partition that the source knows."""
         mapping = stream.mapping
         lacking = None if stream.where else source.without(mapping.key)
         if lacking is not None:
@@ -242,6 +242,8 @@ class Several:
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)
             self.guesses = (*self.guesses, f"{mapping.cost}{_named(stream)} in {mapping.cost_unit}")
+        if not mapping.partition:
+            mapping = replace(mapping, partition=source.partitions.get(mapping.key, ""))
         if not mapping.time_format and mapping.time in source.times:
             mapping = replace(mapping, time_format=source.times[mapping.time])
         return replace(stream, mapping=mapping)

@@ -44,6 +44,7 @@ class Source:
         inputs: Name, bytes and sha256 of each file, for the manifest.
         columns: Columns for expressions, without `_path` and the other names in `OWN`.
         times: Time formats of columns, where known.
+        partitions: Column of the partition that a row lies in, by the column of its key, where known.
         rows: Number of rows, rejected ones included; known after `frame`.
         left: Number of those in the table that `frame` returned last.
     """
@@ -75,6 +76,7 @@ class Source:
         self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
         self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
         self.times = {} if self._form is None else dict(self._form.times)
+        self.partitions = {} if self._form is None else dict(self._form.partitions)
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._most_held = most_held

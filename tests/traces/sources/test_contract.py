@@ -255,8 +255,9 @@ def test_every_format_and_container_has_its_case():
 def test_what_was_packed_is_read_as_what_is_plain(opened, tmp_path, container):
     case = CASES["kcat -f"]
     (tmp_path / "rows").write_bytes(PACKED[container](case.write(ROWS)))
-    rows = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT).frame(["key"]).collect()
-    assert [row["key"] for row in rows] == [row[1] for row in ROWS]
+    source = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT)
+    rows = source.frame(["key", source.partitions["key"]]).collect()
+    assert [(row["key"], row["partition"]) for row in rows] == [(row[1], at % 3) for at, row in enumerate(ROWS)]
 
 
 def put(folder, case, name="rows"):

@@ -41,6 +41,7 @@ class Pattern:
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
+    partitions: ClassVar[dict[str, str]] = {}
     any_bytes: ClassVar[bool] = False
     line_hider: ClassVar[int] = NEVER
 
