@@ -22,7 +22,7 @@ from adapt.core.audit.observed import KeyPartitions
 Places = NDArray[np.int64]
 
 RARE = 1e-6
-"""A partitioner is in the mixture if chance alone explains its keys with a smaller probability."""
+"""A partitioner is in the mixture if its keys lie so by coincidence with a smaller probability."""
 
 _LIKELIER = 7.0
 """Log likelihood that a second kind of unexplained records has to gain."""
@@ -31,13 +31,13 @@ _OWNED = 0.3
 """Correlation of the records of a key from which producers have keys of their own."""
 
 _MUCH_LIKELIER = 10.0
-"""Log likelihood that a partitioner has to gain by which chance alone is only unlikely."""
+"""Log likelihood that a partitioner has to gain whose keys lie so by coincidence with a probability near `UNLIKELY`."""
 
 _TOLD = 3.0
 """Log likelihood by which one kind alone has to beat as much of the other."""
 
 UNLIKELY = 1e-3
-"""It may be if chance explains its keys with a smaller probability, and it makes the records much likelier."""
+"""Below this probability a partitioner is in the mixture too, if it makes the records much likelier."""
 
 _TILTS = tuple(2.0 ** np.arange(-1, 8.5, 0.5))
 """Where the bound on a probability is looked for."""
@@ -93,9 +93,9 @@ def mixture_of(seen: KeyPartitions, placed: Sequence[Places], partitions: int) -
     fit, kinds = _explained(seen, placed, chosen)
     for at in range(len(placed) if kinds else 0):
         everything = np.ones(len(seen.key), np.bool_)
-        if at in chosen or _log_chance(seen, everything, placed[at][seen.key] == seen.partition, placed[at], []) > log(
-            UNLIKELY
-        ):
+        if at in chosen or _log_coincidence(
+            seen, everything, placed[at][seen.key] == seen.partition, placed[at], []
+        ) > log(UNLIKELY):
             continue
         more, others = _explained(seen, placed, [*chosen, at])
         if more.likelihood > fit.likelihood + _MUCH_LIKELIER:
@@ -123,29 +123,29 @@ def _none(seen: KeyPartitions) -> NDArray[np.bool_]:
 
 
 def _present(seen: KeyPartitions, placed: Sequence[Places]) -> list[int]:
-    """Partitioners that explain more than chance does of what those before them leave, the clearest first."""
+    """Partitioners that explain more than coincidence would, given those before them; the clearest first."""
     hits = [where[seen.key] == seen.partition for where in placed]
     left, chosen = np.ones(len(seen.key), np.bool_), list[int]()
     while left.any() and len(chosen) < len(placed):
         others = [at for at in range(len(placed)) if at not in chosen]
-        chances = {
-            at: _log_chance(seen, left, hits[at], placed[at], [placed[each] for each in chosen]) for at in others
+        odds = {
+            at: _log_coincidence(seen, left, hits[at], placed[at], [placed[each] for each in chosen]) for at in others
         }
-        at = min(others, key=lambda each: chances[each])
-        if chances[at] >= log(RARE):
+        at = min(others, key=lambda each: odds[each])
+        if odds[at] >= log(RARE):
             break
         chosen.append(at)
         left &= ~hits[at]
     return chosen
 
 
-def _log_chance(
+def _log_coincidence(
     seen: KeyPartitions, left: NDArray[np.bool_], hits: NDArray[np.bool_], where: Places, chosen: Sequence[Places]
 ) -> float:
-    """Log of a bound on the probability that so much lies where a partitioner puts it by chance.
+    """Log of a bound on the probability that so much lies by coincidence where a partitioner puts it.
 
     Of each key counts the share of its records that lies there, so that a hot key is no more evidence than another. By
-    chance, each partition that no other partitioner explains is alike likely. The bound is Chernoff's.
+    coincidence, each partition that no other partitioner explains is equally likely. The bound is Chernoff's.
     """
     records = np.where(left, seen.records, 0)
     of_key = np.add.reduceat(records, seen.starts)
@@ -197,7 +197,7 @@ def _fitted(seen: KeyPartitions, hits: NDArray[np.bool_], others: Sequence[Kind]
             break
         before = likelihood
     if is_owned:
-        shares = _with_chance_hits(shares, hits.shape[1], len(seen.loads))
+        shares = _with_coincidences(shares, hits.shape[1], len(seen.loads))
     halved = -np.inf
     if len(others) == 2:
         halved = _expected(seen, known, may_hide, np.append(shares[:-2], np.full(2, shares[-2:].sum() / 2)))[0]
@@ -221,8 +221,8 @@ def _is_owned(seen: KeyPartitions, hits: NDArray[np.bool_]) -> bool:
     return bool(alone > _OWNED * (spread * (1 - 1 / of_key[several])).sum())
 
 
-def _with_chance_hits(shares: Floats, hashed: int, partitions: int) -> Floats:
-    """Shares with the custom records that lie by chance where a known partitioner puts them, which was given them."""
+def _with_coincidences(shares: Floats, hashed: int, partitions: int) -> Floats:
+    """Shares after custom records that coincide with a known partitioner are taken back from it."""
     more = shares[-1] * ((1 - 1 / partitions) ** -hashed - 1)
     changed = shares.copy()
     changed[-1] += more

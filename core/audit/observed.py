@@ -48,7 +48,10 @@ class KeyPartitions:
 
     @property
     def is_plain(self) -> NDArray[np.bool_]:
-        """Which keys are neither null nor empty, so that every client hashes them; shape (keys,)."""
+        """Mask of the keys that are neither null nor empty.
+
+        Every client hashes these. Shape (keys,).
+        """
         return ~random_keys(AtRandom.NULL_AND_EMPTY, self.keys)
 
     @property

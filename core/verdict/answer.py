@@ -65,7 +65,7 @@ class Answer:
 
     @property
     def caveats(self) -> list[str]:
-        """The audit, and what part of the load is placed at random, in sentences."""
+        """Sentences of the audit, and on load placed at random."""
         return [each.sentence for each in (self.audit, self.at_random) if each is not None]
 
     def tables(self) -> list[Table]:

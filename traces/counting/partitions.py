@@ -30,7 +30,9 @@ MOST_KEYS = 1 << 18
 def audited(
     trace: Trace, counted: Frequencies, channels: int, *, spark_options: Spark = None, progress: Progress = silent
 ) -> Audit | None:
-    """Audit the topic of a trace; None if the trace does not know partitions, or hides keys.
+    """Audit the topic of a trace.
+
+    None if the trace has no partitions, or hashed keys.
 
     Args:
         counted: Its counted keys, whose listed ones are all looked at.

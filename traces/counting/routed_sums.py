@@ -127,7 +127,7 @@ def _by_pane(first_row: int, rows: int, grid: Panes | None) -> Iterator[tuple[in
 
 
 def encoded(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
-    """The distinct keys of a column, and the place of each row's key among them."""
+    """Distinct keys of a column, and the place of each row's key."""
     if not isinstance(column, pa.DictionaryArray):
         column = pc.dictionary_encode(column, null_encoding="encode")
     values, codes = column.dictionary, column.indices
