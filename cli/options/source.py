@@ -59,6 +59,12 @@ class FormatOptions:
     kcat_format: str = setting(
         "", r"For kcat: the format given to kcat -f, such as '%T %p %o %k %s\n'; not needed for kcat -J.", "FORMAT"
     )
+    properties: list[str] | None = setting(
+        None,
+        "Property of kafka-console-consumer, such as print.key=true; repeatable. Others are guessed.",
+        "NAME=VALUE",
+        "--property",
+    )
     delimiter: str = setting("", "Field delimiter (default: guessed).", "CHAR")
     quote: str = setting('"', "Quoting character; '' if fields are not quoted.", "CHAR")
     header: bool | None = setting(None, "Whether the first line names the columns (default: guessed).")

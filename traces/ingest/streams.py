@@ -117,6 +117,7 @@ class Several:
         settled: The streams as they were read.
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
+        null_text: Text of null keys; empty if keys have their own null.
         left: Number of those in the table that `mapped` returned.
     """
 
@@ -143,6 +144,7 @@ class Several:
         self.files = tuple(placed[place] for place in sorted(placed))
         self.settled: tuple[Settled, ...] = ()
         self.rows = self.left = 0
+        self.null_text = ""
         self._runs = runs
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
@@ -242,6 +244,7 @@ class Several:
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)
             self.guesses = (*self.guesses, f"{mapping.cost}{_named(stream)} in {mapping.cost_unit}")
+        self.null_text = self.null_text or source.null_texts.get(mapping.key, "")
         if not mapping.partition:
             mapping = replace(mapping, partition=source.partitions.get(mapping.key, ""))
         if not mapping.time_format and mapping.time in source.times:

@@ -15,6 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.avro import AvroFiles
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
+from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
@@ -44,6 +45,7 @@ class Source:
         inputs: Name, bytes and sha256 of each file, for the manifest.
         columns: Columns for expressions, without `_path` and the other names in `OWN`.
         times: Time formats of columns, where known.
+        null_texts: Text that is read as null, by column.
         partitions: Column of the partition that a row lies in, by the column of its key, where known.
         rows: Number of rows, rejected ones included; known after `frame`.
         left: Number of those in the table that `frame` returned last.
@@ -76,6 +78,7 @@ class Source:
         self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
         self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
         self.times = {} if self._form is None else dict(self._form.times)
+        self.null_texts = form.missing if isinstance(form, Pattern) else {}
         self.partitions = {} if self._form is None else dict(self._form.partitions)
         self._by_file = dict(by_file or {})
         self._staging = staging

@@ -168,6 +168,14 @@ def as_sent(row):
     return (row[0] // 1000 * 1000, row[1], payload(row))
 
 
+def as_printed(row):
+    return (row[0], None if row[1] is None else " ".join(row[1].split()), *row[2:])
+
+
+def key_in_console(sent):
+    return "null" if sent.key is None else sent.key.decode()
+
+
 KCAT_FORMAT = r"%T %p %o %K %k%R%s;"
 
 CASES = {
@@ -186,6 +194,19 @@ CASES = {
     ),
     "kcat -J": Case(
         of_topic(lambda message: envelope(message).encode()), ReadOptions(), "", "key", ("payload",), holds=as_sent
+    ),
+    "console": Case(
+        of_topic(
+            lambda sent: (
+                f"CreateTime:{sent.ts}\tPartition:{sent.partition}\t{key_in_console(sent)}\t{sent.payload.decode()}\n".encode()
+            )
+        ),
+        ReadOptions(FormatName.CONSOLE),
+        "",
+        "key",
+        ("value",),
+        fits=as_printed,
+        holds=as_sent,
     ),
     "kcat -f": Case(
         of_topic(lambda message: printed(message, KCAT_FORMAT)),
