@@ -238,8 +238,9 @@ class Several:
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            some = partial(source.sample, SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
-            mapping = replace(mapping, time=chosen_time(some, source.columns))
+            columns = source.readable
+            some = partial(source.sample, SAMPLE_ROWS, columns[:MOST_LOOKED_AT])
+            mapping = replace(mapping, time=chosen_time(some, columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)

@@ -19,7 +19,14 @@ from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
-from adapt.traces.sources.reading.table_files import TableFormat, folder_columns, quoted, read_table, table_columns
+from adapt.traces.sources.reading.table_files import (
+    TableFormat,
+    folder_columns,
+    quoted,
+    read_table,
+    table_columns,
+    unreadable,
+)
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
@@ -122,6 +129,12 @@ class Source:
         else:
             return None
         return next(lacks, None)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Columns whose type Spark can read."""
+        odd = {} if self._table is None else unreadable(self._table, self.files)
+        return tuple(name for name in self.columns if name not in odd)
 
     @property
     def texts_by_name(self) -> tuple[str, ...]:
