@@ -38,6 +38,7 @@ ALL_COLUMNS = "*"
 NESTED = ("struct", "array", "map", "variant")
 """Beginnings of Spark's types for nested values."""
 
+_PATH = re.compile(r"[\w.`]+")
 _WORD = re.compile(r"\w+")
 _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
@@ -143,10 +144,16 @@ def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) 
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
 
 
-def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> DataFrame:
+def mapped(
+    source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str], paths: Sequence[str] = ()
+) -> DataFrame:
     """Rows with the columns of the trace.
 
     The reader's own columns stay; `_reason` is set in rejected rows.
+
+    Args:
+        columns: Columns of the source.
+        paths: Fields within them, for messages.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
@@ -155,7 +162,7 @@ def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Seque
     kinds: dict[str, str] = {}
     for name, text in mapping.expressions().items():
         # analyzed separately, so that an error names the option
-        kinds[name] = selected(source, text, name, columns).schema[name].dataType.simpleString()
+        kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
     kept = tuple(dict.fromkeys(mapping.keep))
     for name in kept:
@@ -214,22 +221,29 @@ def _text_of(name: str, kind: str) -> Column:
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
-def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) -> DataFrame:
+def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:
     """An expression as a column named after its option."""
     from pyspark.errors import AnalysisException, ParseException
 
     try:
         return source.select(as_column(text, columns).alias(option))
     except (AnalysisException, ParseException) as error:
-        unknown = re.search(r"with name `?(.+?)`? cannot be resolved", str(error))
+        unknown = re.search(r"with name `?(.+?)`? cannot be resolved|No such struct field `(.+?)` in", str(error))
         if unknown:
-            name = unknown.group(1).replace("`", "")
+            name = text if unknown.group(2) and _PATH.fullmatch(text) else (unknown.group(1) or unknown.group(2))
+            name = name.replace("`", "")
             raise UsageError(
-                f"--{option} {text!r}: column {name!r} does not exist{did_you_mean(name, columns)}"
+                f"--{option} {text!r}: column {name!r} does not exist{_near(name, columns, paths)}"
             ) from error
         with spark_failures(f"--{option} {text!r}"):
             raise
         raise
+
+
+def _near(name: str, columns: Sequence[str], paths: Sequence[str]) -> str:
+    """End of a message about an unknown column: the fields of its name, else columns and fields like it."""
+    same = [path for path in paths if path.rpartition(".")[2] == name]
+    return f"; did you mean {' or '.join(map(repr, same[:3]))}?" if same else did_you_mean(name, [*columns, *paths])
 
 
 def as_column(text: str, columns: Sequence[str]) -> Column:

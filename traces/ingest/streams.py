@@ -276,7 +276,7 @@ class Several:
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         with self._in_zone(stream.time_zone):
-            return mapped(rows, mapping, form, source.columns)
+            return mapped(rows, mapping, form, source.columns, source.paths)
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:

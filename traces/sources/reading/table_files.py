@@ -122,7 +122,7 @@ def read_table(
 
 
 def marked(field: pa.Field, unreadable: str) -> pa.Field:
-    """The field of a column, with its type if Spark cannot read it."""
+    """Field of a column, marked if Spark cannot read it."""
     return field.with_metadata({_UNREADABLE: unreadable}) if unreadable else field
 
 
