@@ -1,4 +1,4 @@
-"""Columns of a source that an option may name, from its first lines."""
+"""Columns of a source that an option may name."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -128,12 +128,13 @@ def marked(field: pa.Field, unreadable: str) -> pa.Field:
 
 def unreadable(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, str]:
     """Types of the columns that Spark cannot read, by name."""
-    return {
-        field.name: field.metadata[_UNREADABLE].decode()
-        for file in files
-        for field in form.schema_of(file)
-        if _UNREADABLE in (field.metadata or {})
-    }
+    fields = (field for file in files for field in form.schema_of(file))
+    return {field.name: _type_in(field) for field in fields if _type_in(field)}
+
+
+def _type_in(field: pa.Field) -> str:
+    """The type of a marked field; empty for others."""
+    return str((field.metadata or {}).get(_UNREADABLE, b"").decode())
 
 
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
@@ -181,12 +182,9 @@ def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -
     differ = len({frozenset((field.name, str(field.type)) for field in schema) for schema in schemas}) > 1
     reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())
     fields = {field.name: field for schema in schemas for field in schema}
-    if any(field.metadata for field in fields.values()):
-        reader = reader.schema(
-            T.StructType(
-                [T.StructField(field.name, _spark_type(field.type)) for field in fields.values() if not field.metadata]
-            )
-        )
+    read = [field for field in fields.values() if not _type_in(field)]
+    if len(read) < len(fields):
+        reader = reader.schema(T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in read]))
     return reader.load([literal_path(file.path) for file in files])
 
 
