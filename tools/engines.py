@@ -27,9 +27,9 @@ node-rdkafka and kcat: with the same keys it agrees with `kafka` by accident alo
 consumer, topics read live, or `--partition`), `adapt verdict` says which partitioners explain them, with the share of
 the records of each and a 95 % interval (`audit` in JSON), and judges the true loads of the partitions. Partitioners
 that place keyed records alike are one; records at random and an unknown custom partitioner are found too. Where several
-producers differ, the records of a key lie in several partitions: joins and order by key are broken until all use
-one partitioner. Shares are those of maximum likelihood (`core/audit/mixture.py`); their intervals allow for producers
-that have keys of their own. `--engine` judges another placement than the topic's.
+producers differ, the records of a key lie in several partitions: joins and order by key are broken until all use one
+partitioner. Shares are those of maximum likelihood (`core/audit/mixture.py`); their intervals allow for producers that
+have keys of their own. `--engine` judges another placement than the topic's. A trace with hashed keys has no audit.
 
 **Keys at random.** Where a client sends null or empty keys to a random partition, their load counts as spread
 evenly, and the verdict says what share that is (`placed_at_random` in JSON). A replay keeps each of them on one

@@ -10,6 +10,7 @@ from adapt.core.audit.audit import Audit
 from adapt.core.audit.explaining import audit_of
 from adapt.core.audit.observed import KeyPartitions
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import Weight
@@ -22,6 +23,9 @@ from adapt.traces.store.trace import Trace, read_pieces
 
 PARTITION = "partition"
 """Column of the partition that a row lies in."""
+
+MOST_PARTITIONS = 1 << 20
+"""More than any topic has; a higher number is not that of a partition."""
 
 MOST_KEYS = 1 << 18
 """About how many keys an audit looks at, besides the listed ones; of more, a sample by hash."""
@@ -37,22 +41,27 @@ def audited(
     Args:
         counted: Its counted keys, whose listed ones are all looked at.
         channels: Partitions that the topic is said to have.
+
+    Raises:
+        BadInput: a number is too high for a partition, or the trace is damaged.
     """
     hidden = "hash_keys" in trace.manifest.made.parameters.get("cleaning", {})
     if PARTITION not in trace.columns or hidden:
         return None
     blocks, one_in = trace.blocks(), -(-int(trace.profile["distinct_keys"]) // MOST_KEYS)
+    path = str(trace.path)
     sampler, listed = make_partitioner(Scheme.UNIFORM, max(one_in, 1)), counted.keys
 
     def work(place: int) -> Iterator[pa.RecordBatch]:
         for batch in read_pieces(blocks[place].pieces, ["key", PARTITION], ["key"]):
             known = batch.filter(batch.column(PARTITION).is_valid())
-            if not len(known):
-                continue
             partitions = known.column(PARTITION).to_numpy().astype(np.int64)
+            number = int(partitions.max(initial=0)) + 1
+            if number > MOST_PARTITIONS:
+                raise BadInput(f"{path}: {number - 1:,} is not a partition; ingest again with another --partition")
             values, places = encoded(known.column("key"))
-            cells, records = np.unique(places * (partitions.max() + 1) + partitions, return_counts=True)
-            of_key, at = np.divmod(cells, partitions.max() + 1)
+            cells, records = np.unique(places.astype(np.int64) * number + partitions, return_counts=True)
+            of_key, at = np.divmod(cells, number)
             chosen = (sampler.channels_of(values) == 0) | pc.is_in(values, value_set=listed).to_numpy(False)
             kept = chosen[of_key]
             totals = np.bincount(partitions)
