@@ -23,6 +23,14 @@ Connect. `librdkafka` (its default, `librdkafka:consistent_random`) is confluent
 node-rdkafka and kcat: with the same keys it agrees with `kafka` by accident alone, unless its `partitioner` is
 `murmur2_random`. `sarama` is the Go client of that name.
 
+**Who wrote this topic?** Where a trace knows the partition of each record (dumps of kcat and of the console
+consumer, topics read live, or `--partition`), `adapt verdict` says which partitioners explain them, with the share of
+the records of each and a 95 % interval (`audit` in JSON), and judges the true loads of the partitions. Partitioners
+that place keyed records alike are one; records at random and an unknown custom partitioner are found too. Where several
+producers differ, the records of a key lie in several partitions: joins and order by key are broken until all use one
+partitioner. Shares are those of maximum likelihood (`core/audit/mixture.py`); their intervals allow for producers that
+have keys of their own. `--engine` judges another placement than the topic's. A trace with hashed keys has no audit.
+
 **Keys at random.** Where a client sends null or empty keys to a random partition, their load counts as spread
 evenly, and the verdict says what share that is (`placed_at_random` in JSON). A replay keeps each of them on one
 channel.

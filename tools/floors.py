@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/replay",
     ),
     "mechanisms": ("core/mechanisms", "core/replan"),
-    "evidence": ("core/out_of_sample", "core/lint"),
+    "evidence": ("core/out_of_sample", "core/lint", "core/audit"),
     "answers": ("core/verdict", "core/check", "core/advice"),
     "report": ("core/report",),
     "traces": (

@@ -67,12 +67,7 @@ def ingest(
 
 def _columns_of(sources: list[str]) -> str:
     """End of a message that lists the columns of the source, where they are known."""
-    from adapt.traces.sources.reading.files import source_files
+    from adapt.traces.sources.offered import offered_columns
     from adapt.traces.sources.reading.stdin import STDIN
-    from adapt.traces.sources.sniff import ReadOptions, recognize
 
-    if STDIN in sources:
-        return ""
-    form = recognize(source_files(sources), ReadOptions()).form
-    columns = getattr(form, "columns", ())
-    return f"; available: {listed(columns)}" if columns and not columns[0].startswith("_line") else ""
+    return "" if STDIN in sources else f"; available: {listed(offered_columns(sources))}"

@@ -1,6 +1,6 @@
 """`adapt verdict`: from a raw file to what to do about skew."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,6 +64,7 @@ def verdict(
     from adapt.core.verdict.recommended import hashers_today
     from adapt.traces.counting.count import Counting
     from adapt.traces.counting.count_cache import counted, panes_of
+    from adapt.traces.counting.partitions import audited
     from adapt.traces.counting.population import population_of
     from adapt.traces.store.manifest import Provenance
     from adapt.traces.store.plans import read_plan, write_plan
@@ -86,6 +87,9 @@ def verdict(
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
         recipe = Recipe(replicas=replicas or DEFAULT_REPLICAS)
+        audit = audited(trace, keys.frequencies, channels, spark_options=options, progress=progress)
+        if audit is not None and audit.placement is not None and not typed_of(context, ["engine"]):
+            engine = Engine(audit.placement.hashing)
         population = population_of(
             *(path, keys.frequencies, [hashers_today(engine, channels, recipe, before)], [before]),
             spark_options=options,
@@ -94,10 +98,11 @@ def verdict(
         found = answer_on(
             *(population, engine, channels, recipe),
             panes=panes,
-            current=before,
+            current=audit if before is None else before,
             trace=keys.fingerprint,
             goal=goal,
         )
+        found = replace(found, audit=audit)
     plan = path.with_name(f"{path.name.removesuffix('.trace')}.recommended.plan")
     if found.recommended is not None:
         made = Provenance(command_line(), dict(found.recommended.parameters), [keys.source], runner=keys.runner)

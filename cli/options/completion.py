@@ -5,6 +5,8 @@ Only names are imported, as a shell asks at every press of a key.
 
 from collections.abc import Callable, Iterable
 
+import typer
+
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.partitioning.splitting.names import Splitting
@@ -40,6 +42,19 @@ def scenarios(incomplete: str) -> list[str]:
     from adapt.core.mechanisms.scenarios import SCENARIOS
 
     return _begun((scenario.name for scenario in SCENARIOS), incomplete)
+
+
+def columns(context: typer.Context, incomplete: str) -> list[str]:
+    """Columns and nested fields of the source that was typed."""
+    given = context.params
+    sources = given.get("sources") or [each for each in (given.get("source"),) if each] or context.args
+    from adapt.core.errors import AdaptError
+    from adapt.traces.sources.offered import offered_columns
+
+    try:
+        return _begun(offered_columns(sources[:1]), incomplete) if sources and sources[0] != "-" else []
+    except (AdaptError, OSError):
+        return []
 
 
 def limits(incomplete: str) -> list[str]:

@@ -66,7 +66,7 @@ def option(
     *names: str,
     panel: str | None = None,
     shown: bool = True,
-    completion: Callable[[str], list[str]] | None = None,
+    completion: Callable[..., list[str]] | None = None,
     min: float | None = None,
     max: float | None = None,
     **others: Any,

@@ -125,13 +125,13 @@ def _over(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any
 
 
 def _parameter(option: str) -> str:
-    return "bytes_" if option == "bytes" else option.replace("-", "_")
+    return {"bytes": "bytes_", "property": "properties"}.get(option, option.replace("-", "_"))
 
 
 def _mapping(values: Mapping[str, Any]) -> "ColumnMapping":
     from adapt.traces.ingest.mapping import Mapping as ColumnMapping
 
-    names = ("key", "time", "cost", "cost_unit", "stream", "time_format", "dedup")
+    names = ("key", "time", "cost", "cost_unit", "stream", "partition", "time_format", "dedup")
     texts: dict[str, str] = {name: values[name] for name in names}
     return ColumnMapping(**texts, bytes=values["bytes_"], keep=tuple(values["keep"] or ()))
 
@@ -143,4 +143,7 @@ def _reading(values: Mapping[str, Any]) -> "ReadOptions":
     if isinstance(columns, str):
         columns = tuple(name.strip() for name in columns.split(",")) if columns else ()
     texts: dict[str, str] = {name: values[name] for name in ("delimiter", "quote", "pattern", "kcat_format")}
-    return ReadOptions(**texts, format=values["format"], header=values["header"], columns=columns)
+    properties = tuple(values["properties"] or ())
+    return ReadOptions(
+        **texts, format=values["format"], header=values["header"], columns=columns, properties=properties
+    )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from adapt.cli.options.completion import columns
 from adapt.cli.options.groups import setting
 from adapt.traces.sources.names import FormatName
 
@@ -16,20 +17,29 @@ class MappingOptions:
     """Which column or expression becomes which column of the trace."""
 
     PANEL: ClassVar[str] = "Columns (a source column, or a Spark SQL expression over them and _path)"
-    key: str = setting("", "Key that partitions the stream.", "EXPR")
-    time: str = setting("", "Event time (default: guessed).", "EXPR")
-    cost: str = setting("", "Processing cost of a row; see --cost-unit.", "EXPR")
+    key: str = setting("", "Key that partitions the stream.", "EXPR", completion=columns)
+    time: str = setting("", "Event time (default: guessed).", "EXPR", completion=columns)
+    cost: str = setting("", "Processing cost of a row; see --cost-unit.", "EXPR", completion=columns)
     cost_unit: str = setting(
         "",
         "What 1 in the cost column means: us, ms, s, ns, or a duration such as 2.5ms."
         " Read from a column name that ends in _us, _ms, _s or _ns.",
         "UNIT",
     )
-    bytes_: str = setting("", "Size of a row in bytes.", "EXPR", "--bytes")
-    stream: str = setting("", "Stream that a row belongs to, if the source has several.", "EXPR")
-    keep: list[str] | None = setting(None, "Keep a column in the trace; repeatable.", "COLUMN")
+    bytes_: str = setting("", "Size of a row in bytes.", "EXPR", "--bytes", completion=columns)
+    stream: str = setting("", "Stream that a row belongs to, if the source has several.", "EXPR", completion=columns)
+    partition: str = setting(
+        "",
+        "Partition of the topic that a row lies in (default: known in dumps of a topic with --key key).",
+        "EXPR",
+        completion=columns,
+    )
+    keep: list[str] | None = setting(None, "Keep a column in the trace; repeatable.", "COLUMN", completion=columns)
     dedup: str = setting(
-        "", "Deduplicate by this expression, keeping the first row; * compares all columns of the trace.", "EXPR"
+        "",
+        "Deduplicate by this expression, keeping the first row; * compares all columns of the trace.",
+        "EXPR",
+        completion=columns,
     )
     mapping: Path | None = setting(
         None,
@@ -55,6 +65,12 @@ class FormatOptions:
     pattern: str = setting("", "For text: a regular expression with named groups.", "REGEX")
     kcat_format: str = setting(
         "", r"For kcat: the format given to kcat -f, such as '%T %p %o %k %s\n'; not needed for kcat -J.", "FORMAT"
+    )
+    properties: list[str] | None = setting(
+        None,
+        "Property of kafka-console-consumer, such as print.key=true; repeatable. Others are guessed.",
+        "NAME=VALUE",
+        "--property",
     )
     delimiter: str = setting("", "Field delimiter (default: guessed).", "CHAR")
     quote: str = setting('"', "Quoting character; '' if fields are not quoted.", "CHAR")

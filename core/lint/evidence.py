@@ -17,7 +17,8 @@ class Evidence:
 
     Attributes:
         profile: See `adapt.traces.ingest.profile`.
-        lint: See `merging.EvidenceMerger`; `source`, if present, comes from `source_order`.
+        lint: See `merging.EvidenceMerger`. Of the source, where known: `source` as in `source_order`, `sample` with the
+            `share` of its keys and the rows `left_out`, and `null_text`, which it prints for a null key.
     """
 
     profile: Mapping[str, Any]

@@ -11,6 +11,7 @@ from adapt.core.lint.finding import Finding, worst_first
 RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "few-keys": key_rules.few_keys,
     "default-key": key_rules.default_key,
+    "null-text": key_rules.null_text,
     "key-sample": key_rules.key_sample,
     "outlier-dates": time_rules.outlier_dates,
     "minute-of-hour": time_rules.minute_of_hour,

@@ -103,6 +103,22 @@ def default_key(seen: Evidence) -> Finding | None:
     return None
 
 
+def null_text(seen: Evidence) -> Finding | None:
+    """Null keys that the source prints as text."""
+    text = seen.lint.get("null_text")
+    rows = int(seen.profile["facts"]["null_keys"]) if text else 0
+    if not rows:
+        return None
+    return Finding(
+        "null-text",
+        Severity.NOTE,
+        f"{count(rows)} {'row has' if rows == 1 else 'rows have'} a null key, which their source prints as {text!r}.",
+        f"A key that is the text {text!r} looks the same, and counts as null here.",
+        "If there are such keys, print null in another way, such as --property null.literal=NULL-KEY.",
+        {"text": text, "rows": rows},
+    )
+
+
 def _means_none(key: str | None, others: set[str | None]) -> bool:
     """Whether a key is a placeholder; a zero next to other numbers is an ordinary number."""
     if key is None or key.strip().lower() in _NONE:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from adapt.core.audit.audit import Audit
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.plans.plan import Plan
@@ -44,6 +45,7 @@ class Answer:
         frontier: Other plans to choose from; None if not asked for.
         recommended: The plan that the verdict speaks of; None after reading an artefact.
         at_random: The load that today's placement spreads at random; None without any.
+        audit: Whose partitioners explain today's partitions; None where these are not known.
     """
 
     verdict: Verdict | None
@@ -52,6 +54,7 @@ class Answer:
     recommended: Plan | None = field(default=None, compare=False, repr=False)
     frontier: Frontier | None = None
     at_random: AtRandomLoad | None = None
+    audit: Audit | None = None
 
     @property
     def lead(self) -> list[str]:
@@ -62,8 +65,8 @@ class Answer:
 
     @property
     def caveats(self) -> list[str]:
-        """What part of the load is placed at random, in a sentence."""
-        return [] if self.at_random is None else [self.at_random.sentence]
+        """Sentences of the audit, and on load placed at random."""
+        return [each.sentence for each in (self.audit, self.at_random) if each is not None]
 
     def tables(self) -> list[Table]:
         """Tables: channels before and after, hot keys, verdict over time."""
@@ -96,6 +99,7 @@ class Answer:
             "channels_before_and_after": channels,
             "frontier": None if self.frontier is None else self.frontier.as_data(),
             "placed_at_random": None if self.at_random is None else asdict(self.at_random),
+            "audit": None if self.audit is None else self.audit.as_data(),
         }
 
     @classmethod
@@ -112,4 +116,5 @@ class Answer:
             None if channels is None else BeforeAfter.from_data(channels),
             frontier=None if frontier is None else Frontier.from_data(frontier),
             at_random=None if data.get("placed_at_random") is None else AtRandomLoad(**data["placed_at_random"]),
+            audit=None if data.get("audit") is None else Audit.from_data(data["audit"]),
         )

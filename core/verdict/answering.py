@@ -1,18 +1,19 @@
 """Judge counted keys: verdict, recommended plan, hot keys, channels before and after."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from adapt.core.arrays import Floats
+from adapt.core.audit.audit import Audit
 from adapt.core.engines.names import AnyScheme
-from adapt.core.out_of_sample.counted_panes import CountedPane, CountedPanes
+from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.build import Recipe, check_key_types
 from adapt.core.partitioning.measures.channel_loads import over_average, relative
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.problem.at_random import share_at_random, spread_at_random
+from adapt.core.partitioning.problem.at_random import Elsewhere, share_at_random, spread_at_random, spread_elsewhere
 from adapt.core.verdict.answer import Answer, AtRandomLoad
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.hot_keys import HotKeys
@@ -27,7 +28,7 @@ def answer_on(
     recipe: Recipe,
     *,
     panes: CountedPanes | None = None,
-    current: Plan | None = None,
+    current: Plan | Audit | None = None,
     trace: str | None = None,
     goal: Goal | None = None,
 ) -> Answer:
@@ -36,30 +37,35 @@ def answer_on(
     Args:
         recipe: Loads, capacities, and the key groups of an engine that has them.
         panes: The same stream cut into windows.
-        current: The current plan, judged instead of the engine.
+        current: The current plan, or the partitions of a topic by its audit, judged instead of the engine. An audit
+            counts where it has as many partitions as channels, and the engine is its main one.
         trace: Fingerprint of the trace, for the recommended plan.
         goal: Limits, and whether the frontier is asked for.
 
     Raises:
         BadInput: the keys of the current plan have another type.
     """
-    if current is not None:
+    if isinstance(current, Plan):
         check_key_types(current, frequencies_in(counted))
     capacities, windows = recipe.constraints.unequal, panes or CountedPanes()
-    today, name = today_of(engine, channels, recipe, current)
-    spread, at_random = spread_at_random(counted, today.hashing, channels, today.explicit), None
+    today = _today(engine, channels, recipe, current)
+    spread, at_random = today.spread(counted), None
     if spread is not counted:
-        at_random = AtRandomLoad(share_at_random(frequencies_in(counted), today.hashing, today.explicit), name)
-        windows = CountedPanes(tuple(_spread(pane, today) for pane in windows.panes))
-    placement = today.partitioner()
+        if today.elsewhere is None:
+            share = share_at_random(frequencies_in(counted), today.plan.hashing, today.plan.explicit)
+            at_random = AtRandomLoad(share, today.name)
+        windows = CountedPanes(
+            tuple(replace(pane, frequencies=frequencies_in(today.spread(pane.frequencies))) for pane in windows.panes)
+        )
+    placement = today.plan.partitioner()
     by_window = counted.sums.by_window if isinstance(counted, Population) and counted.sums is not None else None
     routed: Callable[[], Floats | None] | None = None
     if windows.routed is not None:
-        routed = partial(windows.routed, today) if by_window is None else partial(by_window, placement)
+        routed = partial(windows.routed, today.plan) if by_window is None else partial(by_window, placement)
     verdict = judge(
         spread,
         placement,
-        name,
+        today.name,
         resources=recipe.resources,
         capacities=capacities,
         panes=windows.panes,
@@ -69,9 +75,9 @@ def answer_on(
     hot = HotKeys.from_counts(frequencies_in(counted), () if panes is None else panes.panes)
     if verdict is None:
         return Answer(verdict, hot, at_random=at_random)
-    parent = None if current is None else current.content_hash()
-    plan = recommended_plan(verdict, spread, recipe, today, parent, trace)
-    channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, name, plan, "recommended")
+    parent = current.content_hash() if isinstance(current, Plan) else None
+    plan = recommended_plan(verdict, spread, recipe, today.plan, parent, trace)
+    channels_loads = None if verdict.pins_nothing else _before_after(spread, recipe, today, plan, "recommended")
     return Answer(verdict, hot, channels_loads, plan, verdict.frontier, at_random)
 
 
@@ -79,26 +85,45 @@ def planned(
     answer: Answer, counted: Counted, engine: AnyScheme, recipe: Recipe, plan: Plan, current: Plan | None = None
 ) -> Answer:
     """The answer with the channels before and after a given plan."""
-    today, name = today_of(engine, plan.channels, recipe, current)
-    counted = spread_at_random(counted, today.hashing, plan.channels, today.explicit)
+    today = _today(engine, plan.channels, recipe, current)
     construction = f" ({plan.construction})" if plan.construction is not None else ""
-    found = _before_after(counted, recipe, today, name, plan, f"{plan.scheme}{construction}")
+    found = _before_after(today.spread(counted), recipe, today, plan, f"{plan.scheme}{construction}")
     return replace(answer, channels=found)
 
 
-def _spread(pane: CountedPane, today: Plan) -> CountedPane:
-    return replace(
-        pane,
-        frequencies=frequencies_in(spread_at_random(pane.frequencies, today.hashing, today.channels, today.explicit)),
-    )
+@dataclass(frozen=True, slots=True)
+class _Today:
+    """Today's placement.
+
+    Attributes:
+        elsewhere: Load that lies elsewhere; None where only load at random does.
+    """
+
+    plan: Plan
+    name: str
+    elsewhere: Elsewhere | None = None
+
+    def spread(self, counted: Counted) -> Counted:
+        """Counted keys, with load that has no fixed channel, or another one, on stand-ins."""
+        plan = self.plan
+        if self.elsewhere is None:
+            return spread_at_random(counted, plan.hashing, plan.channels, plan.explicit)
+        return spread_elsewhere(counted, self.elsewhere)
 
 
-def _before_after(
-    counted: Counted, recipe: Recipe, today: Plan, name: str, plan: Plan, planned: str
-) -> BeforeAfter | None:
+def _today(engine: AnyScheme, channels: int, recipe: Recipe, current: Plan | Audit | None) -> _Today:
+    """The current plan, the partitions of the audit, or else the engine."""
+    if not isinstance(current, Audit):
+        return _Today(*today_of(engine, channels, recipe, current))
+    if current.placement is None or (current.partitions, current.placement.hashing) != (channels, engine):
+        return _Today(*today_of(engine, channels, recipe, None))
+    return _Today(current.placement, engine.value if current.is_one_partitioner else "the topic", current.elsewhere)
+
+
+def _before_after(counted: Counted, recipe: Recipe, today: _Today, plan: Plan, planned: str) -> BeforeAfter | None:
     """Channels today and as the plan predicts; None if the plan has no predicted loads."""
     if not plan.predicted_loads:
         return None
     capacities: Floats | None = recipe.constraints.unequal
-    before = over_average(counted, today.partitioner(), recipe.resources, capacities)
-    return BeforeAfter.from_loads(name, before, planned, relative(plan.predicted_loads["network"], capacities))
+    before = over_average(counted, today.plan.partitioner(), recipe.resources, capacities)
+    return BeforeAfter.from_loads(today.name, before, planned, relative(plan.predicted_loads["network"], capacities))

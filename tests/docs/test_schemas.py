@@ -24,6 +24,7 @@ STAGE = "--speedup 10 -o"
 COMMANDS = {
     "ingest": "generate zipf --rows 3000 --keys 200 --streams 2 --bytes uniform(1B,9B) -o g.trace --json",
     "verdict": f"verdict g.trace --channels 4 {JSON}",
+    "verdict on a topic": f"verdict topic.trace --channels 4 {JSON}",
     "lint": f"lint g.trace {JSON}",
     "advise": f"advise keys --parallelism 12 --partitions 60 --operator a=x,y {JSON}",
     "advise on keys": f"advise keys keys.csv --parallelism 4 {JSON}",
@@ -50,6 +51,7 @@ COMMANDS = {
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
     "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.elastic sweep.elastic t.fit net.plans"
     f" t.ordered t.compared net.toml {JSON}",
+    "report on a topic": f"report topic.recommended.plan {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
 
@@ -96,6 +98,7 @@ def made(spark, tmp_path_factory):
     stream = pa.array(["east" if row % 2 else "west" for row in rows])
     columns = {"ts": rows * 5000, "key": pa.array([f"k{min(row % 13, row % 7)}" for row in rows])}
     write_trace(folder / "t.trace", {**columns, "stream": stream, "bytes": rows % 900})
+    write_trace(folder / "topic.trace", {**columns, "partition": pa.array(rows % 4, pa.int32())})
     printed = {}
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)

@@ -77,7 +77,7 @@ def routed_sums(
 
         row = block.first_row
         for batch in read_pieces(block.pieces, columns, ["key"]):
-            values, places = _encoded(batch.column("key"))
+            values, places = encoded(batch.column("key"))
             known, others = np.zeros(0, np.int64), np.arange(len(values))
             if not whole:
                 rows = index.rows_of(HashedKeys.from_column(values, HashName.MURMUR3))
@@ -126,8 +126,8 @@ def _by_pane(first_row: int, rows: int, grid: Panes | None) -> Iterator[tuple[in
     yield from ((int(panes[start]), start, end) for start, end in pairwise([*starts, rows]))
 
 
-def _encoded(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
-    """The distinct keys of a column, and the place of each row's key among them."""
+def encoded(column: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Distinct keys of a column, and the place of each row's key."""
     if not isinstance(column, pa.DictionaryArray):
         column = pc.dictionary_encode(column, null_encoding="encode")
     values, codes = column.dictionary, column.indices

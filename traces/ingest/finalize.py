@@ -1,7 +1,7 @@
 """Last step of writing a trace: profile and manifest."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,6 @@ from adapt.traces.spark.progress import Progress
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
 from adapt.traces.store.rejects import FOLDER, Rejects
 from adapt.traces.store.trace import TraceBlock, blocks_of, part_entry
-
-
-@dataclass(frozen=True, slots=True)
-class KeySample:
-    """A sample of the keys of a source.
-
-    Attributes:
-        share: Share of the keys, in (0, 1).
-        left_out: Number of rows of other keys.
-    """
-
-    share: float
-    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +43,20 @@ def settle(
     made: Provenance,
     rejects: Rejects,
     profiled: Callable[["Written"], Profile],
-    source_order: Mapping[str, Any] | None = None,
-    sample: KeySample | None = None,
+    evidence: Mapping[str, Any] | None = None,
 ) -> None:
     """Turn a folder of parts into a trace by its manifest.
 
     Args:
         profiled: Returns the profile of the written rows.
-        source_order: Evidence on the order of the source; see `adapt.core.lint.source_order`.
-        sample: Sample of the keys in the trace; None for all.
+        evidence: Lint evidence on the source, by name; see `Evidence.lint`.
     """
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]
     schema = pq.read_schema(parts[0]).remove_metadata()
     first_us, last_us = _span_us(parts)
     profile = profiled(Written(blocks_of(folder, entries), schema, (first_us, last_us)))
-    if source_order is not None:
-        profile.data[LINT]["source"] = dict(source_order)
-    if sample is not None:
-        profile.data[LINT]["sample"] = asdict(sample)
+    profile.data[LINT].update(evidence or {})
     aside = [file_entry(folder, path) for path in sorted((folder / FOLDER).glob("*.parquet"))]
     summary: dict[str, Any] = {
         "rows": sum(entry["rows"] for entry in entries),

@@ -21,7 +21,7 @@ from pathlib import Path
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
-from adapt.traces.ingest.finalize import KeySample, settle
+from adapt.traces.ingest.finalize import settle
 from adapt.traces.ingest.held_rows import HeldRows
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.profile import Profile
@@ -166,9 +166,13 @@ def ingest(
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         made = Provenance(command, used, source.inputs)
-        sample = KeySample(float(cleaning.sample), left_out) if cleaning.sample < 1 else None
+        evidence = {
+            **({} if order is None else {"source": order}),
+            **({"sample": {"share": float(cleaning.sample), "left_out": left_out}} if cleaning.sample < 1 else {}),
+            **({"null_text": source.null_text} if source.null_text else {}),
+        }
         where = None if held is not None else spark
-        settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), order, sample)
+        settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
     return Ingested(trace, rejects, source.guesses)

@@ -23,10 +23,13 @@ from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.session import spark_failures
 
-AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint")}
+AMOUNTS = {"cost": ("cost_us", "double"), "bytes": ("bytes", "bigint"), "partition": ("partition", "int")}
 """Trace column and type of each quantity, by its option."""
 
-RESERVED = ("ts", "key", "stream", "cost_us", "bytes")
+_BEYOND = {"bigint": 1 << 63, "int": 1 << 31}
+"""The first number beyond a type."""
+
+RESERVED = ("ts", "key", "stream", "cost_us", "bytes", "partition")
 """The trace's own columns."""
 
 ALL_COLUMNS = "*"
@@ -35,6 +38,7 @@ ALL_COLUMNS = "*"
 NESTED = ("struct", "array", "map", "variant")
 """Beginnings of Spark's types for nested values."""
 
+_PATH = re.compile(r"[\w.`]+")
 _WORD = re.compile(r"\w+")
 _UNIT_SUFFIX = re.compile(r"[\w. `]*_(us|ms|s|ns)`?", re.IGNORECASE)
 
@@ -44,7 +48,8 @@ class Mapping:
     """Source columns or Spark SQL expressions for the columns of a trace.
 
     Attributes:
-        key, time, cost, bytes, stream: Columns or expressions; an empty time is guessed.
+        key, time, cost, bytes, stream, partition: Columns or expressions; an empty time is guessed, an empty partition
+            is known in some formats.
         time_format: iso, an epoch unit, or a Spark datetime pattern; empty to guess.
         keep: Source columns that the trace keeps.
         dedup: Of rows equal in this, only the first in the source is kept; `*` compares all columns of the trace. Rows
@@ -62,10 +67,11 @@ class Mapping:
     keep: tuple[str, ...] = ()
     dedup: str = ""
     cost_unit: str = ""
+    partition: str = ""
 
     def expressions(self) -> dict[str, str]:
         """The given expressions, by option."""
-        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "dedup")}
+        given = {name: getattr(self, name) for name in ("key", "time", "cost", "bytes", "stream", "partition", "dedup")}
         return {name: text for name, text in given.items() if text and (name, text) != ("dedup", ALL_COLUMNS)}
 
     @property
@@ -138,10 +144,16 @@ def settled_format(mapping: Mapping, sample: DataFrame, columns: Sequence[str]) 
         return guess_format(times, mapping.time, times.schema["time"].dataType.simpleString())
 
 
-def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str]) -> DataFrame:
+def mapped(
+    source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Sequence[str], paths: Sequence[str] = ()
+) -> DataFrame:
     """Rows with the columns of the trace.
 
     The reader's own columns stay; `_reason` is set in rejected rows.
+
+    Args:
+        columns: Columns of the source.
+        paths: Fields within them, for messages.
 
     Raises:
         UsageError: an expression names an unknown column, does not parse, or has an unsuitable type.
@@ -150,14 +162,15 @@ def mapped(source: DataFrame, mapping: Mapping, form: TimeFormat, columns: Seque
     kinds: dict[str, str] = {}
     for name, text in mapping.expressions().items():
         # analyzed separately, so that an error names the option
-        kinds[name] = selected(source, text, name, columns).schema[name].dataType.simpleString()
+        kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
     kept = tuple(dict.fromkeys(mapping.keep))
     for name in kept:
         if name not in columns:
             raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
         if name in RESERVED or name.startswith("_"):
-            raise UsageError(f"--keep {name!r} is a name that every trace uses itself; rename the column in the source")
+            other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "rename the column in the source"
+            raise UsageError(f"--keep {name!r} is a name that every trace uses itself; {other}")
         kind = source.select(quoted(name)).schema[0].dataType.simpleString()
         if kind.startswith(NESTED):
             raise UsageError(f"--keep {name!r} has type {kind}; a kept column must be text, a number, a time or binary")
@@ -208,22 +221,29 @@ def _text_of(name: str, kind: str) -> Column:
     return F.when(~_missing(f"_raw_{name}"), F.col(f"_raw_{name}").cast("string"))
 
 
-def selected(source: DataFrame, text: str, option: str, columns: Sequence[str]) -> DataFrame:
+def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], paths: Sequence[str] = ()) -> DataFrame:
     """An expression as a column named after its option."""
     from pyspark.errors import AnalysisException, ParseException
 
     try:
         return source.select(as_column(text, columns).alias(option))
     except (AnalysisException, ParseException) as error:
-        unknown = re.search(r"with name `?(.+?)`? cannot be resolved", str(error))
+        unknown = re.search(r"with name `?(.+?)`? cannot be resolved|No such struct field `(.+?)` in", str(error))
         if unknown:
-            name = unknown.group(1).replace("`", "")
+            name = text if unknown.group(2) and _PATH.fullmatch(text) else (unknown.group(1) or unknown.group(2))
+            name = name.replace("`", "")
             raise UsageError(
-                f"--{option} {text!r}: column {name!r} does not exist{did_you_mean(name, columns)}"
+                f"--{option} {text!r}: column {name!r} does not exist{_near(name, columns, paths)}"
             ) from error
         with spark_failures(f"--{option} {text!r}"):
             raise
         raise
+
+
+def _near(name: str, columns: Sequence[str], paths: Sequence[str]) -> str:
+    """End of a message about an unknown column: the fields of its name, else columns and fields like it."""
+    same = [path for path in paths if path.rpartition(".")[2] == name]
+    return f"; did you mean {' or '.join(map(repr, same[:3]))}?" if same else did_you_mean(name, [*columns, *paths])
 
 
 def as_column(text: str, columns: Sequence[str]) -> Column:
@@ -272,11 +292,11 @@ def _amount_refused(name: str, kind: str, given: str) -> Column:
         .when(coded, f"{name} is not a number")
         .when(number < 0, f"{name} is negative")
     )
-    if kind != "bigint" or given in WHOLE:
+    if kind == "double" or (kind == "bigint" and given in WHOLE):
         return bad
     # the largest whole number does not fit once it is a double
     fits = raw.cast(kind).isNotNull() if given == "string" else F.lit(False)
-    return bad.when((number >= float(1 << 63)) & ~fits, f"{name} is too large")
+    return bad.when((number >= float(_BEYOND[kind])) & ~fits, f"{name} is too large")
 
 
 def _missing(name: str) -> Column:

@@ -17,10 +17,10 @@ from adapt.traces.read_errors import readable
 from adapt.traces.sources.names import FormatName
 
 _TEXTS = (
-    *("key", "time", "cost", "cost-unit", "bytes", "time-format", "time-zone"),
+    *("key", "time", "cost", "cost-unit", "bytes", "partition", "time-format", "time-zone"),
     *("pattern", "kcat-format", "delimiter", "quote"),
 )
-_LISTS = ("keep", "columns")
+_LISTS = ("keep", "columns", "property")
 OF_STREAM = (*_TEXTS, *_LISTS, "format", "header")
 """Fields that a stream may override."""
 
@@ -104,7 +104,7 @@ def _options(where: str, fields: Fields[str, Any], known: tuple[str, ...]) -> di
     element = Element(where, fields, known)
     options: dict[str, Any] = {}
     for name in fields:
-        if name in ("keep", "columns", "shift-clock"):
+        if name in (*_LISTS, "shift-clock"):
             given = fields[name]
             options[name] = _texts(where, name, [given] if isinstance(given, str) and name != "columns" else given)
         elif name in ("header", "hash-keys"):

@@ -117,6 +117,7 @@ class Several:
         settled: The streams as they were read.
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
+        null_text: Text of null keys; empty if keys have their own null.
         left: Number of those in the table that `mapped` returned.
     """
 
@@ -143,6 +144,7 @@ class Several:
         self.files = tuple(placed[place] for place in sorted(placed))
         self.settled: tuple[Settled, ...] = ()
         self.rows = self.left = 0
+        self.null_text = ""
         self._runs = runs
         self._spark = spark
         self._parts: list[tuple[Source, tuple[int, ...], tuple[Stream, ...]]] = []
@@ -227,7 +229,7 @@ class Several:
         return found
 
     def _timed(self, source: Source, stream: Stream) -> Stream:
-        """The stream with its time column, its cost unit, and the time format where the source knows it."""
+        """The stream with its time column, its cost unit, and the time format and partition that the source knows."""
         mapping = stream.mapping
         lacking = None if stream.where else source.without(mapping.key)
         if lacking is not None:
@@ -236,12 +238,16 @@ class Several:
                 " over the columns of both, such as coalesce(a, b), or give the file its own [[stream]] in a --mapping"
             )
         if not mapping.time:
-            some = partial(source.sample, SAMPLE_ROWS, source.columns[:MOST_LOOKED_AT])
-            mapping = replace(mapping, time=chosen_time(some, source.columns))
+            columns = source.readable
+            some = partial(source.sample, SAMPLE_ROWS, columns[:MOST_LOOKED_AT])
+            mapping = replace(mapping, time=chosen_time(some, columns))
             self.guesses = (*self.guesses, f"time{_named(stream)} from {mapping.time}")
         if mapping.cost and not mapping.cost_unit:
             mapping = replace(mapping, cost_unit=mapping.unit_of_cost)
             self.guesses = (*self.guesses, f"{mapping.cost}{_named(stream)} in {mapping.cost_unit}")
+        self.null_text = self.null_text or source.null_texts.get(mapping.key, "")
+        if not mapping.partition:
+            mapping = replace(mapping, partition=source.partitions.get(mapping.key, ""))
         if not mapping.time_format and mapping.time in source.times:
             mapping = replace(mapping, time_format=source.times[mapping.time])
         return replace(stream, mapping=mapping)
@@ -270,7 +276,7 @@ class Several:
             dedup = "" if mapping.dedup == ALL_COLUMNS else mapping.dedup
             mapping = replace(mapping, stream=_literal(stream.name), keep=kept, dedup=dedup)
         with self._in_zone(stream.time_zone):
-            return mapped(rows, mapping, form, source.columns)
+            return mapped(rows, mapping, form, source.columns, source.paths)
 
     @contextmanager
     def _in_zone(self, zone: str) -> Iterator[None]:

@@ -15,4 +15,5 @@ class FormatName(StrEnum):
     AVRO = "avro"
     CLF = "clf"
     KCAT = "kcat"
+    CONSOLE = "console"
     TEXT = "text"

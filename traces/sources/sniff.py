@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.formats.avro import AvroFiles, avro_files
+from adapt.traces.sources.formats.console import console_format, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines
 from adapt.traces.sources.formats.kcat import ENVELOPE, envelopes, printed
@@ -49,6 +50,7 @@ class ReadOptions:
         columns: Column names in order, instead of those of the header.
         pattern: For text: a regular expression with named groups.
         kcat_format: For kcat: the format given to `kcat -f`; empty for the envelopes of `kcat -J`.
+        properties: For dumps of `kafka-console-consumer`: its properties, NAME=VALUE; what is not stated is guessed.
 
     Raises:
         UsageError: settings contradict each other.
@@ -61,6 +63,7 @@ class ReadOptions:
     columns: tuple[str, ...] = ()
     pattern: str = ""
     kcat_format: str = ""
+    properties: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option, text in (("--delimiter", self.delimiter), ("--quote", self.quote)):
@@ -77,6 +80,9 @@ class ReadOptions:
         if self.kcat_format and (self.format not in (FormatName.AUTO, FormatName.KCAT) or self.pattern):
             other = "--pattern" if self.pattern else str(self.format)
             raise UsageError(f"--kcat-format needs --format kcat (got {other})")
+        if self.properties and (self.format not in (FormatName.AUTO, FormatName.CONSOLE) or self.kcat_format):
+            other = "--kcat-format" if self.kcat_format else str(self.format)
+            raise UsageError(f"--property needs --format console (got {other})")
         if self.format is FormatName.TEXT and not self.pattern:
             raise UsageError("--format text needs --pattern, a regular expression with named groups")
 
@@ -118,7 +124,8 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
     guesses: list[str] = []
     kind = options.format
     if kind is FormatName.AUTO:
-        kind = FormatName.TEXT if options.pattern else _guess_format(head, name)
+        stated = FormatName.TEXT if options.pattern else FormatName.CONSOLE if options.properties else None
+        kind = stated or _guess_format(head, name)
         guesses.append(f"format {kind}")
     if kind in _NOT_TEXT and any(file.container is not Container.PLAIN for file in files):
         called = kind.upper() if kind is FormatName.ORC else kind.title()
@@ -138,6 +145,9 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
                     f"{name} does not hold envelopes of kcat -J; give the format of kcat -f with --kcat-format"
                 )
             return Recognized(envelopes(), guesses)
+        case FormatName.CONSOLE:
+            dump = console_format(options.properties, _lines(head))
+            return Recognized(dump, [*guesses, f"fields {', '.join(dump.columns)}"])
         case FormatName.CLF:
             return Recognized(log_format(), guesses)
         case FormatName.TEXT:
@@ -202,6 +212,8 @@ def _guess_format(head: bytes, name: str) -> FormatName:
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return FormatName.KCAT if ENVELOPE.match(lines[0]) else FormatName.JSONL
+    if is_dump(lines):
+        return FormatName.CONSOLE
     matches = log_format()
     sample = pa.array(lines)
     if 2 * pc.sum(pc.match_substring_regex(sample, matches.pattern).cast(pa.int64())).as_py() > len(lines):

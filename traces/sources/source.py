@@ -15,10 +15,19 @@ from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.avro import AvroFiles
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
+from adapt.traces.sources.formats.text import Pattern
 from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
+from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
-from adapt.traces.sources.reading.table_files import TableFormat, folder_columns, quoted, read_table, table_columns
+from adapt.traces.sources.reading.table_files import (
+    TableFormat,
+    folder_columns,
+    quoted,
+    read_table,
+    table_columns,
+    unreadable,
+)
 from adapt.traces.spark.lazy import DataFrame, SparkSession, T
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
@@ -43,7 +52,10 @@ class Source:
         files: The files, in the order that breaks ties.
         inputs: Name, bytes and sha256 of each file, for the manifest.
         columns: Columns for expressions, without `_path` and the other names in `OWN`.
+        paths: Fields within columns, such as `event.user.id`.
         times: Time formats of columns, where known.
+        null_texts: Text that is read as null, by column.
+        partitions: Column of the partition that a row lies in, by the column of its key, where known.
         rows: Number of rows, rejected ones included; known after `frame`.
         left: Number of those in the table that `frame` returned last.
     """
@@ -75,6 +87,8 @@ class Source:
         self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
         self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
         self.times = {} if self._form is None else dict(self._form.times)
+        self.null_texts = form.missing if isinstance(form, Pattern) else {}
+        self.partitions = {} if self._form is None else dict(self._form.partitions)
         self._by_file = dict(by_file or {})
         self._staging = staging
         self._most_held = most_held
@@ -92,6 +106,7 @@ class Source:
                     " with `jq -c .`"
                 )
         self.columns = self._columns()
+        self.paths = () if isinstance(form, RecordFormat) and not self._ddl else field_paths(self._schema())
 
     @property
     def announced(self) -> bool:
@@ -117,6 +132,12 @@ class Source:
         else:
             return None
         return next(lacks, None)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Columns whose type Spark can read."""
+        odd = {} if self._table is None else unreadable(self._table, self.files)
+        return tuple(name for name in self.columns if name not in odd)
 
     @property
     def texts_by_name(self) -> tuple[str, ...]:
@@ -190,6 +211,16 @@ class Source:
         else:
             rows = in_tasks(self._spark, tasks, read, schema)
         return rows.select("_file", "_line", "_text")
+
+    def _schema(self) -> pa.Schema:
+        """Arrow types of the columns."""
+        if self._table is not None:
+            return self._table.schema_of(self.files[0])
+        if self._ddl:
+            from pyspark.sql.pandas.types import to_arrow_schema
+
+            return to_arrow_schema(cast(T.StructType, T.StructType.fromDDL(self._ddl)))
+        return pa.schema(self._text_form().types)
 
     def _columns(self) -> tuple[str, ...]:
         names: tuple[str, ...]

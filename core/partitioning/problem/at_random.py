@@ -1,6 +1,6 @@
 """Load of keys that a producer places at random, spread evenly."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,69 @@ from adapt.core.partitioning.schemes.explicit import ExplicitMap
 PARTS = 4096
 """About how many keys stand for the load at random."""
 
+_NOTHING = 1e-12
+"""Share of a key's load that is a rounding error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Load of keys outside the channel of their placement.
+
+    Attributes:
+        engine, channels: The placement of the stand-ins.
+        keys: The keys, distinct.
+        key: Row of the key of each cell; shape (cells,).
+        channel: Where it lies; shape (cells,).
+        share: Share of the key's load; shape (cells,).
+    """
+
+    engine: Engine
+    channels: int
+    keys: pa.Array
+    key: NDArray[np.int64]
+    channel: NDArray[np.int64]
+    share: NDArray[np.float64]
+
+
+def spread_elsewhere(counted: Counted, elsewhere: Elsewhere) -> Counted:
+    """Counted keys, with load that lies elsewhere on stand-ins of those channels."""
+    if isinstance(counted, Population):
+        return _with_spread(counted, frequencies_in(spread_elsewhere(counted.frequencies, elsewhere)))
+    rows = counted.rows_of(elsewhere.keys)[elsewhere.key]
+    known = rows >= 0
+    rows, shares, places = rows[known], elsewhere.share[known], elsewhere.channel[known]
+    if not len(rows):
+        return counted
+    channels = elsewhere.channels
+    parts = _even_keys(counted.keys.type, elsewhere.engine, channels)
+    homes = definition_of(elsewhere.engine).placement(channels, None).channels_of(parts)
+    alike = np.bincount(homes, minlength=channels)
+    left = 1 - np.bincount(rows, shares, len(counted.keys))
+
+    def divided(weights: Counts) -> NDArray[np.float64]:
+        moved = np.bincount(places, weights[rows] * shares, channels)
+        lost = float(moved[alike == 0].sum()) / len(parts)
+        return np.concatenate((weights * left, moved[homes] / alike[homes] + lost))
+
+    low = divided(counted.count_low)
+    kept = np.flatnonzero(left > _NOTHING)
+    order = np.append(kept[np.argsort(-low[kept], kind="stable")], np.arange(len(left), len(low)))
+    return replace(
+        counted,
+        keys=pa.concat_arrays([counted.keys, parts]).take(pa.array(order)),
+        count_low=low[order],
+        count_high=divided(counted.count_high)[order],
+        measured=tuple(replace(each, values=divided(each.values)[order]) for each in counted.measured),
+        distinct=counted.distinct + len(order) - len(left),
+        stand_ins=parts,
+    )
+
+
+def _with_spread(counted: Population, spread: Frequencies) -> Population:
+    if spread is counted.frequencies:
+        return counted
+    return Population.from_counts(spread) if counted.sums is None else Population.with_sums(spread, counted.sums)
+
 
 def spread_at_random(counted: Counted, hashing: AnyScheme, channels: int, pinned: ExplicitMap | None = None) -> Counted:
     """Counted keys, with load at random on stand-ins for each channel.
@@ -29,10 +92,7 @@ def spread_at_random(counted: Counted, hashing: AnyScheme, channels: int, pinned
         pinned: Keys with channels of their own, which are not at random.
     """
     if isinstance(counted, Population):
-        spread = frequencies_in(spread_at_random(counted.frequencies, hashing, channels, pinned))
-        if spread is counted.frequencies:
-            return counted
-        return Population.from_counts(spread) if counted.sums is None else Population.with_sums(spread, counted.sums)
+        return _with_spread(counted, frequencies_in(spread_at_random(counted.frequencies, hashing, channels, pinned)))
     mask = _at_random(counted, hashing, pinned)
     if not mask.any() or not isinstance(hashing, Engine):
         return counted

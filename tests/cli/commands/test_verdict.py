@@ -3,10 +3,14 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import definition_of
 from adapt.traces.kept_trace import holds, remember, source_fingerprint
 from adapt.traces.spark import session
+from tests.traces.small_traces import write_trace
 
 
 @pytest.fixture
@@ -41,6 +45,28 @@ def test_a_raw_file_is_answered_in_one_command(adapt, here, monkeypatch):
     diff = json.loads(adapt.done("partition", "evaluate", "clicks.trace", document["plan"], "--format", "json").out)
     assert diff["plans"][-1]["measured"]["imbalance"] == pytest.approx(verdict["imbalance_after"])
     assert adapt.done(*ASK, "--format", "md").out.count("Verdict: Pin") == 1
+
+
+def test_a_topic_is_judged_by_the_partitions_of_its_records(adapt, here):
+    chance = np.random.default_rng(1)
+    keys = pa.array([f"k{key}" for key in (500 ** chance.random(4_000)).astype(int)])
+    homes = [definition_of(engine).placement(6, None).channels_of(keys) for engine in (Engine.LIBRDKAFKA, Engine.KAFKA)]
+    partition = np.where(chance.random(len(keys)) < 0.8, *homes).astype(np.int32)
+    write_trace(here / "topic.trace", {"ts": np.arange(len(keys)) * 1000, "key": keys, "partition": partition})
+    ask = ("verdict", "topic.trace", "--channels", "6")
+    document = json.loads(adapt.done(*ask, "--format", "json").out)
+    true = np.bincount(partition, minlength=6)
+    assert document["verdict"]["engine"] == "the topic"
+    assert document["verdict"]["imbalance"] == pytest.approx(true.max() / true.mean())
+    assert document["audit"]["loads"] == pytest.approx(list(true / true.sum()))
+    producers = {each["name"]: each for each in document["audit"]["producers"]}
+    assert producers["librdkafka's CRC32"]["share"] == pytest.approx(0.8, abs=0.02)
+    assert producers.keys() == {"librdkafka's CRC32", "Java's murmur2"}
+    said = adapt.done(*ask).out
+    assert "joins and order by key are broken" in " ".join(said.split())
+    assert "Audit of 6 partitions" in adapt.done("report", "topic.recommended.plan").out
+    stated = json.loads(adapt.done(*ask, "--engine", "kafka", "--format", "json").out)
+    assert (stated["verdict"]["engine"], stated["audit"]) == ("kafka", document["audit"])
 
 
 @pytest.mark.usefixtures("spark")

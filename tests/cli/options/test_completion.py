@@ -73,6 +73,16 @@ def test_values_are_completed(completed, line, values):
     assert completed(line) == values
 
 
+def test_columns_of_the_source_are_completed_with_their_path(completed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"event": {"user": {"id": 1}, "a b": 2}, "ts": 3}\n{"event": {"kind": "x"}}\n')
+    (tmp_path / "b.csv").write_text("time,user\n1,ann\n")
+    assert completed("adapt ingest a.jsonl --key ev") == ["event.user.id", *"event.`a b`".split(), "event.kind"]
+    assert completed("adapt ingest a.jsonl --time 1 --cost t") == ["ts"]
+    assert completed("adapt verdict b.csv --key ") == ["time", "user"]
+    assert completed("adapt ingest none.csv --key ") == completed("adapt ingest --key ") == []
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_gets_its_script(monkeypatch, capsys, shell):
     from adapt.cli.main import run

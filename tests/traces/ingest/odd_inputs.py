@@ -538,17 +538,20 @@ REFUSED = {
         "it must be text, a number or a time",
         "--key key --time ts",
     ),
-    "times of the day beside": Refused(
+    "times of the day as times": Refused(
         parquet(TYPED | {"at": pa.array([1, 2, 3], pa.time64("us"))}),
         "Spark cannot read column 'at' of type TIME",
+        "--key key --time at",
     ),
     "small floats in a struct": Refused(
         parquet(TYPED | {"s": pa.StructArray.from_arrays([pa.array([1, 2, 3], pa.float16())], ["f"])}),
-        "Spark cannot read column 's.f' of type FLOAT16",
+        "Spark cannot read column 's' of type FLOAT16 in s.f",
+        "--key s.f --time ts",
     ),
     "decimals of 60 digits": Refused(
         parquet(TYPED | {"cost": pa.array([Decimal(1)] * 3, pa.decimal256(60, 2))}),
         "Spark cannot read column 'cost' of type DECIMAL of 60 digits",
+        "--key key --cost cost --cost-unit us",
     ),
     "all costs NaN": Refused(
         parquet(TYPED | {"cost": [float("nan")] * 3}),

@@ -66,7 +66,7 @@ def test_a_key_of_several_values_is_refused_with_the_remedy(result):
         result(Mapping("split(n, 'x')", "when"), ("ann", "1"))
 
 
-@pytest.mark.parametrize("option", ["key", "time", "cost", "bytes", "stream"])
+@pytest.mark.parametrize("option", ["key", "time", "cost", "bytes", "stream", "partition"])
 def test_an_unknown_column_is_refused_with_a_near_one(result, option):
     mapping = Mapping(**{"key": "n", "time": "when", "cost_unit": "us", option: "wehn"})
     with pytest.raises(UsageError, match=rf"--{option} 'wehn': column 'wehn' does not exist; did you mean 'when'\?"):
@@ -126,6 +126,15 @@ def test_bytes_are_whole_and_exact_to_the_last_digit(result):
     assert column(frame, "bytes") == [2**53 + 1, 7, None, None, None, None, 2**63 - 1, None]
 
 
+def test_partitions_are_whole_numbers_of_32_bits(result):
+    values = ["0", "7", "", "-1", "x", str(2**31 - 1), str(2**31)]
+    frame = result(Mapping("n", "when", partition="n"), *(("ann", value) for value in values))
+    assert dict(frame.dtypes)["partition"] == "int"
+    reasons = ["partition is negative", "partition is not a number", None, "partition is too large"]
+    assert column(frame, "_reason") == [None, None, None, *reasons]
+    assert column(frame, "partition") == [0, 7, None, None, None, 2**31 - 1, None]
+
+
 def test_times_that_are_missing_and_times_that_cannot_be_read_are_told_apart(result):
     frame = result(Mapping("n", "`user.name`"), ("2015-05-17", "a"), (None, "b"), (" ", "c"), ("soon", "d"))
     assert column(frame, "_reason") == [None, "time is missing", "time is missing", "time cannot be read"]
@@ -150,7 +159,7 @@ def test_an_unknown_kept_column_is_refused_with_a_near_one(result):
 
 @pytest.mark.parametrize("name", ["key", "ts", "bytes", "_private"])
 def test_kept_columns_cannot_take_the_names_of_the_traces_own(result, name):
-    with pytest.raises(UsageError, match=f"--keep '{name}' is a name that every trace uses itself; rename"):
+    with pytest.raises(UsageError, match=f"--keep '{name}' is a name that every trace uses itself; (rename|give)"):
         result(
             Mapping("n", "when", keep=(name,)),
             ("ann", "1", "x"),

@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 
 MAPPING = """
-keep = ["n", "partition"]
+keep = ["n"]
 time-zone = "UTC"
 
 [[stream]]
@@ -90,7 +90,7 @@ def test_streams_of_one_file_each_have_their_own_format_zone_clock_and_expressio
         (1001, "bob", "west", None, None),
         (1002, "carl", "app's", None, None),
         (1003, "dora", "table", None, None),
-        (1004, "EMIL", "keyed", None, 0),
+        (1004, "EMIL", "keyed", None, None),
         (1004, None, "nulls", None, 1),
     ]
     rejects = pq.read_table(trace.path / "_rejects").to_pylist()

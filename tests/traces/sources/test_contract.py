@@ -168,6 +168,14 @@ def as_sent(row):
     return (row[0] // 1000 * 1000, row[1], payload(row))
 
 
+def as_printed(row):
+    return (row[0], None if row[1] is None else " ".join(row[1].split()), *row[2:])
+
+
+def key_in_console(sent):
+    return "null" if sent.key is None else sent.key.decode()
+
+
 KCAT_FORMAT = r"%T %p %o %K %k%R%s;"
 
 CASES = {
@@ -186,6 +194,19 @@ CASES = {
     ),
     "kcat -J": Case(
         of_topic(lambda message: envelope(message).encode()), ReadOptions(), "", "key", ("payload",), holds=as_sent
+    ),
+    "console": Case(
+        of_topic(
+            lambda sent: (
+                f"CreateTime:{sent.ts}\tPartition:{sent.partition}\t{key_in_console(sent)}\t{sent.payload.decode()}\n".encode()
+            )
+        ),
+        ReadOptions(FormatName.CONSOLE),
+        "",
+        "key",
+        ("value",),
+        fits=as_printed,
+        holds=as_sent,
     ),
     "kcat -f": Case(
         of_topic(lambda message: printed(message, KCAT_FORMAT)),
@@ -255,8 +276,9 @@ def test_every_format_and_container_has_its_case():
 def test_what_was_packed_is_read_as_what_is_plain(opened, tmp_path, container):
     case = CASES["kcat -f"]
     (tmp_path / "rows").write_bytes(PACKED[container](case.write(ROWS)))
-    rows = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT).frame(["key"]).collect()
-    assert [row["key"] for row in rows] == [row[1] for row in ROWS]
+    source = opened(tmp_path / "rows", kcat_format=KCAT_FORMAT)
+    rows = source.frame(["key", source.partitions["key"]]).collect()
+    assert [(row["key"], row["partition"]) for row in rows] == [(row[1], at % 3) for at, row in enumerate(ROWS)]
 
 
 def put(folder, case, name="rows"):

@@ -8,6 +8,7 @@ import pytest
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.formats.kcat import envelopes
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format
 from adapt.traces.sources.names import FormatName
@@ -215,7 +216,7 @@ def test_a_byte_order_mark_alone_is_empty_input(sniffed):
 
 def test_envelopes_of_kcat_are_known_and_their_time_is_in_milliseconds(sniffed):
     recognized = sniffed('{"topic":"t","partition":0,"offset":1,"tstype":"create","ts":5,"key":null,"payload":"x"}\n')
-    assert recognized.form == JsonLines(times={"ts": "epoch_ms"})
+    assert recognized.form == envelopes()
     assert recognized.guesses == ["format kcat"]
 
 

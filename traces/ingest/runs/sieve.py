@@ -22,7 +22,14 @@ TIME = pa.timestamp("us", UTC)
 LEAST_PLAIN = 0.9
 """Share of the first rows that must be plain, since the others cost more."""
 
-_KINDS = {"ts": TIME, "key": pa.string(), "stream": pa.string(), "cost_us": pa.float64(), "bytes": pa.int64()}
+_KINDS = {
+    "ts": TIME,
+    "key": pa.string(),
+    "stream": pa.string(),
+    "cost_us": pa.float64(),
+    "bytes": pa.int64(),
+    "partition": pa.int32(),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,8 @@ class Sieve:
     def columns(self) -> dict[str, str]:
         """Source columns by column of the trace, in its order."""
         mapping = self.mapping
-        own = dict(zip(RESERVED, (mapping.time, mapping.key, mapping.stream, mapping.cost, mapping.bytes), strict=True))
+        texts = (mapping.time, mapping.key, mapping.stream, mapping.cost, mapping.bytes, mapping.partition)
+        own = dict(zip(RESERVED, texts, strict=True))
         return {**{name: source for name, source in own.items() if source}, **{name: name for name in mapping.keep}}
 
     @property
@@ -76,10 +84,11 @@ class Sieve:
                 costs = costs if factor == 1 else costs * float(factor.numerator) / float(factor.denominator)
             plain &= (kinds != ODD) & np.isfinite(costs)
             made["cost_us"] = pa.array(costs, mask=kinds != VALUE)
-        if "bytes" in columns:
-            sizes, kinds = plain_wholes(batch.column(columns["bytes"]))
-            plain &= kinds != ODD
-            made["bytes"] = pa.array(sizes, mask=kinds != VALUE)
+        for name in {"bytes", "partition"} & columns.keys():
+            numbers, kinds = plain_wholes(batch.column(columns[name]))
+            most = np.iinfo(_KINDS[name].to_pandas_dtype()).max
+            plain &= (kinds != ODD) & (numbers <= most)
+            made[name] = pa.array(np.minimum(numbers, most), _KINDS[name], mask=kinds != VALUE)
         arrays = [
             *(batch.column(name) for name in PLACES),
             *(made[name] if name in made else batch.column(source) for name, source in columns.items()),

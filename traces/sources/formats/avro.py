@@ -58,6 +58,7 @@ class AvroFiles:
     columns: tuple[str, ...]
     types: dict[str, pa.DataType]
     times: ClassVar[dict[str, str]] = {}
+    partitions: ClassVar[dict[str, str]] = {}
 
     def columns_of(self, file: SourceFile) -> tuple[str, ...]:
         """Fields of one file.

@@ -30,6 +30,7 @@ class Delimited:
     header: tuple[str, ...] | None = None
     types: ClassVar[dict[str, pa.DataType]] = {}
     times: ClassVar[dict[str, str]] = {}
+    partitions: ClassVar[dict[str, str]] = {}
     any_bytes: ClassVar[bool] = False
 
     @property

@@ -20,9 +20,11 @@ class JsonLines:
 
     Attributes:
         times: Time formats of fields, where known.
+        partitions: Field of the partition that a record lies in, by the field of its key, where known.
     """
 
     times: dict[str, str] = field(default_factory=dict)
+    partitions: dict[str, str] = field(default_factory=dict)
     columns: ClassVar[tuple[str, ...]] = (WHOLE_LINE,)
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}

@@ -24,6 +24,9 @@ from adapt.traces.sources.reading.records import Bytes, Places, Records
 TIMES = {"ts": "epoch_ms"}
 """Kafka's timestamps are in milliseconds."""
 
+PARTITIONS = {"key": "partition", "key_bytes": "partition"}
+"""Column of the partition of a record, by the column of its key."""
+
 NO_MATCH = "does not match --kcat-format"
 
 NULL_SIZE = -1
@@ -43,7 +46,7 @@ _DIGITS = 18
 
 def envelopes() -> JsonLines:
     """The format of `kcat -J`."""
-    return JsonLines(times=TIMES)
+    return JsonLines(TIMES, PARTITIONS)
 
 
 def printed(pattern: str) -> "KcatText":
@@ -83,6 +86,11 @@ class KcatText:
     header: ClassVar[None] = None
     any_bytes: ClassVar[bool] = False
     line_hider: ClassVar[None] = None
+
+    @property
+    def partitions(self) -> dict[str, str]:
+        """The partition column, if it is printed, by key column."""
+        return {key: name for key, name in PARTITIONS.items() if name in self.columns}
 
     def records(self, data: Bytes, *, at_end: bool) -> Records:
         """Records, numbered, since they may share a line or span several."""

@@ -1,7 +1,7 @@
 """Text lines parsed by a regular expression; log formats."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ LOG_FORMAT = (
 )
 """A line of the Common Log Format, or of the Combined one with referrer and agent."""
 
-LOG_MISSING = ("ident", "user", "status", "bytes", "referrer", "agent")
+LOG_MISSING = dict.fromkeys(("ident", "user", "status", "bytes", "referrer", "agent"), "-")
 """Log fields in which `-` means null."""
 
 
@@ -30,17 +30,19 @@ class Pattern:
     Attributes:
         pattern: The expression; other lines are rejected.
         columns: Its named groups, in order.
-        missing: Columns in which `-` is read as null.
+        missing: Text that is read as null, by column.
         what: Reason to reject a line.
+        times, partitions: See `RecordFormat`.
     """
 
     pattern: str
     columns: tuple[str, ...]
-    missing: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
     what: str = "does not match the pattern"
+    times: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str] = field(default_factory=dict)
     header: ClassVar[None] = None
     types: ClassVar[dict[str, pa.DataType]] = {}
-    times: ClassVar[dict[str, str]] = {}
     any_bytes: ClassVar[bool] = False
     line_hider: ClassVar[int] = NEVER
 
@@ -56,7 +58,7 @@ class Pattern:
         for name in wanted:
             column = pc.if_else(matched, groups.field(name), None)
             if name in self.missing:
-                column = pc.if_else(pc.equal(column, "-"), None, column)
+                column = pc.if_else(pc.equal(column, self.missing[name]), None, column)
             columns[name] = column.cast(pa.string())
         if pc.all(matched).as_py() in (True, None):
             return Parsed(columns)

@@ -61,6 +61,10 @@ class RecordFormat(Protocol):
         """Time formats of columns, where known."""
 
     @property
+    def partitions(self) -> Mapping[str, str]:
+        """Partition column by key column, where known."""
+
+    @property
     def any_bytes(self) -> bool:
         """Whether records may hold bytes that are not UTF-8."""
 

@@ -12,8 +12,11 @@ import pyarrow as pa
 from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.reading.files import SourceFile
-from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
+from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession, T
 from adapt.traces.spark.session import literal_path, spark_failures
+
+_UNREADABLE = b"unreadable"
+"""Metadata of a field that Spark cannot read: its type."""
 
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Folder name for null in Hive and Spark."""
@@ -27,7 +30,10 @@ class TableFormat(Protocol):
         """Its name for Spark and for messages."""
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
-        """Columns of a file; raises the errors of its library."""
+        """Columns of a file, `marked` if Spark cannot read them.
+
+        Raises the errors of its library.
+        """
 
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows, from the footer of a file."""
@@ -63,7 +69,7 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
         if ":" in file.path:
             raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
     with spark_failures("reading the source"):
-        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *folder_columns(files)]))
+        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *seen, *folder_columns(files)]))
 
 
 def read_table(
@@ -78,7 +84,12 @@ def read_table(
 
     `_text` is the row as JSON if requested.
     """
-    folders = folder_columns(files)
+    folders, odd = folder_columns(files), unreadable(form, files)
+    for name in wanted:
+        if name in odd and name not in folders:
+            raise BadInput(
+                f"{files[0].label}: Spark cannot read column {name!r} of type {odd[name]}; write it as text or a number"
+            )
     rows = _read(form, spark, files)
     own = [quoted(name) for name in wanted if name != PATH and name not in folders]
     # aliased, since a column of the files may have the same name
@@ -108,6 +119,22 @@ def read_table(
             PATH,
         )
     )
+
+
+def marked(field: pa.Field, unreadable: str) -> pa.Field:
+    """Field of a column, marked if Spark cannot read it."""
+    return field.with_metadata({_UNREADABLE: unreadable}) if unreadable else field
+
+
+def unreadable(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, str]:
+    """Types of the columns that Spark cannot read, by name."""
+    fields = (field for file in files for field in form.schema_of(file))
+    return {field.name: _type_in(field) for field in fields if _type_in(field)}
+
+
+def _type_in(field: pa.Field) -> str:
+    """The type of a marked field; empty for others."""
+    return str((field.metadata or {}).get(_UNREADABLE, b"").decode())
 
 
 def folder_columns(files: Sequence[SourceFile]) -> Mapping[str, list[object]]:
@@ -151,9 +178,30 @@ def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -
     """The files as Spark reads them, with literal paths and without partition columns."""
     # nanosecond times, for which Spark has no type, become whole numbers
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    differ = len({frozenset((field.name, str(field.type)) for field in form.schema_of(file)) for file in files}) > 1
+    schemas = [form.schema_of(file) for file in files]
+    differ = len({frozenset((field.name, str(field.type)) for field in schema) for schema in schemas}) > 1
     reader = spark.read.format(form.name.lower()).option("mergeSchema", str(differ).lower())
+    fields = {field.name: field for schema in schemas for field in schema}
+    read = [field for field in fields.values() if not _type_in(field)]
+    if len(read) < len(fields):
+        reader = reader.schema(T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in read]))
     return reader.load([literal_path(file.path) for file in files])
+
+
+def _spark_type(kind: pa.DataType) -> "T.DataType":
+    """The type that Spark gives a column of Parquet."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20),
+        pa.null(): pa.int32(),
+    }
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return T.LongType()
+    return from_arrow_type(wider.get(kind, kind), prefer_timestamp_ntz=True)
 
 
 def _absolute(file: SourceFile) -> str:

@@ -164,7 +164,7 @@ def test_random_rows_give_the_same_trace(both, tmp_path, form, seed):
         content = odd_rows(random, TIMES[form])
         (source / f"{at}.csv").write_bytes(gzip.compress(content) if random.random() < 0.3 else content)
     stream = random.choice(["", "s", PATH])
-    mapping = Mapping("k", "t", cost="c", bytes="b", stream=stream, time_format=form, keep=("s",), cost_unit="3ms")
+    mapping = Mapping(*("k", "t", "c", "b", stream, form, ("s",)), cost_unit="3ms", partition=random.choice(("", "b")))
     both(source, mapping, IngestOptions(reading=ReadOptions(header=True)))
 
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.ingest.ingest import ingest
+from adapt.traces.ingest.mapping import Mapping
 
 
 def write(path, *lines):
@@ -96,3 +98,19 @@ def test_fields_named_like_the_readers_own_columns_are_hidden(opened, tmp_path):
 def test_lines_without_any_field_are_refused(opened, tmp_path, line):
     with pytest.raises(BadInput, match=r"a\.jsonl: no line is a JSON object with a field"):
         opened(write(tmp_path / "a.jsonl", line))
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("id", r"column 'id' does not exist; did you mean 'event.user.id'\?"),
+        ("event.usr.id", r"column 'event.usr.id' does not exist; did you mean 'event.user.id'\?"),
+        ("event.user.idd", r"column 'event.user.idd' does not exist; did you mean 'event.user.id'\?"),
+        ("upper(evnt)", r"column 'evnt' does not exist; did you mean 'event'\?|Available: event, event.user.id, ts"),
+    ],
+)
+@pytest.mark.usefixtures("spark")
+def test_nested_fields_are_offered_by_their_path(tmp_path, key, said):
+    write(tmp_path / "a.jsonl", {"event": {"user": {"id": 1}}, "ts": 1_431_857_103})
+    with pytest.raises(UsageError, match=said):
+        ingest([str(tmp_path / "a.jsonl")], tmp_path / "a.trace", Mapping(key, "ts"))

@@ -150,3 +150,34 @@ def test_a_row_of_a_file_that_was_not_named_fails_rather_than_vanish(opened, tmp
     monkeypatch.setattr("adapt.traces.sources.reading.table_files._absolute", lambda _file: "/elsewhere")
     with pytest.raises(Exception, match="not a source file"):
         read_table(ParquetFiles(), spark, source.files, ["k"]).collect()
+
+
+ODD = {
+    "clock": pa.array([1, 2, 3], pa.time64("us")),
+    "half": pa.array([1, 2, 3], pa.float16()),
+    "id": pa.array([bytes(16)] * 3, pa.uuid()),
+    "nested": pa.StructArray.from_arrays([pa.array([1, 2, 3], pa.time32("s"))], ["at"]),
+    "wide": pa.array([decimal.Decimal(1)] * 3, pa.decimal256(50, 2)),
+}
+
+
+@pytest.mark.parametrize("int96", [False, True])
+def test_columns_that_spark_cannot_read_are_refused_only_if_they_are_used(opened, tmp_path, int96):
+    plain = {
+        "k": ["a", None, "b"],
+        "u8": pa.array([1, 2, 255], pa.uint8()),
+        "u64": pa.array([1, 2, 2**64 - 1], pa.uint64()),
+        "ns": pa.array([1000, 2000, 3000], pa.timestamp("ns")),
+        "local": pa.array([1, 2, 3], pa.timestamp("us")),
+        "none": pa.nulls(3),
+        "list": [[1], [], None],
+    }
+    pq.write_table(pa.table({**ODD, **plain}), tmp_path / "odd.parquet", use_deprecated_int96_timestamps=int96)
+    pq.write_table(pa.table(plain), tmp_path / "plain.parquet", use_deprecated_int96_timestamps=int96)
+    source, only = opened(tmp_path / "odd.parquet"), opened(tmp_path / "plain.parquet")
+    assert source.frame(list(plain)).select(*plain).toArrow() == only.frame(list(plain)).select(*plain).toArrow()
+    assert source.columns == (*plain, *ODD)
+    assert source.readable == tuple(plain)
+    for name in ODD:
+        with pytest.raises(BadInput, match=f"Spark cannot read column '{name}' of type"):
+            source.frame(["k", name])

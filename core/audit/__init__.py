@@ -1,0 +1,1 @@
+"""Audit of a topic: which partitioners put its records where they are."""

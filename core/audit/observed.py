@@ -1,0 +1,72 @@
+"""Records of a topic by key and partition."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.keys.at_random import AtRandom, random_keys
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPartitions:
+    """Records of some keys, by the partition that they lie in.
+
+    Attributes:
+        keys: Distinct keys; null is a key of its own.
+        key: Row of the key of each cell, rising; shape (cells,).
+        partition: Partition of each cell, from 0; shape (cells,).
+        records: Records of each cell, from 1; shape (cells,).
+        stands_for: How many keys of the topic each key represents; shape (keys,).
+        loads: Records of each partition, of all keys; shape (partitions,).
+    """
+
+    keys: pa.Array
+    key: NDArray[np.int64]
+    partition: NDArray[np.int64]
+    records: NDArray[np.int64]
+    stands_for: NDArray[np.float64]
+    loads: NDArray[np.int64]
+
+    @classmethod
+    def from_table(cls, cells: pa.Table, loads: NDArray[np.int64], stands_for: NDArray[np.float64]) -> "KeyPartitions":
+        """The cells of a table of key, partition and records.
+
+        Args:
+            stands_for: As above, for each row of the table.
+        """
+        column = cells["key"].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes, places = column.indices.to_numpy(), cells["partition"].to_numpy()
+        order = np.lexsort((places, codes))
+        weights = np.ones(len(column.dictionary))
+        weights[codes] = stands_for
+        records = cells["records"].to_numpy()[order]
+        return cls(
+            column.dictionary, codes[order].astype(np.int64), places[order].astype(np.int64), records, weights, loads
+        )
+
+    @property
+    def is_plain(self) -> NDArray[np.bool_]:
+        """Mask of the keys that are neither null nor empty.
+
+        Every client hashes these. Shape (keys,).
+        """
+        return ~random_keys(AtRandom.NULL_AND_EMPTY, self.keys)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """First cell of each key; shape (keys,)."""
+        return np.searchsorted(self.key, np.arange(len(self.keys)))
+
+    def of_keys(self, mask: NDArray[np.bool_]) -> "KeyPartitions":
+        """The cells of some keys, with the same loads."""
+        cells, rows = mask[self.key], np.cumsum(mask) - 1
+        return KeyPartitions(
+            self.keys.filter(pa.array(mask)),
+            rows[self.key[cells]],
+            self.partition[cells],
+            self.records[cells],
+            self.stands_for[mask],
+            self.loads,
+        )
