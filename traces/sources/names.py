@@ -1,6 +1,9 @@
-"""Names of the source formats, light enough for `--help`."""
+"""Names of the source formats and of key formats, light enough for `--help`."""
 
 from enum import StrEnum
+
+SCHEME = "kafka://"
+"""Beginning of the address of a topic."""
 
 
 class FormatName(StrEnum):
@@ -17,3 +20,13 @@ class FormatName(StrEnum):
     KCAT = "kcat"
     CONSOLE = "console"
     TEXT = "text"
+
+
+class KeyFormat(StrEnum):
+    """How the keys of a topic were written."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    BYTES = "bytes"
+    INT = "int"
+    CONFLUENT = "confluent"

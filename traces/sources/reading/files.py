@@ -12,6 +12,7 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.read_errors import readable
+from adapt.traces.sources.names import SCHEME
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
 
 
@@ -72,6 +73,9 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
         BadInput: a file does not exist, cannot be read, or has an unsupported compression.
         OSError: standard input cannot be stored.
     """
+    for source in sources:
+        if source.startswith(SCHEME):
+            raise UsageError(f"a topic must be made a trace first: adapt ingest {source} -o NAME.trace")
     if sources.count(STDIN) > 1:
         raise UsageError(f"{STDIN} (standard input) is given twice; it can be read only once")
     found = []
