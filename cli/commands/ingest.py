@@ -13,7 +13,7 @@ from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError, listed
-from adapt.traces.sources.names import SCHEME
+from adapt.traces.sources.reading.files import SCHEME
 
 READING = tuple(field.name for group in (MappingOptions, FormatOptions, CleaningOptions) for field in fields(group))
 """Options that a mapping file may give too."""

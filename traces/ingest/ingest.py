@@ -179,24 +179,28 @@ def ingest(
             if passing.exists():
                 disk.remove_tree(passing)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
-        if topic is not None:
-            order = None  # partitions are read side by side: their order says nothing of lateness
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         if topic is not None:
             used["topic"] = topic.parameters
         made = Provenance(command, used, source.inputs if topic is None else topic.inputs)
-        evidence = {
-            **({} if order is None else {"source": order}),
-            **({"sample": {"share": float(cleaning.sample), "left_out": left_out}} if cleaning.sample < 1 else {}),
-            **({"null_text": source.null_text} if source.null_text else {}),
-        }
+        evidence: dict[str, object] = {}
+        if order is not None and topic is None:  # partitions are read side by side, which says nothing of lateness
+            evidence["source"] = order
+        if cleaning.sample < 1:
+            evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}
+        if source.null_text:
+            evidence["null_text"] = source.null_text
+        if topic is not None and options.topic.share < 1:
+            evidence["record_sample"] = {"share": float(options.topic.share), "records": topic.offsets}
         where = None if held is not None else spark
         settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
     if topic is not None:
         disk.remove_tree(topic.folder)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
-    return Ingested(trace, rejects, source.guesses, () if topic is None else tuple(topic.notes))
+    if topic is None:
+        return Ingested(trace, rejects, source.guesses)
+    return Ingested(trace, rejects, (*topic.guesses, *source.guesses), tuple(topic.notes))
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:

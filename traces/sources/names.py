@@ -1,9 +1,6 @@
-"""Names of the source formats and of key formats, light enough for `--help`."""
+"""Names of source and key formats, light enough for `--help`."""
 
 from enum import StrEnum
-
-SCHEME = "kafka://"
-"""Beginning of the address of a topic."""
 
 
 class FormatName(StrEnum):

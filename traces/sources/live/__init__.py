@@ -1,1 +1,1 @@
-"""Topics of a running Kafka cluster: read once, kept on disk, then ingested as files are."""
+"""Topics of a running Kafka cluster, read once and kept on disk."""

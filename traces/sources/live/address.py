@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
-from adapt.traces.sources.names import SCHEME
+from adapt.traces.sources.reading.files import SCHEME
 
 _FORM = "kafka://HOST:PORT/TOPIC"
 
@@ -46,7 +46,7 @@ def topic_of(sources: Sequence[str]) -> TopicAddress | None:
     """The topic that the sources name; None for files.
 
     Raises:
-        UsageError: an address is wrong, or there are other sources beside it.
+        UsageError: an address is wrong, or there are other sources too.
     """
     if not any(source.startswith(SCHEME) for source in sources):
         return None

@@ -1,4 +1,4 @@
-"""Settings of the Kafka client: ours, and those of a properties file, whose values are shown nowhere."""
+"""Settings of the Kafka client, whose values are shown nowhere."""
 
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class ClientConfig:
         return {**self.settings, "bootstrap.servers": servers}
 
     def hidden(self, message: str) -> str:
-        """A message of the client without any value of the file that could be a secret."""
+        """A message of the client without secrets of the file."""
         for name, value in self.settings.items():
             if re.search("password|secret|token|username|key|config", name) and len(value) > 1:
                 message = message.replace(value, "...")

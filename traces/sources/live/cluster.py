@@ -71,7 +71,10 @@ class Cluster:
         self.consumer.close()
 
     def topic_id(self) -> str:
-        """The identity of the topic, which another topic of its name does not have; empty if brokers give none."""
+        """Identity of the topic, empty if brokers give none.
+
+        A topic that is created again under the same name has another.
+        """
         with suppress(self._kafka.KafkaException):
             topics = self._kafka.TopicCollection([self._address.topic])
             described = self._admin.describe_topics(topics, request_timeout=ANSWER_S)[self._address.topic]
@@ -86,7 +89,10 @@ class Cluster:
         return {partition: Bounds(low[partition][0], marks[partition]) for partition in self.partitions}
 
     def first_from(self, time_ms: int) -> dict[int, int]:
-        """The first offset with this time or a later one; partitions without such a record are missing."""
+        """The first offset of each partition from a time on.
+
+        Partitions without such a record are missing.
+        """
         found = self._offsets(dict.fromkeys(self.partitions, self._admins.OffsetSpec.for_timestamp(time_ms)))
         return {partition: offset for partition, (offset, time) in found.items() if time != _NO_TIME and offset >= 0}
 
@@ -179,7 +185,7 @@ _REFUSALS = {
     "_SSL": "no TLS connection could be made; check the ssl properties of --client-config",
     "_RESOLVE": "there is no such host",
 }
-"""Errors that no waiting mends, and what they mean."""
+"""Errors that waiting does not fix, and their causes."""
 
 
 def _short(text: str, before: str = "", after: str = "") -> str:

@@ -1,4 +1,6 @@
-"""Records of a topic kept on disk: one file per partition, which a later run may extend.
+"""Records of a topic on disk, one file per partition.
+
+A later run may extend them.
 
 A file is a sequence of frames: a header of four integers (bytes, rows, first and last offset), then an Arrow stream. A
 frame that a killed run has cut off is dropped.
@@ -49,7 +51,11 @@ class Frame:
 
 
 def frames_of(path: Path, begin: int = 0, size: int | None = None) -> Iterator[Frame]:
-    """The whole frames in a range of a file, in order; without a size, to its end."""
+    """The whole frames in a range of a file, in order.
+
+    Args:
+        size: Bytes of the range; None up to the end.
+    """
     end = path.stat().st_size if size is None else begin + size
     with path.open("rb") as file:
         at = begin + HEADER.size
@@ -84,10 +90,10 @@ class RecordFiles:
         return self.folder / f"{partition:06d}.records"
 
     def add(self, records: pa.RecordBatch) -> None:
-        """Add records, of any partitions, each partition's in the order of its offsets; they are written later.
+        """Add records, to be written later.
 
         Args:
-            records: Has the columns `partition` and `offset`.
+            records: With the columns `partition` and `offset`; each partition is in the order of offsets.
         """
         self._held.append(records)
         rows, size = (sum(counts) for counts in zip(*((len(each), each.nbytes) for each in self._held), strict=True))
@@ -121,7 +127,7 @@ class RecordFiles:
 
 
 def stored(names: Sequence[str]) -> pa.Schema:
-    """Columns of the files: the place, time, key and size of a record, and those of its other parts that are wanted."""
+    """Columns of the files, with the wanted parts of records."""
     parts = {"headers": pa.string(), "payload": pa.binary()}
     return pa.schema(
         [

@@ -11,7 +11,7 @@ _UNIT = 1 << 53
 
 
 class RecordSample:
-    """Takes each record with the same chance, by its partition and offset alone.
+    """A random sample of records, by partition and offset alone.
 
     The same topic always gives the same sample, however it is fetched.
     """

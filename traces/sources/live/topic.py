@@ -20,7 +20,13 @@ from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
 from adapt.traces.sources.live.reading import Reader, Wanted
 from adapt.traces.sources.live.sample import RecordSample
 from adapt.traces.sources.live.topic_options import TopicOptions
-from adapt.traces.sources.live.topic_records import TopicRecords, guessed_format, has_schema_id, schema_ids
+from adapt.traces.sources.live.topic_records import (
+    TopicRecords,
+    check_fields,
+    guessed_format,
+    has_schema_id,
+    schema_ids,
+)
 from adapt.traces.sources.names import KeyFormat
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.spark.progress import Progress
@@ -32,7 +38,7 @@ _PLAN = "plan.json"
 _FIELD = re.compile(r"\bpayload((?:\.\w+)+)")
 
 LOOKED_AT = 1000
-"""Keys by which their format is guessed."""
+"""Records by which the format of keys and fields is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class Plan:
         replace_whole(folder / _PLAN, json.dumps(data).encode())
 
     def can_go_on(self, topic_id: str, bounds: Mapping[int, Bounds], last: Mapping[int, int]) -> bool:
-        """Whether the topic is the same and still has the records that are missing."""
+        """Whether the same topic still has the missing records."""
         at = {partition: max(begin, last.get(partition, -1) + 1) for partition, begin in self.begins.items()}
         left = {partition: offset for partition, offset in at.items() if offset < self.ends[partition]}
         return self.topic_id == topic_id and all(
@@ -97,6 +103,7 @@ class KeptTopic:
         inputs: Topic, partition and offsets of each file, for the manifest.
         parameters: What was read, for the manifest.
         notes: What a user should know, in words.
+        guesses: Guessed settings, in words.
         offsets: Number of offsets in the ranges that were read, of records in the sample or not.
     """
 
@@ -106,6 +113,7 @@ class KeptTopic:
     inputs: list[dict[str, Any]]
     parameters: dict[str, Any]
     notes: list[str]
+    guesses: tuple[str, ...]
     offsets: int
 
 
@@ -117,7 +125,7 @@ def read_topic(
     zone: str,
     progress: Progress,
 ) -> KeptTopic:
-    """Read a topic into a folder, or go on where an earlier run was cut short.
+    """Read a topic into a folder, or resume an earlier run.
 
     Args:
         expressions: What the columns of the trace are made of; parts of a record that none names are not kept.
@@ -188,7 +196,7 @@ def _begun(
     begins, ends = _ranges(cluster, bounds, span_ms)
     if not begins:
         held = sum(bound.high - bound.low for bound in bounds.values())
-        span = "it is empty" if not held else f"none of its {held:,} records is in the span of --from and --to"
+        span = f"its brokers know no record from --from to --to (it holds {held:,})" if held else "the topic is empty"
         raise BadInput(f"{request['topic']} has nothing to read: {span}")
     if request["max_records"] is not None:
         ends = _shared_out(begins, ends, int(request["max_records"]))
@@ -261,13 +269,15 @@ def _kept(
     """The records as files of a source."""
     partitions = sorted(files.last)
     paths = [files.path(partition) for partition in partitions]
-    key_format = options.key_format
+    key_format, guesses = options.key_format, tuple[str, ...]()
     if key_format is KeyFormat.AUTO:
-        key_format = guessed_format(_first_keys(paths))
-        notes.append(f"guessed: --key-format {key_format}")
+        key_format = guessed_format(_first(paths, "key"))
+        guesses = (f"key format {key_format}",)
     if key_format is KeyFormat.CONFLUENT:
         notes.append(f"schemas of the keys: {_schemas(paths)}")
     form = TopicRecords(key_format, tuple(sorted({tuple(path[1:].split(".")) for path in fields})))
+    if form.fields:
+        check_fields(_first(paths, "payload"), form.fields)
     span = {name: getattr(plan, name) for name in ("first_ms", "end_ms") if getattr(plan, name) is not None}
     parameters = {
         "topic": str(address),
@@ -290,23 +300,24 @@ def _kept(
         ],
         parameters,
         notes,
+        guesses,
         plan.offsets,
     )
 
 
-def _keys(paths: Sequence[Path]) -> Iterator[pa.Array]:
-    """The keys of all records, frame by frame."""
+def _each(paths: Sequence[Path], column: str) -> Iterator[pa.Array]:
+    """A column of all records, frame by frame."""
     for path in paths:
         with path.open("rb") as file:
             for frame in frames_of(path):
-                yield frame.table(file)["key"].combine_chunks()
+                yield frame.table(file)[column].combine_chunks()
 
 
-def _first_keys(paths: Sequence[Path]) -> pa.Array:
-    """The first keys of some partitions."""
+def _first(paths: Sequence[Path], column: str) -> pa.Array:
+    """A column of the first records of some partitions."""
     found: list[pa.Array] = []
-    for keys in _keys(paths):
-        found.append(keys.slice(0, LOOKED_AT - sum(map(len, found))))
+    for values in _each(paths, column):
+        found.append(values.slice(0, LOOKED_AT - sum(map(len, found))))
         if sum(map(len, found)) == LOOKED_AT:
             break
     return pa.concat_arrays(found)
@@ -315,7 +326,7 @@ def _first_keys(paths: Sequence[Path]) -> pa.Array:
 def _schemas(paths: Sequence[Path]) -> str:
     """Numbers of the schemas in Confluent's wire format, with their shares of such keys."""
     counts: Counter[int] = Counter()
-    for keys in _keys(paths):
+    for keys in _each(paths, "key"):
         told = schema_ids(keys.filter(pc.fill_null(has_schema_id(keys), False))).value_counts().to_pylist()
         counts.update({each["values"]: each["counts"] for each in told})
     return ", ".join(f"{number} ({percent(count / counts.total())})" for number, count in counts.most_common())

@@ -14,7 +14,7 @@ from adapt.traces.sources.names import KeyFormat
 
 @dataclass(frozen=True, slots=True)
 class TopicOptions:
-    """Which records of a topic are read, and how its keys were written.
+    """Which records of a topic are read.
 
     Attributes:
         begin: Time of the first record: ISO 8601, or a duration before now; empty for the first that the topic holds.

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.kcat import PARTITIONS
 from adapt.traces.sources.live.kept import frames_of
@@ -63,7 +64,7 @@ class TopicRecords:
         return self.columns
 
     def cut(self, at: int, file: SourceFile) -> list[Block]:
-        """Blocks of whole frames; the line of a block is the number of its first record."""
+        """Blocks of whole frames."""
         blocks: list[Block] = []
         with readable(file.path):
             begun, row, row_begun = 0, 1, 1
@@ -125,10 +126,7 @@ class TopicRecords:
             return _as_text(payloads, reasons, "payload is not UTF-8 text")
         tree, rows = _tree(self.fields), []
         for at, payload in enumerate(payloads.to_pylist()):
-            try:
-                found = json.loads(payload, parse_int=str, parse_float=str)
-            except (TypeError, ValueError, RecursionError):
-                found = None
+            found = _parsed(payload)
             if not isinstance(found, dict):
                 reasons[at] = reasons[at] or NOT_JSON
             rows.append(_picked(found, tree))
@@ -145,8 +143,42 @@ def guessed_format(keys: pa.Array) -> KeyFormat:
     return KeyFormat.CONFLUENT if pc.all(has_schema_id(keys)).as_py() else KeyFormat.BYTES
 
 
+def check_fields(payloads: pa.Array, fields: Sequence[tuple[str, ...]]) -> None:
+    """Check that some payloads have the wanted JSON fields.
+
+    Raises:
+        UsageError: payloads are JSON objects, and none has one of the fields.
+    """
+    found = [value for payload in payloads.to_pylist() if isinstance(value := _parsed(payload), dict)]
+    known = {name: None for value in found for name in _paths(value)}
+    for path in fields if found else ():
+        name = ".".join(path)
+        if not any(each == name or each.startswith(f"{name}.") for each in known):
+            raise UsageError(f"payload has no field {name!r}{did_you_mean(name, known)}")
+
+
+def _paths(value: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Full names of the fields of a JSON object."""
+    for name, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _paths(inner, f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
+
+
+def _parsed(payload: bytes | None) -> Any:
+    """A payload as JSON, numbers as text; None if it is not."""
+    try:
+        return json.loads(payload or b"", parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+
+
 def has_schema_id(keys: pa.Array) -> pa.Array:
-    """Mask of keys that begin as Confluent's wire format does: a zero byte and four bytes of the schema's number."""
+    """Mask of keys in Confluent's wire format.
+
+    They begin with a zero byte and the four bytes of a schema's number.
+    """
     begins = pc.equal(pc.binary_slice(keys, 0, 1), pa.scalar(b"\0", pa.binary()))
     return pc.and_(begins, pc.greater_equal(pc.binary_length(keys), _ID_BYTES))
 

@@ -52,7 +52,7 @@ class Block:
 
 @runtime_checkable
 class BlockFormat(Protocol):
-    """A binary format that cuts and reads its own blocks; plain data for Spark tasks."""
+    """A binary format with blocks of its own; plain data."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,7 +74,7 @@ class BlockFormat(Protocol):
         """Columns of one file."""
 
     def cut(self, at: int, file: SourceFile) -> list[Block]:
-        """Blocks of one file; the line of a block is the number of its first record."""
+        """Blocks of one file, whose lines are numbers of records."""
 
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
         """Records of a block, as `read_block` yields them."""

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.read_errors import readable
-from adapt.traces.sources.names import SCHEME
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
+
+SCHEME = "kafka://"
+"""Beginning of the address of a topic."""
 
 
 class Container(StrEnum):
