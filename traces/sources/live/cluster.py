@@ -18,9 +18,8 @@ CONNECT_S = 10.0
 ANSWER_S = 30.0
 """How long they may take to answer others."""
 
-_SILENT = logging.getLogger("adapt.kafka.client")
-_SILENT.addHandler(logging.NullHandler())
-_SILENT.propagate = False  # the client's own log could name users and hosts
+_SILENT = logging.Logger("librdkafka", logging.CRITICAL + 1)
+"""The client's own log is shown nowhere, as it could name users; its errors come by callback."""
 
 _NO_TIME = -1
 
@@ -64,7 +63,11 @@ class Cluster:
         except (self._kafka.KafkaException, ValueError, TypeError) as error:
             where = f"{config.file}: " if config.file else ""
             raise UsageError(f"{where}{self._said(error)}; see the properties of librdkafka") from None
-        self.partitions = self._partitions()
+        try:
+            self.partitions = self._partitions()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the connections."""
@@ -160,8 +163,10 @@ class Cluster:
                 if at not in marks:
                     mark = self.consumer.get_watermark_offsets(place(self._address.topic, at), cached=True)
                     marks[at] = max(listed[at], mark[1])
+        if len(marks) < len(listed):
+            raise self.refused() or EnvironmentFailure(f"{self._address}: no broker answers any more; run again")
         self.consumer.unassign()
-        return {**listed, **marks}
+        return marks
 
     def _offsets(self, wanted: Mapping[int, Any]) -> dict[int, tuple[int, int]]:
         """Offset and time of a record of each partition."""
