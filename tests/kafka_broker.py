@@ -51,7 +51,7 @@ def running(port: int | None = None, advertised: int | None = None) -> Iterator[
             time.sleep(0.1)
         yield Broker(f"127.0.0.1:{port}", process)
     finally:
-        process.terminate()
+        process.kill()
         process.wait(30)
 
 
