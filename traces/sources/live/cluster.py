@@ -107,13 +107,14 @@ class Cluster:
                 return EnvironmentFailure(f"{self._address}: {sentence} ({_short(said)})")
         return None
 
-    def are_down(self) -> bool:
-        """Whether the client has lost all brokers."""
-        return "_ALL_BROKERS_DOWN" in self._errors
+    def has_failed(self) -> bool:
+        """Whether any connection has failed since the start."""
+        return bool(self._errors)
 
-    def answered(self) -> None:
-        """Forget errors that the client has recovered from."""
-        self._errors.clear()
+    def lost(self, quiet_s: float) -> EnvironmentFailure:
+        """Brokers that have sent nothing for so long, and why, if they said so."""
+        silent = EnvironmentFailure(f"{self._address}: the brokers have sent nothing for {quiet_s:.0f} s")
+        return self.refused() or silent
 
     def failed(self, error: Any) -> Exception:
         """An error of a partition as one of ours."""

@@ -20,10 +20,13 @@ BATCH = 5000
 
 WAIT_S = 0.5
 DOWN_S = 10.0
-"""How long all brokers may be gone before the run ends."""
+"""How long brokers may send nothing, once a connection has failed."""
 
 SILENT_S = 60.0
-"""How long no broker may send anything before the run ends."""
+"""How long they may send nothing otherwise."""
+
+LATEST_MS = 9_000_000_000_000_000
+"""Times beyond it have no microseconds in 64 bits, and count as missing."""
 
 _END = "_PARTITION_EOF"
 
@@ -54,14 +57,11 @@ class Connection(Protocol):
 
     consumer: Any
 
-    def refused(self) -> EnvironmentFailure | None:
-        """Why the brokers cannot be read, if they said so."""
+    def has_failed(self) -> bool:
+        """Whether any connection has failed since the start."""
 
-    def are_down(self) -> bool:
-        """Whether all brokers are gone."""
-
-    def answered(self) -> None:
-        """Forget errors that were recovered from."""
+    def lost(self, quiet_s: float) -> EnvironmentFailure:
+        """Brokers that have sent nothing for so long."""
 
     def failed(self, error: Any) -> Exception:
         """An error of a partition as one of ours."""
@@ -101,7 +101,6 @@ class Reader:
                     self._check(time.monotonic() - last)
                     continue
                 last = time.monotonic()
-                self._cluster.answered()
                 done = self._taken(messages) & unfinished
                 unfinished -= done
                 if done and unfinished:
@@ -115,11 +114,8 @@ class Reader:
         return int((self._ends - self._begun).clip(0).sum())
 
     def _check(self, quiet_s: float) -> None:
-        refused = self._cluster.refused()
-        if refused is not None:
-            raise refused
-        if quiet_s > (DOWN_S if self._cluster.are_down() else SILENT_S):
-            raise EnvironmentFailure(f"the brokers stopped answering for {quiet_s:.0f} s")
+        if quiet_s > (DOWN_S if self._cluster.has_failed() else SILENT_S):
+            raise self._cluster.lost(quiet_s)
 
     def _taken(self, messages: Sequence[Any]) -> set[int]:
         """Keep the wanted messages, and return the partitions that have reached their end."""
@@ -156,7 +152,9 @@ class Reader:
         columns = {
             "partition": pa.array(partitions, pa.int32()),
             "offset": pa.array(offsets),
-            "ts": pa.array(told[:, 1], mask=told[:, 0] == 0).cast(schema.field("ts").type),
+            "ts": pa.array(told[:, 1], mask=(told[:, 0] == 0) | (abs(told[:, 1]) > LATEST_MS)).cast(
+                schema.field("ts").type
+            ),
             "key": pa.array([message.key() for message in messages], pa.binary()),
             "payload_size": pa.array([len(message) for message in messages], pa.int32()),
         }

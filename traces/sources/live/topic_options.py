@@ -2,10 +2,10 @@
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapt.core.errors import UsageError
 from adapt.core.units.durations import duration_us
@@ -71,5 +71,8 @@ def _time_ms(option: str, text: str, zone: str) -> int | None:
                 f"{option} must be a time such as 2024-03-01T10:00:00Z, or a duration before now such as 6h"
                 f" (got {text!r})"
             ) from None
-    at = given if given.tzinfo is not None else given.replace(tzinfo=ZoneInfo(zone))
-    return int(at.astimezone(UTC).timestamp() * 1000)
+    try:
+        at = given if given.tzinfo is not None else given.replace(tzinfo=ZoneInfo(zone))
+    except (ValueError, ZoneInfoNotFoundError):
+        raise UsageError(f"--time-zone must be a zone such as UTC or Europe/Berlin (got {zone!r})") from None
+    return int(at.timestamp() * 1000)

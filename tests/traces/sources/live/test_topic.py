@@ -1,5 +1,6 @@
 """Topics of a real broker, read to disk."""
 
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -181,6 +182,25 @@ def test_records_sent_while_it_reads_are_left_out(broker, tmp_path):
     assert len(found) == 1000
 
 
+def test_tombstones_and_records_without_a_key_are_read(broker, tmp_path):
+    create_topic(broker, "tombstones", 1)
+    send(broker, "tombstones", [{"key": None, "value": b""}, {"key": b"k", "value": None}, {"key": b"", "value": b"v"}])
+    topic = read(TopicAddress(broker, "tombstones"), tmp_path, expressions=("key", "payload"))
+    block = topic.form.cut(0, topic.files[0])[0]
+    found = [row for batch in topic.form.read(block, ["key", "payload", "payload_size"]) for row in batch.to_pylist()]
+    assert [(row["key"], row["payload"], row["payload_size"]) for row in found] == [
+        (None, "", 0),
+        ("k", None, 0),
+        ("", "v", 1),
+    ]
+
+
+def test_a_missing_client_says_how_to_get_it(clicks, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(EnvironmentFailure, match=r"pip install 'adapt-streams\[kafka\]'"):
+        read(clicks, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -194,6 +214,11 @@ def test_a_wrong_address_is_refused(source, message):
     with pytest.raises(UsageError, match=message) as raised:
         topic_of([source])
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_zone_that_does_not_exist_is_refused():
+    with pytest.raises(UsageError, match="--time-zone must be a zone such as UTC"):
+        TopicOptions(begin="2024-01-02").span_ms("Nowhere")
 
 
 def test_a_topic_is_read_alone():
@@ -213,4 +238,6 @@ def test_a_topic_is_read_alone():
 )
 def test_wrong_options_are_refused(given, message):
     with pytest.raises(UsageError, match=message):
-        TopicOptions(**given).span_ms("UTC")
+        TopicOptions(**{name: value for name, value in given.items() if name != "zone"}).span_ms(
+            given.get("zone", "UTC")
+        )
