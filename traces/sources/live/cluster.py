@@ -112,7 +112,7 @@ class Cluster:
         return bool(self._errors)
 
     def lost(self, quiet_s: float) -> EnvironmentFailure:
-        """Brokers that have sent nothing for so long, and why, if they said so."""
+        """Silent brokers, with their reason if they gave one."""
         silent = EnvironmentFailure(f"{self._address}: the brokers have sent nothing for {quiet_s:.0f} s")
         return self.refused() or silent
 

@@ -61,7 +61,7 @@ class Connection(Protocol):
         """Whether any connection has failed since the start."""
 
     def lost(self, quiet_s: float) -> EnvironmentFailure:
-        """Brokers that have sent nothing for so long."""
+        """Silent brokers, as an error."""
 
     def failed(self, error: Any) -> Exception:
         """An error of a partition as one of ours."""
