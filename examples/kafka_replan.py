@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import broker as brokers
+import broker
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
@@ -180,10 +180,10 @@ def main(records: str = "100000", plans: str = "10", address: str = "") -> int:
     """Run with a broker in memory, or the one given."""
     if address:
         return 0 if replan(address, int(records), int(plans)) else 1
-    if not brokers.is_there():
-        raise SystemExit(brokers.MISSING)
-    with brokers.broker() as own:
-        return 0 if replan(own, int(records), int(plans)) else 1
+    if not broker.is_there():
+        raise SystemExit(broker.MISSING)
+    with broker.running() as own:
+        return 0 if replan(own.address, int(records), int(plans)) else 1
 
 
 if __name__ == "__main__":

@@ -146,6 +146,15 @@ def adapt(capsys: pytest.CaptureFixture[str]) -> Iterator[InProcess]:
 
 
 @pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """The address of a Kafka broker in memory."""
+    from tests.kafka_broker import running
+
+    with running() as found:
+        yield found.address
+
+
+@pytest.fixture(scope="session")
 def flink_jar() -> Path:
     """Flink's jar: that which the environment names, or that of an installed package; nothing is ever fetched."""
     if named := os.environ.get("ADAPT_FLINK_JAR"):

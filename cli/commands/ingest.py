@@ -1,6 +1,6 @@
 """`adapt ingest`: turn a raw keyed stream into a trace."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Annotated
 
 import typer
@@ -8,11 +8,12 @@ import typer
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.result import TraceOutput
-from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions
+from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, TopicOptions
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError, listed
+from adapt.traces.sources.reading.files import SCHEME
 
 READING = tuple(field.name for group in (MappingOptions, FormatOptions, CleaningOptions) for field in fields(group))
 """Options that a mapping file may give too."""
@@ -27,13 +28,15 @@ def ingest(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...", help="Files, folders, globs, or - for stdin; gz, bz2, zst, xz and zip are unpacked."
+            metavar="SOURCE...",
+            help="Files, folders, globs, - for stdin, or kafka://HOST:PORT/TOPIC. Archives are unpacked.",
         ),
     ],
     output: TraceOutput,
     mapping: MappingOptions,
     form: FormatOptions,
     cleaning: CleaningOptions,
+    topic: TopicOptions,
     spark: Spark,
 ) -> None:
     """Turn a raw keyed stream into a trace sorted by time.
@@ -45,6 +48,8 @@ def ingest(
     options = spark.options()
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
     given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
+    if sources[0].startswith(SCHEME) and not given.values["key"]:
+        given = replace(given, values={**given.values, "key": "key"})
     if not (given.streams or given.values["key"]):
         raise UsageError(
             f"--key is required: the column or expression that partitions the stream{_columns_of(sources)}"
@@ -56,7 +61,7 @@ def ingest(
             sources,
             output.out,
             given.mapping,
-            given.options,
+            replace(given.options, topic=topic.values),
             force=output.force,
             spark_options=options,
             command=command_line(),

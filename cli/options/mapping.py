@@ -106,7 +106,7 @@ class GivenOptions:
                 tuple(map(ClockShift.parse, shifts)),
                 amount_of("--max-lateness", lateness, duration_us) if lateness else None,
                 values["hash_keys"],
-                parse_sample(values["sample_keys"]),
+                parse_sample("--sample-keys", values["sample_keys"]),
             ),
             streams=streams,
             salt=os.environ.get("ADAPT_SALT"),

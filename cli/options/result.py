@@ -71,6 +71,8 @@ class TraceOutput:
         from adapt.traces.store.trace_tables import overview, refused, rejects_of, trace_document
 
         trace, rejects = made.trace, rejects_of(made.trace)
+        for note in made.notes:
+            narrate(note)
         if made.guesses:
             narrate(f"guessed: {', '.join(made.guesses)}")
         if rejects.rows * 100 > trace.rows + rejects.rows:

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.completion import columns
 from adapt.cli.options.groups import setting
-from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.names import FormatName, KeyFormat
+
+if TYPE_CHECKING:
+    from adapt.traces.sources.live.topic_options import TopicOptions as Topic
 
 CLEANING_PANEL = "Cleaning"
 SHARING_PANEL = "Sharing a trace"
@@ -102,3 +105,33 @@ class CleaningOptions:
     sample_keys: str = setting(
         "100%", "Keep all rows of this share of the keys, always the same keys.", "P%", panel=SHARING_PANEL
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOptions:
+    """Which records of a topic are read."""
+
+    PANEL: ClassVar[str] = "Topics (kafka://HOST:PORT/TOPIC)"
+    begin: str = setting("", "Read from this time: ISO 8601, or a duration before now such as 6h.", "TIME", "--from")
+    end: str = setting("", "Read up to this time (default: the end of the topic when reading starts).", "TIME", "--to")
+    sample: str = setting("100%", "Read this share of the records, spread over all offsets.", "P%")
+    max_records: int | None = setting(None, "Read at most this many records, shared out over the partitions.", "N")
+    client_config: Path | None = setting(
+        None, "Properties of the Kafka client, such as those of SASL and TLS; they are kept nowhere.", "FILE"
+    )
+    key_format: KeyFormat = setting(
+        KeyFormat.AUTO, "How keys were written; confluent is its wire format, with a schema id (default: guessed)."
+    )
+
+    @property
+    def values(self) -> "Topic":
+        """The options for the library.
+
+        Raises:
+            UsageError: an option is out of its range.
+        """
+        from adapt.traces.ingest.cleaning import parse_sample
+        from adapt.traces.sources.live.topic_options import TopicOptions as Topic
+
+        share = parse_sample("--sample", self.sample)
+        return Topic(self.begin, self.end, share, self.max_records, self.client_config, self.key_format)

@@ -64,3 +64,8 @@ class Evidence:
         """Granularity of timestamps: day, hour or minute; None if finer."""
         whole = self.lint["instants"]["whole"]
         return next((name for name in ("day", "hour", "minute") if whole[name] >= GRANULAR * self.rows), None)
+
+
+def is_record_sample(profile: Mapping[str, Any]) -> bool:
+    """Whether a trace holds a sample of a topic's records."""
+    return "record_sample" in profile.get(LINT, {})

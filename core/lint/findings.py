@@ -13,6 +13,7 @@ RULES: Mapping[str, Callable[[Evidence], Finding | None]] = {
     "default-key": key_rules.default_key,
     "null-text": key_rules.null_text,
     "key-sample": key_rules.key_sample,
+    "record-sample": key_rules.record_sample,
     "outlier-dates": time_rules.outlier_dates,
     "minute-of-hour": time_rules.minute_of_hour,
     "clocks": time_rules.clocks,

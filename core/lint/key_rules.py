@@ -46,6 +46,23 @@ def key_sample(seen: Evidence) -> Finding | None:
     )
 
 
+def record_sample(seen: Evidence) -> Finding | None:
+    """A trace that holds a sample of the records of a topic."""
+    sample = seen.lint.get("record_sample")
+    if sample is None:
+        return None
+    return Finding(
+        "record-sample",
+        Severity.WARNING,
+        f"The trace holds a sample of {share(sample['share'])} of the records of its topic: {count(seen.rows)} of"
+        f" {count(sample['records'])}.",
+        "Shares and imbalances are within the intervals that the verdict prints. Rates and loads per second are"
+        f" {share(sample['share'])} of the topic's, and rare keys are missing.",
+        "For rates, latency or state, ingest all records; for all rows of some keys, use --sample-keys.",
+        {"share": sample["share"], "rows": seen.rows, "source_rows": sample["records"]},
+    )
+
+
 def few_keys(seen: Evidence) -> Finding | None:
     """Few keys per channel, or fewer keys than channels."""
     keys = seen.keys

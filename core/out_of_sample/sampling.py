@@ -30,15 +30,17 @@ class Sampled:
 
     Attributes:
         rows: Number of counted rows.
-        today: Interval as placed today, at confidence `LEVEL`.
+        today: Interval as placed today.
         after: Interval with the recommended plan; None without pins.
         held_out: Imbalance of such a plan over today's, on rows that it was not built from; None without pins.
+        level: Confidence of the intervals.
     """
 
     rows: int
     today: tuple[float, float]
     after: tuple[float, float] | None = None
     held_out: float | None = None
+    level: float = LEVEL
 
     @property
     def fails_held_out(self) -> bool:
@@ -53,18 +55,25 @@ class Sampled:
             after = f" and {self.after[0]:.3f} to {self.after[1]:.3f} with pinned keys, judged on rows held out"
         return (
             f"By the sampling of {self.rows:,} rows alone, the imbalance is {self.today[0]:.3f} to {self.today[1]:.3f}"
-            f" today{after} ({percent(LEVEL)} confidence)."
+            f" today{after} ({percent(self.level)} confidence)."
         )
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Sampled":
         """Read the data of `asdict`."""
         after = data["after"]
-        return cls(data["rows"], tuple(data["today"]), None if after is None else tuple(after), data["held_out"])
+        ends = None if after is None else tuple(after)
+        return cls(data["rows"], tuple(data["today"]), ends, data["held_out"], data.get("level", LEVEL))
 
 
 def by_sampling(
-    counts: Floats, rows: int, placed: Channels, capacities: Floats, plan: Placing | None = None, error: float = 0.0
+    counts: Floats,
+    rows: int,
+    placed: Channels,
+    capacities: Floats,
+    plan: Placing | None = None,
+    error: float = 0.0,
+    level: float = LEVEL,
 ) -> Sampled:
     """Intervals of the imbalance today and with a plan.
 
@@ -78,11 +87,12 @@ def by_sampling(
         capacities: Of each channel, shape (channels,).
         plan: Builds the plan.
         error: Standard error of a channel's count by the keys that are not listed, in rows.
+        level: Confidence of the intervals.
     """
-    today = _interval(counts, placed, capacities, error)
+    today = _interval(counts, placed, capacities, error, level)
     moved, whole = None if plan is None else plan(counts), np.floor(counts).astype(np.int64)
     if plan is None or moved is None:
-        return Sampled(rows, today)
+        return Sampled(rows, today, level=level)
     chance, highest, ratios = np.random.default_rng(0), [], []
     for _ in range(HALVINGS):
         half = chance.binomial(whole, 0.5) + (counts - whole) / 2
@@ -90,29 +100,30 @@ def by_sampling(
         if from_half is None:
             continue
         other = counts - half
-        highest.append(_interval(other, from_half, capacities, error / 2)[1])
+        highest.append(_interval(other, from_half, capacities, error / 2, level)[1])
         ratios.append(_imbalance(other, from_half, capacities) / _imbalance(other, placed, capacities))
     if not highest:
-        return Sampled(rows, today)
-    low, high = _interval(counts, moved, capacities, error)
-    return Sampled(rows, today, (low, max(high, float(np.median(highest)))), float(np.exp(np.log(ratios).mean())))
+        return Sampled(rows, today, level=level)
+    low, high = _interval(counts, moved, capacities, error, level)
+    after = low, max(high, float(np.median(highest)))
+    return Sampled(rows, today, after, float(np.exp(np.log(ratios).mean())), level)
 
 
 def _imbalance(counts: Floats, placed: Channels, capacities: Floats) -> float:
     return max_over_mean(np.bincount(placed, counts, len(capacities)).astype(np.float64), capacities) or 1.0
 
 
-def _interval(counts: Floats, placed: Channels, capacities: Floats, error: float) -> tuple[float, float]:
+def _interval(counts: Floats, placed: Channels, capacities: Floats, error: float, level: float) -> tuple[float, float]:
     """Interval of the highest utilization over the mean, by Wilson's score.
 
-    The channel that is truly busiest is below its own upper end but for a chance of (1 - LEVEL) / 2, so the highest
+    The channel that is truly busiest is below its own upper end but for a chance of (1 - level) / 2, so the highest
     upper end bounds it. The highest lower end is that of a channel picked for its count, so all of them share that
     chance.
 
     Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927; the union
     bound, ours.
     """
-    channels, side = len(capacities), (1 - LEVEL) / 2
+    channels, side = len(capacities), (1 - level) / 2
     total = float(counts.sum())
     shares = np.bincount(placed, counts, channels) / total
     over_mean = capacities.sum() / capacities

@@ -15,7 +15,9 @@ from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.verdict import Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
 
-TOUCHING = frozenset({"drift", "turnover", "source-order", "granularity", "clocks", "few-rows", "short-span"})
+TOUCHING = frozenset(
+    {"drift", "turnover", "source-order", "granularity", "clocks", "few-rows", "short-span", "record-sample"}
+)
 """Lint rules whose findings make a verdict less certain."""
 
 _MOST_KEYS = 3
@@ -115,16 +117,15 @@ def _cost(verdict: Verdict) -> str:
 
 def _sure(verdict: Verdict) -> str:
     """How certain the verdict is, and when it flips."""
-    tested = verdict.out_of_sample
+    tested, sampled = verdict.out_of_sample, "" if verdict.sampled is None else f" {verdict.sampled.sentence}"
     if tested is None:
-        sampled = "" if verdict.sampled is None else f" {verdict.sampled.sentence}"
         return f"In-sample only: rows are too few for windows, or have no times. Change is not tested.{sampled}"
     low, high = tested.next_window
     span = f", about {duration(tested.window_us / 1e6)}" if tested.window_us else ""
     helped = "" if verdict.pins_nothing else f" It helped in {_windows(verdict)}."
     return (
         f"Next window ({tested.rows[-1]:,} rows{span}): imbalance {low:.3f} to {high:.3f} at {percent(LEVEL)}"
-        f" confidence.{helped}"
+        f" confidence.{helped}{sampled}"
     )
 
 

@@ -14,6 +14,7 @@ class Goal:
         max_imbalance: T, the most imbalance that is accepted.
         limits: Limits of the plan; with any, the plan is the best within them.
         shows_frontier: Whether the frontier is asked for; it costs some time.
+        is_sample: Whether the rows are a sample of the records, for which an interval is asked even with windows.
 
     Raises:
         UsageError: `max_imbalance` is below 1.
@@ -22,6 +23,7 @@ class Goal:
     max_imbalance: float = MAX_IMBALANCE
     limits: Budget = NO_LIMITS
     shows_frontier: bool = False
+    is_sample: bool = False
 
     def __post_init__(self) -> None:
         check_max_imbalance(self.max_imbalance)

@@ -15,6 +15,7 @@ from adapt.core.keys.columns import key_type_of
 from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.out_of_sample.frontier import Choices
+from adapt.core.out_of_sample.outcome import LEVEL as LEVEL_OF_ROWS
 from adapt.core.out_of_sample.outcome import OutOfSample
 from adapt.core.out_of_sample.sampling import Sampled, by_sampling
 from adapt.core.out_of_sample.walk_forward import FEWEST_PAST, Walk
@@ -36,6 +37,9 @@ from adapt.core.verdict.on_the_future import class_out_of_sample
 from adapt.core.verdict.skew_over_time import JudgedWindow, OverTime
 from adapt.core.verdict.verdict import Confidence, Verdict
 from adapt.core.verdict.verdict_class import VerdictClass
+
+OF_SAMPLE = 0.95
+"""Confidence of the imbalance of a topic by a sample of its records."""
 
 BY_COUNTER = "counter error bound; weighted rows are not independent draws"
 
@@ -163,8 +167,10 @@ def _planned(
     elif in_sample is VerdictClass.PINNING:
         pins = _fewest_pins(whole, limit)
     sampled = None
-    if walk is None and draws is not None:
-        sampled = _sampled(whole, draws, None if pins is None or goal.is_limited else limit, is_hashed=is_hashed)
+    if draws is not None and (walk is None or goal.is_sample):
+        judged_pins = pins is not None and walk is None and not goal.is_limited
+        level = OF_SAMPLE if goal.is_sample else LEVEL_OF_ROWS
+        sampled = _sampled(whole, draws, limit if judged_pins else None, level, is_hashed=is_hashed)
         if sampled.fails_held_out:
             verdict_class, pins = VerdictClass.UNKNOWN, None
     if tested is not None and pins is not None:
@@ -184,7 +190,7 @@ def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:
     return None if moved is None else whole.pins(np.flatnonzero(moved != whole.home), moved[moved != whole.home])
 
 
-def _sampled(whole: Whole, counted: Frequencies, limit: float | None, *, is_hashed: bool) -> Sampled:
+def _sampled(whole: Whole, counted: Frequencies, limit: float | None, level: float, *, is_hashed: bool) -> Sampled:
     """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
 
     def plan(counts: Floats) -> Channels | None:
@@ -193,7 +199,8 @@ def _sampled(whole: Whole, counted: Frequencies, limit: float | None, *, is_hash
     unlisted = float(whole.loads[len(whole.keys) :].sum())
     of_hashing = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of keys of this weight
     made = None if limit is None else plan
-    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, of_hashing if is_hashed else 0.0)
+    error = of_hashing if is_hashed else 0.0
+    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, error, level)
 
 
 def _over_time(

@@ -11,7 +11,7 @@ import pyspark
 import pytest
 
 from adapt.traces.store.disk import remove_tree
-from examples import broker as brokers
+from examples import broker
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLLOWED = "predicted equals actual on every partition"
@@ -33,8 +33,8 @@ def test_every_record_lies_on_the_partition_that_the_plan_says(capsys, monkeypat
 
 
 def test_nothing_is_lost_doubled_or_reordered_while_a_producer_plans_anew(capsys, monkeypatch):
-    if not brokers.is_there():
-        pytest.skip(brokers.MISSING)
+    if not broker.is_there():
+        pytest.skip(broker.MISSING)
     records = "1000000" if os.environ.get("ADAPT_SOAK") else "20000"
     assert example("kafka_replan.py", monkeypatch)["main"](records, "10") == 0
     said = capsys.readouterr().out.splitlines()

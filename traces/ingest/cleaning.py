@@ -101,8 +101,8 @@ class Cleaning:
         return rules
 
 
-def parse_sample(text: str) -> Fraction:
-    """A share of the keys, as P% or a number.
+def parse_sample(option: str, text: str) -> Fraction:
+    """A share of keys or records, as P% or a number.
 
     Raises:
         UsageError: the text is neither.
@@ -110,7 +110,7 @@ def parse_sample(text: str) -> Fraction:
     try:
         return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"--sample-keys must be a percentage such as 10% (got {text!r})") from None
+        raise UsageError(f"{option} must be a percentage such as 10% (got {text!r})") from None
 
 
 def salt_of(given: str | None) -> bytes:

@@ -32,8 +32,11 @@ from adapt.traces.ingest.runs.sifting import schema_of, sifted
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
+from adapt.traces.sources.live.address import topic_of
+from adapt.traces.sources.live.topic import KeptTopic, read_topic
+from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.sources.sniff import ReadOptions
+from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, spark_session
 from adapt.traces.store import disk
@@ -63,6 +66,7 @@ class IngestOptions:
         cleaning: Cleaning rules.
         streams: Several streams, each with its own mapping, reading and time zone, which replace those given here.
         salt: Salt of hashed keys, for equal keys in several traces; random by default, and never stored.
+        topic: Which records of a topic are read, for `kafka://` sources.
     """
 
     reading: ReadOptions = ReadOptions()  # noqa: RUF009 - frozen
@@ -71,6 +75,7 @@ class IngestOptions:
     cleaning: Cleaning = Cleaning()  # noqa: RUF009 - frozen
     streams: Sequence[Stream] = ()
     salt: str | None = field(default=None, repr=False)
+    topic: TopicOptions = TopicOptions()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +86,13 @@ class Ingested:
         trace: The new trace.
         rejects: Counts of rejected rows; the rows themselves are in the trace's `_rejects/`.
         guesses: Guessed settings, in words.
+        notes: What else a user should know, in words.
     """
 
     trace: Trace
     rejects: Rejects
     guesses: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """HTML tables of the trace, for a notebook."""
@@ -107,21 +114,29 @@ def ingest(
 
     Args:
         sources: Files, folders and globs, or `-` for standard input. Rows of equal time keep this order, then their
-            order in the file.
+            order in the file. Or one topic, as `kafka://HOST:PORT/TOPIC`.
         mapping: Columns or expressions for key, time, cost, bytes and stream.
 
     Raises:
         UsageError: an option does not fit the source.
         BadInput: the source is empty, damaged, or has too many rejected rows.
-        EnvironmentFailure: `out` exists or cannot be written, or there is no Java.
+        EnvironmentFailure: `out` exists or cannot be written, or there is no Java; or brokers of a topic fail.
     """
     options, running = options or IngestOptions(), spark_options or SparkOptions()
     cleaning, salt = options.cleaning, salt_of(options.salt)
-    stated = _stated_parts(running.conf)
+    stated, address = _stated_parts(running.conf), topic_of(sources)
+    streams = options.streams or only_stream(mapping, options.reading, options.time_zone)
+    if address is None and options.topic != TopicOptions():
+        raise UsageError(f"options of topics need a source such as kafka://HOST:PORT/TOPIC (got {', '.join(sources)})")
+    topic: KeptTopic | None = None
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
-        files = source_files(sources, kept)
-        groups = grouped(files, options.streams or only_stream(mapping, options.reading, options.time_zone))
+        if address is not None:
+            beside = folder.with_name(f".{out.name}.topic")
+            texts = [text for stream in streams for text in stream.texts]
+            topic = read_topic(address, options.topic, texts, beside, options.time_zone, progress)
+        files = source_files(sources, kept) if topic is None else topic.files
+        groups = grouped(files, streams, None if topic is None else Recognized(topic.form))
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
@@ -165,17 +180,27 @@ def ingest(
                 disk.remove_tree(passing)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
-        made = Provenance(command, used, source.inputs)
-        evidence = {
-            **({} if order is None else {"source": order}),
-            **({"sample": {"share": float(cleaning.sample), "left_out": left_out}} if cleaning.sample < 1 else {}),
-            **({"null_text": source.null_text} if source.null_text else {}),
-        }
+        if topic is not None:
+            used["topic"] = topic.parameters
+        made = Provenance(command, used, source.inputs if topic is None else topic.inputs)
+        evidence: dict[str, object] = {}
+        if order is not None and topic is None:  # partitions are read side by side, which says nothing of lateness
+            evidence["source"] = order
+        if cleaning.sample < 1:
+            evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}
+        if source.null_text:
+            evidence["null_text"] = source.null_text
+        if topic is not None and options.topic.share < 1:
+            evidence["record_sample"] = {"share": float(options.topic.share), "records": topic.offsets}
         where = None if held is not None else spark
         settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
+    if topic is not None:
+        disk.remove_tree(topic.folder)
     trace = open_trace(out)
     count_ahead(trace, spark_options=running, progress=progress)
-    return Ingested(trace, rejects, source.guesses)
+    if topic is None:
+        return Ingested(trace, rejects, source.guesses)
+    return Ingested(trace, rejects, (*topic.guesses, *source.guesses), tuple(topic.notes))
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:

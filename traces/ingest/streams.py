@@ -67,6 +67,11 @@ class Stream:
     def __post_init__(self) -> None:
         _ = self.mapping.us_per_cost
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that may name columns of its files."""
+        return (*self.mapping.expressions().values(), *self.mapping.keep, self.where)
+
     def has(self, file: SourceFile) -> bool:
         """Whether a file may hold rows of this stream."""
         return not self.paths or any(
@@ -294,8 +299,13 @@ def only_stream(mapping: Mapping, reading: ReadOptions, time_zone: str) -> tuple
     return (Stream("", mapping, reading, time_zone),)
 
 
-def grouped(files: Sequence[SourceFile], streams: Sequence[Stream]) -> list[Group]:
+def grouped(
+    files: Sequence[SourceFile], streams: Sequence[Stream], recognized: Recognized | None = None
+) -> list[Group]:
     """Files grouped by their streams.
+
+    Args:
+        recognized: Their format, where it is known.
 
     Raises:
         BadInput: a file matches no stream, or streams that read it differently, or no format; a stream has no file.
@@ -304,7 +314,7 @@ def grouped(files: Sequence[SourceFile], streams: Sequence[Stream]) -> list[Grou
     for whose, places in _shared_out(files, streams).items():
         own = tuple(streams[at] for at in whose)
         some = tuple(files[at] for at in places)
-        groups.append(Group(some, places, own, recognize(some, own[0].reading)))
+        groups.append(Group(some, places, own, recognized or recognize(some, own[0].reading)))
     return groups
 
 

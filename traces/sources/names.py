@@ -1,4 +1,4 @@
-"""Names of the source formats, light enough for `--help`."""
+"""Names of source and key formats, light enough for `--help`."""
 
 from enum import StrEnum
 
@@ -17,3 +17,13 @@ class FormatName(StrEnum):
     KCAT = "kcat"
     CONSOLE = "console"
     TEXT = "text"
+
+
+class KeyFormat(StrEnum):
+    """How the keys of a topic were written."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    BYTES = "bytes"
+    INT = "int"
+    CONFLUENT = "confluent"

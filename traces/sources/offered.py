@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from adapt.traces.sources.formats.avro import AvroFiles
 from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.field_paths import field_paths, quoted_name
 from adapt.traces.sources.reading.files import source_files
@@ -30,7 +30,7 @@ def offered_columns(sources: Sequence[str]) -> tuple[str, ...]:
             with suppress(ValueError):  # the last line may be cut off
                 found.update(dict.fromkeys(_paths(json.loads(line))))
         return tuple(found)
-    if isinstance(form, AvroFiles):
+    if isinstance(form, BlockFormat):
         schema = pa.schema(form.types)
     elif isinstance(form, RecordFormat):
         return form.columns

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.traces.sources.formats.avro import AvroFiles, avro_files
+from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import console_format, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
 from adapt.traces.sources.formats.json_lines import JsonLines
@@ -22,6 +22,7 @@ from adapt.traces.sources.formats.orc import OrcFiles
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.formats.text import log_format, pattern_format
 from adapt.traces.sources.names import FormatName
+from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.format import BOM, RecordFormat, refuse_utf16
@@ -97,7 +98,7 @@ class Recognized:
         by_file: Formats of files whose header differs, by position.
     """
 
-    form: RecordFormat | AvroFiles | TableFormat
+    form: RecordFormat | BlockFormat | TableFormat
     guesses: list[str] = field(default_factory=list)
     by_file: dict[int, Delimited] = field(default_factory=dict)
 

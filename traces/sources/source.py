@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
 from adapt.traces.read_errors import readable
-from adapt.traces.sources.formats.avro import AvroFiles
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
-from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, cut, read_block, reader_schema
+from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, cut, read_block, reader_schema
 from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
@@ -64,7 +63,7 @@ class Source:
         self,
         spark: SparkSession,
         files: Sequence[SourceFile],
-        form: RecordFormat | AvroFiles | TableFormat,
+        form: RecordFormat | BlockFormat | TableFormat,
         staging: Path,
         progress: Progress,
         by_file: Mapping[int, RecordFormat] | None = None,
@@ -84,8 +83,8 @@ class Source:
         self.files = tuple(files)
         self.rows = self.left = 0
         self._spark = spark
-        self._table = None if isinstance(form, RecordFormat | AvroFiles) else form
-        self._form = form if isinstance(form, RecordFormat | AvroFiles) else None
+        self._table = None if isinstance(form, RecordFormat | BlockFormat) else form
+        self._form = form if isinstance(form, RecordFormat | BlockFormat) else None
         self.times = {} if self._form is None else dict(self._form.times)
         self.null_texts = form.missing if isinstance(form, Pattern) else {}
         self.partitions = {} if self._form is None else dict(self._form.partitions)
@@ -327,7 +326,7 @@ class Source:
                     return None
         return pa.Table.from_batches(batches, reader_schema(wanted, form.types)) if left else None
 
-    def _text_form(self) -> RecordFormat | AvroFiles:
+    def _text_form(self) -> RecordFormat | BlockFormat:
         """The format of files that are parsed in blocks."""
         assert self._form is not None, "tables have no blocks"
         return self._form
@@ -350,13 +349,13 @@ def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> di
     return asked
 
 
-def _cut(at: int, file: SourceFile, form: RecordFormat | AvroFiles) -> list[Block]:
-    return form.cut(at, file) if isinstance(form, AvroFiles) else cut(at, file, form)
+def _cut(at: int, file: SourceFile, form: RecordFormat | BlockFormat) -> list[Block]:
+    return form.cut(at, file) if isinstance(form, BlockFormat) else cut(at, file, form)
 
 
 def _read_block(
-    block: Block, form: RecordFormat | AvroFiles, wanted: Sequence[str], *, with_text: bool = False
+    block: Block, form: RecordFormat | BlockFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    if isinstance(form, AvroFiles):
+    if isinstance(form, BlockFormat):
         return form.read(block, wanted, with_text=with_text)
     return read_block(block, form, wanted, with_text=with_text)

@@ -14,13 +14,12 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.keys.at_random import AtRandom, random_keys
 from adapt.traces.spark.java import find_java_home
-from examples import broker as brokers
+from tests.kafka_broker import create_topic
 
 PARTITIONS = 12
 KEYS = 10_000
@@ -40,21 +39,11 @@ SENT = keys_sent()
 assert len(SENT) == KEYS
 
 
-@pytest.fixture(scope="module")
-def broker():
-    """The address of a broker in memory, ended after the tests."""
-    if not brokers.is_there():
-        pytest.skip(brokers.MISSING)
-    with brokers.broker() as address:
-        yield address
-
-
 @pytest.fixture
 def topic(broker, request):
     """A new topic."""
     name = "t" + "".join(each if each.isalnum() else "-" for each in request.node.name)
-    admin = AdminClient({"bootstrap.servers": broker})  # kept, as its end would end the request
-    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(30)
+    create_topic(broker, name, PARTITIONS)
     return name
 
 

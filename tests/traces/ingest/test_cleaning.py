@@ -176,7 +176,7 @@ def test_a_sample_has_all_rows_of_its_keys_and_tells_of_the_others(tmp_path):
         (lambda: ClockShift.parse("x=5"), r"--shift-clock x: 5 needs a unit: 5s or 5h\?"),
         (lambda: Cleaning(sample=Fraction(0)), r"--sample-keys must be above 0% and at most 100% \(got 0%\)"),
         (lambda: Cleaning(sample=Fraction(11, 10)), r"\(got 110%\)"),
-        (lambda: parse_sample("ten"), r"--sample-keys must be a percentage such as 10% \(got 'ten'\)"),
+        (lambda: parse_sample("--sample-keys", "ten"), r"--sample-keys must be a percentage such as 10% \(got 'ten'\)"),
         (lambda: salt_of("short"), r"ADAPT_SALT must have at least 16 characters, .* \(got 5\)"),
     ],
 )

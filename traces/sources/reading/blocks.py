@@ -5,7 +5,7 @@ The cut depends only on the bytes, so that the same files give the same blocks o
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,36 @@ class Block:
     offset: int = 0
     size: int | None = None
     line: int = 1
+
+
+@runtime_checkable
+class BlockFormat(Protocol):
+    """A binary format with blocks of its own; plain data."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of all files."""
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """Types of the columns that are not text."""
+
+    @property
+    def times(self) -> Mapping[str, str]:
+        """Time formats of columns, where known."""
+
+    @property
+    def partitions(self) -> Mapping[str, str]:
+        """Partition column by key column, where known."""
+
+    def columns_of(self, file: SourceFile) -> tuple[str, ...]:
+        """Columns of one file."""
+
+    def cut(self, at: int, file: SourceFile) -> list[Block]:
+        """Blocks of one file, whose lines are numbers of records."""
+
+    def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
+        """Records of a block, as `read_block` yields them."""
 
 
 def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.Schema:

@@ -14,6 +14,9 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
 
+SCHEME = "kafka://"
+"""Beginning of the address of a topic."""
+
 
 class Container(StrEnum):
     """Compression of a file, recognized by its first bytes."""
@@ -72,6 +75,9 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
         BadInput: a file does not exist, cannot be read, or has an unsupported compression.
         OSError: standard input cannot be stored.
     """
+    for source in sources:
+        if source.startswith(SCHEME):
+            raise UsageError(f"a topic must be made a trace first: adapt ingest {source} -o NAME.trace")
     if sources.count(STDIN) > 1:
         raise UsageError(f"{STDIN} (standard input) is given twice; it can be read only once")
     found = []

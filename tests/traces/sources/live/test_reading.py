@@ -1,0 +1,203 @@
+"""Reading ranges of offsets, from a consumer of the tests' own."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import EnvironmentFailure
+from adapt.traces.sources.live import reading
+from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
+from adapt.traces.sources.live.reading import Reader, Wanted
+from adapt.traces.sources.live.sample import RecordSample
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of the client."""
+
+    kind: str
+
+    def name(self):
+        return self.kind
+
+    def str(self):
+        return "said so"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A record, or an event of a partition."""
+
+    at: int
+    number: int
+    failure: Failure | None = None
+    when: tuple[int, int] = (1, 1000)
+
+    def error(self):
+        return self.failure
+
+    def partition(self):
+        return self.at
+
+    def offset(self):
+        return self.number
+
+    def timestamp(self):
+        return self.when
+
+    def key(self):
+        return f"k{self.at}-{self.number}".encode()
+
+    def value(self):
+        return b"value"
+
+    def headers(self):
+        return [("name", b"\xff"), ("none", None)]
+
+    def __len__(self):
+        return 5
+
+
+@dataclass
+class Cluster:
+    """Hands out messages in the given batches; then brokers are silent."""
+
+    batches: list
+    consumer: "Cluster" = None
+    down: bool = True
+    assigned: list = field(default_factory=list)
+    paused: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.consumer = self
+
+    def assign(self, places):
+        self.assigned = places
+
+    def pause(self, places):
+        self.paused += places
+
+    def consume(self, _most, _wait):
+        return self.batches.pop(0) if self.batches else []
+
+    def has_failed(self):
+        return self.down
+
+    def lost(self, quiet_s):
+        return EnvironmentFailure(f"sent nothing for {quiet_s:.0f} s")
+
+    def failed(self, error):
+        return EnvironmentFailure(f"partition: {error.name()}")
+
+
+def wanted(begins, ends, sample=None, first_ms=None, end_ms=None, columns=()):
+    return Wanted(begins, ends, first_ms, end_ms, sample, stored(columns))
+
+
+def read(folder, cluster, goal):
+    files = RecordFiles(folder)
+    Reader(cluster, "t", goal, files, lambda *_: None).read(lambda *place: place)
+    return files
+
+
+def held(files, partition):
+    path = files.path(partition)
+    with path.open("rb") as file:
+        return pa.concat_tables(frame.table(file) for frame in frames_of(path))
+
+
+def test_it_ends_at_the_watermark_of_the_start(tmp_path):
+    cluster = Cluster([[Message(0, 3), Message(0, 4)], [Message(0, 5), Message(0, 6), Message(1, 0)]])
+    files = read(tmp_path, cluster, wanted({0: 3, 1: 0}, {0: 6, 1: 1}))
+    assert cluster.assigned == [("t", 0, 3), ("t", 1, 0)]
+    assert held(files, 0)["offset"].to_pylist() == [3, 4, 5]
+    assert held(files, 1)["key"].to_pylist() == [b"k1-0"]
+    assert files.rows == 4
+
+
+def test_gaps_of_compaction_end_with_the_partition(tmp_path):
+    cluster = Cluster([[Message(0, 0), Message(0, 7)], [Message(0, 20, Failure("_PARTITION_EOF"))]])
+    assert held(read(tmp_path, cluster, wanted({0: 0}, {0: 20})), 0)["offset"].to_pylist() == [0, 7]
+
+
+def test_a_finished_partition_is_paused_while_others_are_read(tmp_path):
+    cluster = Cluster([[Message(0, 0)], [Message(1, 0), Message(1, 1)]])
+    read(tmp_path, cluster, wanted({0: 0, 1: 0}, {0: 1, 1: 2}))
+    assert [place[1] for place in cluster.paused] == [0]
+
+
+def test_a_partition_that_disappears_ends_the_run_and_keeps_what_came(tmp_path):
+    cluster = Cluster([[Message(0, 0)], [Message(1, 0, Failure("UNKNOWN_TOPIC_OR_PART"))]])
+    with pytest.raises(EnvironmentFailure, match="UNKNOWN_TOPIC_OR_PART"):
+        read(tmp_path, cluster, wanted({0: 0, 1: 0}, {0: 2, 1: 2}))
+    assert RecordFiles(tmp_path).last == {0: 0}
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_brokers_that_stop_answering_end_the_run(tmp_path, monkeypatch, down):
+    monkeypatch.setattr(reading, "DOWN_S" if down else "SILENT_S", 0.0)
+    with pytest.raises(EnvironmentFailure, match="sent nothing"):
+        read(tmp_path, Cluster([[Message(0, 0)]], down=down), wanted({0: 0}, {0: 2}))
+    assert RecordFiles(tmp_path).rows == 1
+
+
+def test_a_second_run_goes_on_after_the_last_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "DOWN_S", 0.0)
+    goal = wanted({0: 0}, {0: 4})
+    with pytest.raises(EnvironmentFailure):
+        read(tmp_path, Cluster([[Message(0, 0), Message(0, 1)]]), goal)
+    again = Cluster([[Message(0, 1), Message(0, 2), Message(0, 3)]])  # brokers may send more than was asked for
+    files = read(tmp_path, again, goal)
+    assert again.assigned == [("t", 0, 2)]
+    assert held(files, 0)["offset"].to_pylist() == [0, 1, 2, 3]
+
+
+def test_a_frame_that_a_killed_run_cut_off_is_dropped(tmp_path):
+    goal = wanted({0: 0}, {0: 2})
+    files = read(tmp_path, Cluster([[Message(0, 0), Message(0, 1)]]), goal)
+    whole = files.path(0).read_bytes()
+    for cut in (1, 20, len(whole) - 1):
+        files.path(0).write_bytes(whole + whole[:cut])
+        assert RecordFiles(tmp_path).rows == 2
+        assert files.path(0).read_bytes() == whole
+
+
+def test_records_outside_the_times_are_left_out(tmp_path):
+    times = [(1, 999), (1, 1000), (2, 1999), (1, 2000), (0, 0)]
+    cluster = Cluster([[Message(0, at, when=time) for at, time in enumerate(times)]])
+    found = held(read(tmp_path, cluster, wanted({0: 0}, {0: 5}, first_ms=1000, end_ms=2000)), 0)
+    assert found["offset"].to_pylist() == [1, 2, 4]
+    assert found["ts"].is_null().to_pylist() == [False, False, True]
+
+
+def test_headers_and_payload_are_kept_where_they_are_wanted(tmp_path):
+    goal = wanted({0: 0}, {0: 1}, columns=("headers", "payload"))
+    row = held(read(tmp_path, Cluster([[Message(0, 0)]]), goal), 0).to_pylist()[0]
+    assert (row["headers"], row["payload"], row["payload_size"]) == ('["name", "\\\\xff", "none", null]', b"value", 5)
+
+
+def test_a_sample_does_not_depend_on_how_records_arrive(tmp_path):
+    records = [Message(at, number) for number in range(500) for at in range(2)]
+    found = []
+    for size in (1000, 7):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        sample = RecordSample(Fraction(1, 10), 2)
+        batches = [records[at : at + size] for at in range(0, len(records), size)]
+        files = read(folder, Cluster(batches), wanted({0: 0, 1: 0}, {0: 500, 1: 500}, sample))
+        found.append([held(files, at)["offset"].to_pylist() for at in range(2)])
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+    assert 60 < sum(map(len, found[0])) < 140
+
+
+def test_a_sample_takes_each_record_with_the_same_chance():
+    partitions, offsets = np.repeat(np.arange(4), 100_000), np.tile(np.arange(100_000), 4)
+    taken = RecordSample(Fraction(1, 100), 4).takes(partitions, offsets)
+    each = np.bincount(partitions[taken] * 10 + offsets[taken] // 10_000)
+    assert len(each) == 40
+    assert abs(each - 100).max() < 45  # 4.5 standard errors
+    assert RecordSample(Fraction(1), 4).takes(partitions, offsets).all()

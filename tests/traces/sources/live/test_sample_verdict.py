@@ -1,0 +1,58 @@
+"""Verdicts from 1 % of the records of a topic, against those of the whole topic."""
+
+import os
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.counting.frequencies import Frequencies
+from adapt.core.engines.names import Engine
+from adapt.core.partitioning.plans.registry import make_partitioner
+from adapt.core.verdict.goal import Goal
+from adapt.core.verdict.stream_verdict import judge
+from adapt.traces.sources.live.sample import RecordSample
+
+RECORDS, PARTITIONS = 1_000_000, 12
+SEEDS = 200
+SHARE = Fraction(1, 100)
+
+
+def counted(keys, names):
+    numbers, counts = np.unique(keys, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    counts = counts[order].astype(np.int64)
+    return Frequencies(names.take(pa.array(numbers[order])), counts, counts, float(len(keys)), len(keys))
+
+
+def misses(exponent, domain, engine, channels):
+    """Share of seeds whose intervals leave out the imbalance, and the hottest key's share, of the whole topic."""
+    shares = 1 / np.arange(1.0, domain + 1) ** exponent
+    keys = np.random.default_rng(5).choice(domain, RECORDS, p=shares / shares.sum())
+    names = pa.array([f"user-{number}" for number in range(domain)])
+    partitions = make_partitioner(Engine.KAFKA, PARTITIONS).channels_of(names)[keys].astype(np.int64)
+    offsets = np.empty(RECORDS, np.int64)
+    for at in range(PARTITIONS):
+        offsets[partitions == at] = np.arange((partitions == at).sum())
+    today = make_partitioner(engine, channels)
+    whole = judge(counted(keys, names), today, engine)
+    missed = np.zeros(2)
+    for seed in range(SEEDS):
+        taken = RecordSample(SHARE, PARTITIONS, seed).takes(partitions, offsets)
+        found = judge(counted(keys[taken], names), today, engine, goal=Goal(is_sample=True))
+        low, high = found.sampled.today
+        missed[0] += not low <= whole.imbalance <= high
+        missed[1] += not found.confidence.top_share_low <= whole.top_share <= found.confidence.top_share_high
+    return missed / SEEDS
+
+
+SKEWS = [(1.2, 2000, Engine.KAFKA, 8), (1.0, 5000, Engine.FLINK, 12), (1.5, 2000, Engine.KAFKA, 12)]
+
+
+@pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="some minutes; ADAPT_SOAK=1 runs it")
+@pytest.mark.parametrize(("exponent", "domain", "engine", "channels"), SKEWS)
+def test_a_sample_of_records_holds_the_verdict_of_the_topic(exponent, domain, engine, channels):
+    missed = misses(exponent, domain, engine, channels)
+    print(f"zipf {exponent:g}, {engine} on {channels}: {SEEDS} seeds, missed {missed[0]:.1%} and {missed[1]:.1%}")
+    assert missed.max() <= 0.05

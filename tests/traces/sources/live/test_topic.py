@@ -1,0 +1,244 @@
+"""Topics of a real broker, read to disk."""
+
+import sys
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.traces.sources.live import cluster, reading
+from adapt.traces.sources.live.address import TopicAddress, topic_of
+from adapt.traces.sources.live.topic import read_topic
+from adapt.traces.sources.live.topic_options import TopicOptions
+from adapt.traces.spark.progress import silent
+from examples.broker import free_port
+from tests.kafka_broker import Proxy, create_topic, running, send
+
+RECORDS = 3000
+BETWEEN: list[str] = []
+
+
+@pytest.fixture(scope="module")
+def clicks(broker):
+    """A topic of three batches of records, with a time between two of them."""
+    create_topic(broker, "clicks", 3)
+    for batch in range(3):
+        numbers = range(batch * RECORDS // 3, (batch + 1) * RECORDS // 3)
+        send(broker, "clicks", ({"key": f"u{at % 97}", "value": b"x" * 20} for at in numbers))
+        BETWEEN.append(datetime.now(UTC).isoformat())
+        after = time.time() + 0.005
+        while time.time() < after:  # brokers know milliseconds
+            pass
+    return TopicAddress(broker, "clicks")
+
+
+def read(address, folder, options=None, expressions=("key",), progress=silent):
+    return read_topic(address, options or TopicOptions(), expressions, folder / ".t.topic", "UTC", progress)
+
+
+def rows(topic):
+    wanted = ["partition", "offset", "ts", "key"]
+    blocks = [block for at, file in enumerate(topic.files) for block in topic.form.cut(at, file)]
+    return [row for block in blocks for batch in topic.form.read(block, wanted) for row in batch.to_pylist()]
+
+
+def test_every_record_is_read_once_and_no_group_is_made(broker, clicks, tmp_path):
+    stages = []
+    topic = read(clicks, tmp_path, progress=lambda *stage: stages.append(stage))
+    places = {(row["partition"], row["offset"]) for row in rows(topic)}
+    assert len(places) == len(rows(topic)) == RECORDS
+    assert stages[-1] == ("reading the topic", RECORDS, RECORDS)
+    assert [file.label for file in topic.files] == ["clicks/0", "clicks/1", "clicks/2"]
+    assert topic.guesses == ("key format text",)
+    assert topic.notes == []
+    groups = AdminClient({"bootstrap.servers": broker}).list_consumer_groups().result(10)
+    assert groups.valid == []
+
+
+def test_a_span_of_time_is_read(clicks, tmp_path):
+    found = rows(read(clicks, tmp_path, TopicOptions(begin=BETWEEN[0], end=BETWEEN[1])))
+    assert 0 < len(found) <= RECORDS // 3  # Tansu finds the batch of a time, sometimes one too early
+    begin, end = map(datetime.fromisoformat, BETWEEN[:2])
+    assert all(begin.timestamp() - 0.001 < row["ts"].timestamp() < end.timestamp() for row in found)
+
+
+def test_a_span_without_records_says_how_many_there_are(clicks, tmp_path):
+    with pytest.raises(BadInput, match=r"nothing to read: its brokers know no record .*\(it holds 3,000\)"):
+        read(clicks, tmp_path, TopicOptions(begin="2030-01-01"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_at_most_so_many_records_are_shared_out_over_partitions(clicks, tmp_path):
+    found = rows(read(clicks, tmp_path, TopicOptions(max_records=100)))
+    assert len(found) == 100
+    assert {row["partition"] for row in found} == {0, 1, 2}
+
+
+def test_a_sample_is_the_same_each_time(clicks, tmp_path):
+    options = TopicOptions(share=Fraction(1, 10))
+    once = rows(read(clicks, tmp_path, options))
+    (tmp_path / "again").mkdir()
+    assert rows(read(clicks, tmp_path / "again", options)) == once
+    assert 200 < len(once) < 400
+
+
+def test_what_was_read_is_used_again(clicks, tmp_path):
+    before = rows(read(clicks, tmp_path))
+    gone = replace(clicks, servers=clicks.servers)
+    again = read(gone, tmp_path)
+    assert again.notes == ["uses the 3,000 records that an earlier run kept"]
+    assert rows(again) == before
+    other = read(clicks, tmp_path, TopicOptions(max_records=10))
+    assert other.notes == ["begins anew: an earlier run kept records that were read with other options"]
+
+
+def test_a_run_goes_on_where_the_brokers_went_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "DOWN_S", 0.5)
+    proxy = Proxy(free_port(), port=free_port())
+    with running(proxy.behind, advertised=proxy.port) as broker:
+        create_topic_behind(proxy, broker.address)
+        address = TopicAddress(f"127.0.0.1:{proxy.port}", "t")
+        small = tmp_path / "client.properties"
+        small.write_text("max.partition.fetch.bytes=20000\n")
+        cut = Proxy(proxy.behind, port=proxy.port, most_bytes=1_000_000)
+        with cut.running(), pytest.raises(EnvironmentFailure, match=r"of up to 20,000 are kept, and the same command"):
+            read(address, tmp_path, TopicOptions(client_config=small))
+        with proxy.running():
+            topic = read(address, tmp_path)
+        assert topic.notes[0].startswith("goes on from the ")
+        assert not topic.notes[0].startswith("goes on from the 0 ")
+        assert len({(row["partition"], row["offset"]) for row in rows(topic)}) == len(rows(topic)) == 20_000
+
+
+def create_topic_behind(proxy, address):
+    with proxy.running():
+        create_topic(address, "t", 4)
+        for _ in range(20):
+            send(address, "t", ({"key": str(number), "value": b"x" * 100} for number in range(1000)))
+
+
+def test_an_unknown_topic_gets_the_nearest_name(clicks, tmp_path):
+    with pytest.raises(BadInput, match=r"has no topic 'click'; did you mean 'clicks'\?"):
+        read(replace(clicks, topic="click"), tmp_path)
+
+
+def test_an_unknown_host_is_named(tmp_path):
+    with pytest.raises(EnvironmentFailure, match="there is no such host"):
+        read(TopicAddress("no.such.host.invalid:9092", "t"), tmp_path)
+
+
+def test_a_port_that_nothing_listens_on_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.0)
+    with pytest.raises(EnvironmentFailure, match=r"no broker answers at .* \(.*Connection refused\)"):
+        read(TopicAddress(f"127.0.0.1:{free_port()}", "t"), tmp_path)
+
+
+def test_refused_authentication_shows_no_secret(clicks, tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=ann\nsasl.password=hunter2\n"
+    )
+    with pytest.raises(EnvironmentFailure, match="authentication was refused; check the properties") as raised:
+        read(clicks, tmp_path, TopicOptions(client_config=file))
+    assert "hunter2" not in str(raised.value)
+    assert "ann" not in str(raised.value)
+
+
+def test_a_wrong_property_is_named(clicks, tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.pasword=hunter2\n")
+    with pytest.raises(
+        UsageError, match=r'client\.properties: No such configuration property: "sasl\.pasword"'
+    ) as raised:
+        read(clicks, tmp_path, TopicOptions(client_config=file))
+    assert "hunter2" not in str(raised.value)
+
+
+def test_records_sent_while_it_reads_are_left_out(broker, tmp_path):
+    create_topic(broker, "growing", 2)
+    send(broker, "growing", ({"key": str(number)} for number in range(1000)))
+    over = threading.Event()
+
+    def grow():
+        while not over.is_set():
+            send(broker, "growing", ({"key": "late"} for _ in range(100)))
+            time.sleep(0.01)
+
+    sender = threading.Thread(target=grow)
+    started = threading.Event()
+
+    def at_start(what, done, total):
+        if not started.is_set():
+            started.set()
+            sender.start()
+
+    found = rows(read(TopicAddress(broker, "growing"), tmp_path, progress=at_start))
+    over.set()
+    sender.join()
+    assert len(found) == 1000
+
+
+def test_tombstones_and_records_without_a_key_are_read(broker, tmp_path):
+    create_topic(broker, "tombstones", 1)
+    send(broker, "tombstones", [{"key": None, "value": b""}, {"key": b"k", "value": None}, {"key": b"", "value": b"v"}])
+    topic = read(TopicAddress(broker, "tombstones"), tmp_path, expressions=("key", "payload"))
+    block = topic.form.cut(0, topic.files[0])[0]
+    found = [row for batch in topic.form.read(block, ["key", "payload", "payload_size"]) for row in batch.to_pylist()]
+    assert [(row["key"], row["payload"], row["payload_size"]) for row in found] == [
+        (None, "", 0),
+        ("k", None, 0),
+        ("", "v", 1),
+    ]
+
+
+def test_a_missing_client_says_how_to_get_it(clicks, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(EnvironmentFailure, match=r"pip install 'adapt-streams\[kafka\]'"):
+        read(clicks, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("kafka://host/t", r"must be given as kafka://HOST:PORT/TOPIC \(got 'kafka://host/t'\)"),
+        ("kafka://ann:hunter2@host:9092/t", "a user or password is not allowed in kafka://HOST:PORT/TOPIC"),
+        ("kafka://host:9092/", "must end in the name of one topic"),
+        ("kafka://host:9092/a/b", "must end in the name of one topic"),
+    ],
+)
+def test_a_wrong_address_is_refused(source, message):
+    with pytest.raises(UsageError, match=message) as raised:
+        topic_of([source])
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_zone_that_does_not_exist_is_refused():
+    with pytest.raises(UsageError, match="--time-zone must be a zone such as UTC"):
+        TopicOptions(begin="2024-01-02").span_ms("Nowhere")
+
+
+def test_a_topic_is_read_alone():
+    assert topic_of(["a.csv"]) is None
+    with pytest.raises(UsageError, match="a topic is read alone"):
+        topic_of(["kafka://host:9092/t", "a.csv"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"share": Fraction(0)}, "--sample must be above 0% and at most 100%"),
+        ({"max_records": 0}, "--max-records must be at least 1"),
+        ({"begin": "yesterday"}, "--from must be a time such as .* or a duration before now such as 6h"),
+        ({"begin": "2024-01-02", "end": "2024-01-01"}, "--to must be after --from"),
+    ],
+)
+def test_wrong_options_are_refused(given, message):
+    with pytest.raises(UsageError, match=message):
+        TopicOptions(**{name: value for name, value in given.items() if name != "zone"}).span_ms(
+            given.get("zone", "UTC")
+        )

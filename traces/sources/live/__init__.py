@@ -1,0 +1,1 @@
+"""Topics of a running Kafka cluster, read once and kept on disk."""

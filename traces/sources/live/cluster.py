@@ -1,0 +1,207 @@
+"""A running Kafka cluster: its topic, offsets and records, without a group."""
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError, did_you_mean
+from adapt.traces.sources.live.address import TopicAddress
+from adapt.traces.sources.live.client_config import ClientConfig
+
+CONNECT_S = 10.0
+"""How long brokers may take to answer the first question."""
+
+ANSWER_S = 30.0
+"""How long they may take to answer others."""
+
+_SILENT = logging.Logger("librdkafka", logging.CRITICAL + 1)
+"""The client's own log is shown nowhere, as it could name users; its errors come by callback."""
+
+_NO_TIME = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Offsets of a partition.
+
+    Attributes:
+        low: The first that the broker still has.
+        high: The one after the last record, the watermark.
+    """
+
+    low: int
+    high: int
+
+
+class Cluster:
+    """Connections to the brokers of a topic.
+
+    Attributes:
+        consumer: Reads assigned partitions, and commits nothing.
+    """
+
+    def __init__(self, address: TopicAddress, config: ClientConfig) -> None:
+        """Connect.
+
+        Raises:
+            UsageError: a setting of the client is wrong.
+            EnvironmentFailure: no broker answers, or they refuse this client; or confluent-kafka is not installed.
+            BadInput: there is no such topic.
+        """
+        self._kafka = _client()
+        self._admins = import_module("confluent_kafka.admin")
+        self._address, self._config = address, config
+        self._errors: dict[str, str] = {}
+        settings = config.for_readers(address.servers), config.for_questions(address.servers)
+        try:
+            self.consumer = self._kafka.Consumer({**settings[0], "error_cb": self._note}, logger=_SILENT)
+            self._admin = self._admins.AdminClient({**settings[1], "error_cb": self._note}, logger=_SILENT)
+        except (self._kafka.KafkaException, ValueError, TypeError) as error:
+            where = f"{config.file}: " if config.file else ""
+            raise UsageError(f"{where}{self._said(error)}; see the properties of librdkafka") from None
+        try:
+            self.partitions = self._partitions()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.consumer.close()
+
+    def topic_id(self) -> str:
+        """Identity of the topic, empty if brokers give none.
+
+        A topic that is created again under the same name has another.
+        """
+        with suppress(self._kafka.KafkaException):
+            topics = self._kafka.TopicCollection([self._address.topic])
+            described = self._admin.describe_topics(topics, request_timeout=ANSWER_S)[self._address.topic]
+            return str(described.result(ANSWER_S).topic_id)
+        return ""
+
+    def bounds(self) -> dict[int, Bounds]:
+        """Offsets of each partition, by its number."""
+        specs = self._admins.OffsetSpec
+        low, high = (self._offsets(dict.fromkeys(self.partitions, spec())) for spec in (specs.earliest, specs.latest))
+        marks = self._watermarks({partition: offset for partition, (offset, _) in high.items()})
+        return {partition: Bounds(low[partition][0], marks[partition]) for partition in self.partitions}
+
+    def first_from(self, time_ms: int) -> dict[int, int]:
+        """The first offset of each partition from a time on.
+
+        Partitions without such a record are missing.
+        """
+        found = self._offsets(dict.fromkeys(self.partitions, self._admins.OffsetSpec.for_timestamp(time_ms)))
+        return {partition: offset for partition, (offset, time) in found.items() if time != _NO_TIME and offset >= 0}
+
+    def refused(self) -> EnvironmentFailure | None:
+        """Why the brokers cannot be read, if they said so."""
+        for kind, sentence in _REFUSALS.items():
+            if kind in self._errors:
+                said = self._config.hidden(self._errors[kind])
+                return EnvironmentFailure(f"{self._address}: {sentence} ({_short(said)})")
+        return None
+
+    def has_failed(self) -> bool:
+        """Whether any connection has failed since the start."""
+        return bool(self._errors)
+
+    def lost(self, quiet_s: float) -> EnvironmentFailure:
+        """Silent brokers, with their reason if they gave one."""
+        silent = EnvironmentFailure(f"{self._address}: the brokers have sent nothing for {quiet_s:.0f} s")
+        return self.refused() or silent
+
+    def failed(self, error: Any) -> Exception:
+        """An error of a partition as one of ours."""
+        kind, said = error.name(), self._config.hidden(error.str())
+        if kind in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC"):
+            return EnvironmentFailure(f"{self._address}: a partition disappeared while it was read ({said})")
+        return EnvironmentFailure(f"{self._address} cannot be read: {said}")
+
+    def _note(self, error: Any) -> None:
+        self._errors[error.name()] = error.str()
+
+    def _partitions(self) -> tuple[int, ...]:
+        listed = self._metadata(self._address.topic)[self._address.topic]
+        if listed.error is None:
+            return tuple(sorted(listed.partitions))
+        if listed.error.name() != "UNKNOWN_TOPIC_OR_PART":
+            raise EnvironmentFailure(f"{self._address} cannot be read: {self._config.hidden(listed.error.str())}")
+        known = [name for name in self._metadata() if not name.startswith("__")]
+        raise BadInput(
+            f"{self._address.servers} has no topic {self._address.topic!r}{did_you_mean(self._address.topic, known)}"
+        )
+
+    def _metadata(self, topic: str | None = None) -> Mapping[str, Any]:
+        """What the brokers know of their topics, once they answer."""
+        begun = time.monotonic()
+        while True:
+            with suppress(self._kafka.KafkaException):
+                return dict(self.consumer.list_topics(topic, timeout=1.0).topics)
+            self.consumer.poll(0)  # hands over errors
+            refused = self.refused()
+            if refused is not None:
+                raise refused
+            if time.monotonic() - begun > CONNECT_S:
+                raise EnvironmentFailure(
+                    f"{self._address}: no broker answers at {self._address.servers}"
+                    f"{_short(self._errors.get('_TRANSPORT', ''), ' (', ')')}; check the address and security.protocol"
+                )
+
+    def _watermarks(self, listed: Mapping[int, int]) -> dict[int, int]:
+        """The watermarks that come with fetched records; some brokers list the begin of the last batch instead."""
+        marks: dict[int, int] = {}
+        place, begun = self._kafka.TopicPartition, time.monotonic()
+        self.consumer.assign([place(self._address.topic, *each) for each in listed.items()])
+        while len(marks) < len(listed) and time.monotonic() - begun < CONNECT_S:
+            for message in self.consumer.consume(len(listed), 0.1):
+                at = message.partition()
+                if at not in marks:
+                    mark = self.consumer.get_watermark_offsets(place(self._address.topic, at), cached=True)
+                    marks[at] = max(listed[at], mark[1])
+        if len(marks) < len(listed):
+            raise self.refused() or EnvironmentFailure(f"{self._address}: no broker answers any more; run again")
+        self.consumer.unassign()
+        return marks
+
+    def _offsets(self, wanted: Mapping[int, Any]) -> dict[int, tuple[int, int]]:
+        """Offset and time of a record of each partition."""
+        asked = {self._kafka.TopicPartition(self._address.topic, number): spec for number, spec in wanted.items()}
+        try:
+            found = self._admin.list_offsets(asked, request_timeout=ANSWER_S)
+            told = {place.partition: each.result(ANSWER_S) for place, each in found.items()}
+        except self._kafka.KafkaException as error:
+            raise self.failed(error.args[0]) from None
+        except TimeoutError:
+            raise EnvironmentFailure(f"{self._address}: no broker answers any more; run again") from None
+        return {partition: (int(each.offset), int(each.timestamp)) for partition, each in told.items()}
+
+    def _said(self, error: Exception) -> str:
+        kafka = error.args[0] if error.args else error
+        return self._config.hidden(str(kafka.str() if hasattr(kafka, "str") else kafka))
+
+
+_REFUSALS = {
+    "_AUTHENTICATION": "authentication was refused; check the properties of --client-config",
+    "_SSL": "no TLS connection could be made; check the ssl properties of --client-config",
+    "_RESOLVE": "there is no such host",
+}
+"""Errors that waiting does not fix, and their causes."""
+
+
+def _short(text: str, before: str = "", after: str = "") -> str:
+    """What a client said, without its own addresses and durations."""
+    parts = text.split(": ", 1)[-1].split(" (after ")[0]
+    return f"{before}{parts}{after}" if parts else ""
+
+
+def _client() -> Any:
+    try:
+        return import_module("confluent_kafka")
+    except ImportError as error:
+        raise EnvironmentFailure("reading a topic needs confluent-kafka: pip install 'adapt-streams[kafka]'") from error

@@ -1,0 +1,78 @@
+"""Which records of a topic are read."""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from adapt.core.errors import UsageError
+from adapt.core.units.durations import duration_us
+from adapt.traces.sources.names import KeyFormat
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOptions:
+    """Which records of a topic are read.
+
+    Attributes:
+        begin: Time of the first record: ISO 8601, or a duration before now; empty for the first that the topic holds.
+        end: Time after the last record, likewise; empty for the end of the topic as it is when reading starts.
+        share: Share of the records that is read, spread over all offsets, in (0, 1].
+        max_records: Most records to read, shared out over the partitions; None for all.
+        client_config: Properties of the Kafka client, with its secrets; its content is kept nowhere.
+        key_format: How keys were written.
+
+    Raises:
+        UsageError: an attribute is out of its range.
+    """
+
+    begin: str = ""
+    end: str = ""
+    share: Fraction = Fraction(1)
+    max_records: int | None = None
+    client_config: Path | None = None
+    key_format: KeyFormat = KeyFormat.AUTO
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise UsageError(f"--sample must be above 0% and at most 100% (got {float(100 * self.share):g}%)")
+        if self.max_records is not None and self.max_records < 1:
+            raise UsageError(f"--max-records must be at least 1 (got {self.max_records})")
+
+    @property
+    def given(self) -> bool:
+        """Whether any option differs from its default."""
+        return self != TopicOptions()
+
+    def span_ms(self, zone: str) -> tuple[int | None, int | None]:
+        """First time and the time after the last, in milliseconds since 1970.
+
+        Raises:
+            UsageError: a time cannot be read, or the last is not after the first.
+        """
+        begin, end = (_time_ms(name, text, zone) for name, text in (("--from", self.begin), ("--to", self.end)))
+        if begin is not None and end is not None and end <= begin:
+            raise UsageError(f"--to must be after --from (got {self.end!r} and {self.begin!r})")
+        return begin, end
+
+
+def _time_ms(option: str, text: str, zone: str) -> int | None:
+    if not text:
+        return None
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return int(time.time() * 1000) - duration_us(text) // 1000
+        except UsageError:
+            raise UsageError(
+                f"{option} must be a time such as 2024-03-01T10:00:00Z, or a duration before now such as 6h"
+                f" (got {text!r})"
+            ) from None
+    try:
+        at = given if given.tzinfo is not None else given.replace(tzinfo=ZoneInfo(zone))
+    except (ValueError, ZoneInfoNotFoundError):
+        raise UsageError(f"--time-zone must be a zone such as UTC or Europe/Berlin (got {zone!r})") from None
+    return int(at.timestamp() * 1000)
