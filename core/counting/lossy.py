@@ -270,7 +270,7 @@ class LossyCounter:
     def state(self) -> CounterState:
         """What the counter holds, to `resume` from."""
         kept = (self._keys, self._counts, self._errors, self._missed, self._total, self._rows, self._distinct)
-        return CounterState(summary_of(*kept), self._unpurged(), self.peak_entries, self.peak_buffer)
+        return CounterState(summary_of(*kept), self._unpurged(), self.memory.entries, self.memory.buffer)
 
     def resume(self, state: CounterState) -> None:
         """Continue from a state.
@@ -282,7 +282,7 @@ class LossyCounter:
         self._total, self._rows, self._distinct = kept.total, kept.rows, kept.distinct
         self._pending, self._counted = [], [] if state.pending is None else [state.pending]
         self._pending_rows = 0 if state.pending is None else state.pending.rows
-        self.peak_entries, self.peak_buffer = state.peak_entries, state.peak_buffer
+        self.memory = CounterMemory(state.peak_entries, state.peak_buffer)
 
     def _unpurged(self) -> KeyCounts | None:
         """The rows since the last purge."""
