@@ -190,19 +190,23 @@ class _Loop:
         return decided, built[0] if built else None
 
     def _seen(self, at_us: int, proposal: Callable[[], Proposal]) -> Seen:
-        counted = Population.from_counts(self._splitter.counted())
-        placed = self._splitter.plan.partitioner().channels_of(counted.keys)
-        loads = channel_loads(placed, counted, self._resources, self._splitter.plan.channels)
         return Seen(
             at_us,
             self._splitter.is_full,
-            [max_over_min(load) for load in loads],
+            self._ratios,
             self._resources.tolerance,
             self._since_us,
             self._record,
             self._shadows,
             proposal,
         )
+
+    def _ratios(self) -> list[float | None]:
+        """Max/min load of each resource over the window."""
+        counted = Population.from_counts(self._splitter.counted())
+        placed = self._splitter.plan.partitioner().channels_of(counted.keys)
+        loads = channel_loads(placed, counted, self._resources, self._splitter.plan.channels)
+        return [max_over_min(load) for load in loads]
 
 
 def _times(batch: pa.RecordBatch) -> NDArray[np.int64]:

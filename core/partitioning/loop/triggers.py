@@ -65,7 +65,7 @@ class Seen:
     Attributes:
         at_us: Time in microseconds.
         full: Whether a whole window was counted.
-        ratios: Max/min load of each resource over the window (r_k); None if a channel is empty.
+        ratios: Measures max/min load of each resource over the window (r_k); None if a channel is empty.
         tolerance: Tolerated max/min load of each (alpha_k).
         plan_since_us: Time since which the plan is in force.
         record: What adopted plans did so far.
@@ -75,7 +75,7 @@ class Seen:
 
     at_us: int
     full: bool
-    ratios: Sequence[float | None]
+    ratios: Callable[[], Sequence[float | None]]
     tolerance: Sequence[float]
     plan_since_us: int
     record: Record
@@ -143,9 +143,10 @@ class OnViolation:
         """Fire once r_k > alpha_k has lasted, counted in whole windows."""
         if not seen.full:
             return Decided(False, "the window is not full yet")
-        over = [_over(ratio, alpha) for ratio, alpha in zip(seen.ratios, seen.tolerance, strict=True)]
+        ratios = seen.ratios()
+        over = [_over(ratio, alpha) for ratio, alpha in zip(ratios, seen.tolerance, strict=True)]
         worst, at = max(over), over.index(max(over))
-        said = f"{RESOURCES[at]} load {_ratio(seen.ratios[at])} of tolerated {seen.tolerance[at]:g}"
+        said = f"{RESOURCES[at]} load {_ratio(ratios[at])} of tolerated {seen.tolerance[at]:g}"
         if worst <= 1:
             self._since_us = None
             return Decided(False, f"within tolerance: {said}")
