@@ -24,11 +24,10 @@ from adapt.core.stage.assembly import Actors
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.control.workers import Scaling
-from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
-from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters
+from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
@@ -207,18 +206,17 @@ class _Stage:
 
     def outcome(self, planned: Planned, actors: Actors, told: Told | None) -> ReplanOutcome:
         """Run a case."""
-        taken = 0
-
-        def tell(interval: Interval) -> None:
-            nonlocal taken
-            taken += interval.generated
-            if told is not None:
-                told(planned.case, interval.end_s, taken)
-
         steps = max(1, round(self.replan.period_us / self.replan.loop.step_us))
         per_step = max(1, math.ceil(INTERVALS * self.step_s / self.bounds.static_s))
         rows = self.reading.rows(lambda: self.batches(self.reading.columns))
-        done = simulate(self.settings, rows, None, actors, interval_s=self.step_s / per_step, on_interval=tell)
+        done = simulate(
+            self.settings,
+            rows,
+            None,
+            actors,
+            interval_s=self.step_s / per_step,
+            on_interval=telling(planned.case, told),
+        )
         outcome = outcome_of(planned.case, done, self.bounds)
         return replan_outcome_of(
             outcome, planned.steps, self.replan.loop.schedule, steps * per_step, steps * self.replan.loop.step_us

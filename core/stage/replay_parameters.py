@@ -8,6 +8,7 @@ import numpy as np
 
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds
 
@@ -16,6 +17,19 @@ INTERVALS = 300
 
 Told: TypeAlias = Callable[[str, float, int], None]
 """Progress callback: case, simulated seconds, rows taken so far."""
+
+
+def telling(case: str, told: Told | None) -> Callable[[Interval], None]:
+    """Callback of a simulation, which reports the progress of a case."""
+    taken = 0
+
+    def tell(interval: Interval) -> None:
+        nonlocal taken
+        taken += interval.generated
+        if told is not None:
+            told(case, interval.end_s, taken)
+
+    return tell
 
 
 def stage_parameters(settings: StageSettings, reading: Reading, duration_s: float | None) -> dict[str, Any]:

@@ -21,11 +21,10 @@ from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
-from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
-from adapt.core.stage.replay_parameters import Told, stage_parameters, usual_interval_s
+from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
@@ -174,19 +173,14 @@ def replay_elastic(
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
     outcomes = []
     for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
-        case, taken = f"{name}{start.named}", 0
-
-        def tell(interval: Interval, case: str = case) -> None:
-            nonlocal taken
-            taken += interval.generated
-            if told is not None:
-                told(case, interval.end_s, taken)
-
+        case = f"{name}{start.named}"
         bounded = policy_of(policy, start.chosen), start.least, elastic.pool
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.startup_s)
-        done = simulate(settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=tell)
+        done = simulate(
+            settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=telling(case, told)
+        )
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))

@@ -19,12 +19,11 @@ from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
-from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.outcome import Outcome, outcome_of
-from adapt.core.stage.replay_parameters import Told, stage_parameters, usual_interval_s
+from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Table
 
@@ -157,18 +156,10 @@ def replay_flux(
     pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver_utilization)
     outcomes = []
     for case, policy in adapting.cases().items():
-        taken = 0
-
-        def tell(interval: Interval, case: str = case) -> None:
-            nonlocal taken
-            taken += interval.generated
-            if told is not None:
-                told(case, interval.end_s, taken)
-
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
         actors = Actors(controller, under.memory, under.faults, standby=under.standby)
-        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=tell)
+        done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
 
