@@ -11,6 +11,9 @@ from adapt.core.stage.movement.controller import Move, Observation
 MIN_IMBALANCE = 1.2
 MAX_RECEIVER = 0.95
 
+LARGEST = np.iinfo(np.int64).max
+"""Size that fits nowhere, for a worker without partitions to give."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancing:
@@ -37,30 +40,34 @@ class LoadBalancing:
                 f"max_receiver_utilization must be above 0 and at most 1 (got {self.max_receiver_utilization:g})"
             )
 
-    def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
+    def plan(self, observed: Observation, room: NDArray[np.float64] | None = None) -> tuple[Move, ...]:
         """Moves of this round, at most one per worker.
 
         Args:
-            may_take: Workers that may receive, shape (workers,); None, all.
+            room: Free memory of each worker, in which a received partition must fit, shape (workers,); None, unlimited.
         """
-        moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
+        moves = (self._first_that_evens(observed, *pair, room) for pair in self.worth_evening(observed, room))
         return tuple(move for move in moves if move is not None)
 
-    def worth_evening(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
+    def worth_evening(self, observed: Observation, room: NDArray[np.float64] | None = None) -> list[tuple[int, int]]:
         """Pairs of donor and receiver, from both ends of the ranking inwards.
 
-        Stops at the first pair below the thresholds. Ties rank by worker number.
+        Stops at the first pair below the thresholds. Ties rank by worker number. A donor passes over workers without
+        room for any of its partitions: they gave partitions away, are therefore idle, and rank last.
         """
         utilization = observed.utilization
-        ranking = np.argsort(-utilization, kind="stable")
-        places = np.arange(observed.workers) if may_take is None else np.flatnonzero(may_take[ranking])
+        ranking = np.argsort(-utilization, kind="stable").tolist()
         mean = utilization.mean()
-        pairs = []
-        for at, place in enumerate(places[::-1].tolist()):
-            donor, receiver = int(ranking[at]), int(ranking[place])
+        pairs: list[tuple[int, int]] = []
+        for at, donor in enumerate(ranking):
+            least = None if room is None else observed.state_bytes[heaviest_first(observed, donor)].min(initial=LARGEST)
+            paired = {receiver for _, receiver in pairs}
+            free = (one for one in ranking[:at:-1] if one not in paired and (room is None or room[one] >= least))
+            receiver = next(free, None)
+            if receiver is None:
+                continue
             if (
-                place <= at
-                or utilization[donor] < mean
+                utilization[donor] < mean
                 or utilization[donor] < self.min_imbalance * utilization[receiver]
                 or utilization[receiver] > self.max_receiver_utilization
             ):
@@ -68,12 +75,16 @@ class LoadBalancing:
             pairs.append((donor, receiver))
         return pairs
 
-    def _first_that_evens(self, observed: Observation, donor: int, receiver: int) -> Move | None:
-        """The donor's hottest partition that narrows the gap, unless it would overload the receiver.
+    def _first_that_evens(
+        self, observed: Observation, donor: int, receiver: int, room: NDArray[np.float64] | None
+    ) -> Move | None:
+        """The donor's hottest partition that narrows the gap and fits, unless it would overload the receiver.
 
         Ties go by partition number.
         """
         owned = heaviest_first(observed, donor)
+        if room is not None:
+            owned = owned[observed.state_bytes[owned] <= room[receiver]]
         if len(owned) == 0:
             return None
         tuples, total = observed.processed[owned], observed.processed_by_worker

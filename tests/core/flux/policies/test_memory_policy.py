@@ -96,6 +96,28 @@ def test_the_hybrid_passes_over_an_idle_worker_without_room():
     assert HybridBalancing().plan(seen) == (Move(0, 0, 2),)
 
 
+@pytest.mark.parametrize("policy", [HybridBalancing(), SeveralMoves(within_memory=True)])
+def test_room_is_asked_for_the_partition_that_moves(policy):
+    """Neither worker has room for the hottest and largest partition of the stage, which is 9."""
+    seen = pressed([20, 8], [0, 0, 0, 1], [9, 5, 4, 2], idle=[0.0, 0.8], processed=[30, 20, 10, 10])
+    assert policy.plan(seen) == (Move(1, 0, 1),)
+    full = pressed([20, 5], [0, 0, 0, 1], [9, 5, 4, 2], idle=[0.0, 0.8], processed=[30, 20, 10, 10])
+    assert policy.plan(full) == ()
+
+
+@given(observations(), st.integers(0, 2**20))
+def test_what_moves_for_load_fits_where_it_goes(seen, seed):
+    chance = np.random.default_rng(seed)
+    idle, sizes = seen.idle_s, chance.integers(0, 10, len(seen.owners))
+    used = np.bincount(seen.owners, sizes, seen.workers)
+    seen = pressed(used + chance.integers(0, 12, seen.workers), seen.owners, sizes, idle=idle, processed=seen.processed)
+    for policy in (HybridBalancing(), SeveralMoves(within_memory=True)):
+        room = excess_bytes(seen)
+        for move in policy.plan(seen):
+            room[move.receiver] -= sizes[move.partition]
+        assert room.min() >= 0
+
+
 def test_several_moves_for_load_go_only_to_where_there_is_room():
     """Eight like partitions on one worker, whose receivers have room for one each."""
     seen = pressed([50, 8, 8], [0] * 8 + [1, 2], [4] * 10, idle=[0.0, 1.0, 1.0], processed=[10] * 8 + [0, 0])
