@@ -28,9 +28,8 @@ class Adapted(Protocol):
     def message_s(self) -> float:
         """Latency of a message."""
 
-    @property
     def state_bytes(self) -> NDArray[np.int64]:
-        """State of each partition, shape (partitions,)."""
+        """Current state of each partition, shape (partitions,)."""
 
     def after(self, delay_s: float, action: Action) -> None:
         """Run an action after a delay."""
@@ -71,8 +70,8 @@ class OneStage:
         self._stage = stage
         self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
-        self.state_bytes = np.asarray(stage.settings.state_sizes() * stage.settings.costs.tuple_bytes, np.int64)
         self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
+        self.state_bytes = stage.state_bytes
         self.may_start, self.receiver_of = movement.may_start, movement.receiver_of
         self.start = movement.start
 
@@ -113,7 +112,6 @@ class BothStages:
         self.workers = self._stages[0].workers
         self.message_s = self._stages[0].message_s
         self.after, self.idle_s = self._stages[0].after, tandem.cpu_idle_s
-        self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
 
     @property
     def now_s(self) -> float:
@@ -124,6 +122,10 @@ class BothStages:
         """Run an action when both consumers have read their messages."""
         first, second = self._stages
         first.when_read(worker, lambda: second.when_read(worker, action))
+
+    def state_bytes(self) -> NDArray[np.int64]:
+        """Current state of each partition, shape (partitions,)."""
+        return np.concatenate([stage.state_bytes() for stage in self._stages])
 
     def processed(self) -> NDArray[np.int64]:
         """Processed tuples of each partition since the start, shape (partitions,)."""
