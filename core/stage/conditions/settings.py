@@ -150,7 +150,7 @@ class StageSettings:
 
     @property
     def growth(self) -> Growth | None:
-        """Growth of the state: that of a join by its window; None if fixed."""
+        """Growth of the state; that of a join by its window."""
         if self.join is None:
             return self.state
         return Growth(row_bytes=self.costs.tuple_bytes, window=self.join.window)

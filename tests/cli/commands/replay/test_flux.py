@@ -91,7 +91,7 @@ def test_a_plan_places_keys_at_the_start(adapt, here):
 def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, here):
     line = f"x.trace {QUICK} --arrivals saturate --policy none"
     by_rows, by_bytes = (told(adapt, *line.split(), "--state", state) for state in ("rows", "bytes"))
-    assert by_rows["parameters"]["state_from"] == "count"
+    assert by_rows["parameters"]["state_from"] == "rows"
     assert by_bytes["parameters"]["state_tuples"] is None
     assert by_rows["parameters"]["costs"]["service_from"] == "trace"
     assert by_rows["summary"]["capacity"] == pytest.approx(4 / 50e-6, rel=0.05)
@@ -194,7 +194,16 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --workers 4 --service-time 0", "the service time must be above 0"),
         (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd '3MB' has an unknown unit"),
         (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
-        (2, "x.trace --workers 4 --state some", "--state takes a number of tuples, rows or bytes (got 'some')"),
+        (
+            2,
+            "x.trace --workers 4 --state some",
+            "--state takes a number of tuples, or rows, bytes or keys, as in",
+        ),
+        (2, "x.trace --workers 4 --state rows@5", "--state: the window 5 needs a unit: 5rows or 5h?"),
+        (2, "x.trace --workers 4 --state keys@5rows", "a state of keys takes a window of time (got 5rows)"),
+        (2, "x.trace --workers 4 --join side --join-window 1s", "--join: x.trace has no column 'side'"),
+        (2, "x.trace --workers 4 --join key --join-window 1s --state rows", "--state does not apply to --join"),
+        (3, "x.trace --workers 4 --state rows --memory 4KB", "has grown to "),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),
