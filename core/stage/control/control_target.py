@@ -49,6 +49,9 @@ class Adapted(Protocol):
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
 
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
 
@@ -91,6 +94,10 @@ class OneStage:
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["owner"])
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"]["spilled"])
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
@@ -139,6 +146,10 @@ class BothStages:
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
         return np.concatenate([stage.owners() for stage in self._stages])
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+        return np.concatenate([stage.unprocessed() for stage in self._stages])
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""

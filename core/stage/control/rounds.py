@@ -51,6 +51,7 @@ class Rounds:
         self._processed: NDArray[np.int64] = np.zeros(partitions, np.int64)
         self._state_bytes: NDArray[np.int64] = np.zeros(partitions, np.int64)
         self._on_disk: NDArray[np.bool_] = np.zeros(partitions, np.bool_)
+        self._unprocessed: NDArray[np.int64] = np.zeros(partitions, np.int64)
         self._limits: NDArray[np.float64] = np.full(n, np.inf)
         self._missing = 0
         self._living = living
@@ -103,6 +104,7 @@ class Rounds:
         self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
         self._state_bytes[own] = self._adapted.state_bytes()[own]
         self._on_disk[own] = self._adapted.on_disk()[own]
+        self._unprocessed[own] = self._adapted.unprocessed()[own]
         if self._spilling is not None:
             self._limits[worker] = self._spilling.limits[worker]
         self._missing -= 1
@@ -135,6 +137,7 @@ class Rounds:
             owners=self._ranks_of_owners(),
             state_bytes=self._state_bytes.copy(),
             on_disk=self._on_disk.copy(),
+            unprocessed=self._unprocessed.copy(),
             available_bytes=self._limits[self._asked],
             at_s=self._adapted.now_s,
         )

@@ -25,6 +25,7 @@ def pressed(available, owners, sizes, on_disk=(), **changes):
         state_bytes=np.array(sizes),
         available_bytes=np.array(available, float),
         on_disk=flags,
+        **changes,
     )
 
 
@@ -36,6 +37,11 @@ def test_the_worker_short_of_memory_gives_to_the_one_with_most():
 def test_what_is_in_memory_goes_before_what_is_on_disk():
     seen = pressed([5, 20], [0, 0, 0, 1], [3, 3, 2, 3], on_disk=[0, 1])
     assert MemoryBalancing().plan(seen) == (Move(2, 0, 1),)
+
+
+def test_of_what_is_on_disk_the_one_with_the_least_spilled_input_goes_first():
+    seen = pressed([5, 20], [0, 0, 0, 1], [3, 2, 3, 3], on_disk=[0, 1, 2], unprocessed=np.array([9, 4, 7, 0]))
+    assert MemoryBalancing().plan(seen) == (Move(1, 0, 1),)
 
 
 def test_workers_that_use_like_shares_of_their_memory_rest():
