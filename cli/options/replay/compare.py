@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
-from adapt.cli.options.amounts import above_0_or_none
+from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption
-from adapt.cli.options.replay.stage import BufferOption, StageOptions
+from adapt.cli.options.replay.stage import BufferOption, IdleClockOption, StageOptions
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -48,6 +48,7 @@ class ComparedStage(StageOptions):
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
     costs: ComparedCosts
+    idle_clock: IdleClockOption = "0s"
 
     def partition_state(self) -> int | Weight:
         """State per partition, in tuples or by a weight."""
@@ -161,4 +162,5 @@ class WorkerOptions:
             duration_s=stage.duration_s,
             hash=self.hash,
             seed=stage.seed,
+            idle_clock_s=seconds("--idle-clock", stage.idle_clock),
         )

@@ -40,12 +40,14 @@ class Adapting:
         min_collection_s: Minimum collection time, delta_min.
         min_imbalance: Utilization ratio that triggers a move, lambda_min.
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
+        idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
     min_collection_s: float = MIN_COLLECTION_S
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
+    idle_clock_s: float = 0.0
 
     def cases(self) -> dict[str, FluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
@@ -158,7 +160,9 @@ def replay_flux(
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
-        actors = Actors(controller, under.memory, under.faults, standby=under.standby)
+        actors = Actors(
+            *(controller, under.memory, under.faults), standby=under.standby, idle_clock_s=adapting.idle_clock_s
+        )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
@@ -174,6 +178,7 @@ def parameters_of(
         "min_collection_s": adapting.min_collection_s,
         "min_imbalance": adapting.min_imbalance,
         "max_receiver_utilization": adapting.max_receiver_utilization,
+        "idle_clock_s": adapting.idle_clock_s,
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
         "standby": conditions.standby,

@@ -102,6 +102,17 @@ def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, her
     assert bare["parameters"]["costs"]["service_s"] == 45e-6
 
 
+def test_a_coarse_idle_clock_and_a_slow_disk_change_the_run(adapt, here):
+    line = f"x.trace {QUICK} --speedup 20 --load 1@0 --policy load"
+    exact, coarse = (told(adapt, *line.split(), *more.split()) for more in ("", "--idle-clock 20ms"))
+    assert (exact["parameters"]["idle_clock_s"], coarse["parameters"]["idle_clock_s"]) == (0, 0.02)
+    assert exact["cases"][0] == coarse["cases"][0]
+    assert exact["moves"] != coarse["moves"]
+    line = f"x.trace {QUICK} --policy none --memory 40KB --disk-seek 1ms --disk-seek-sd 0s"
+    often, seldom = (told(adapt, *line.split(), "--disk-quantum", each)["cases"][0] for each in ("5ms", "500ms"))
+    assert 0 < often["spilled_max"] < seldom["spilled_max"]
+
+
 def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(adapt, here):
     line = f"x.trace {QUICK} --state 10000 --policy memory --memory 10MB --memory 0@100ms:2MB"
     assert told(adapt, *line.split())["cases"][0]["on_disk_max"] > 0

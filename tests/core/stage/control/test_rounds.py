@@ -37,7 +37,7 @@ def test_a_policy_sees_sizes_limits_and_spilled_input_as_they_were_reported():
     until = simulate(of, Drawn(), 0.3).intervals[-1]
     assert first.state_bytes.sum() == 10 * until.processed
     assert second.on_disk.any()
-    assert 0 < second.unprocessed[second.on_disk].sum()
+    assert second.unprocessed[second.on_disk].sum() > 0
     assert (second.unprocessed[~second.on_disk] == 0).all()
 
 
