@@ -10,7 +10,7 @@ from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
 from adapt.cli.options.replay.stage import TROUBLE_PANEL, IdleClockOption, TroubleOptions
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy, Imbalance
 from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.names import Router
 
@@ -68,6 +68,7 @@ class PolicyOptions:
     min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
+    imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
 
     def adapting(self, router: Router) -> "Adapting":
@@ -76,8 +77,14 @@ class PolicyOptions:
 
         collection_s = above_0("--min-collection", self.min_collection)
         policies = policies_of(self.policy or (), router)
-        idle_clock_s = seconds("--idle-clock", self.idle_clock)
-        return Adapting(policies, collection_s, self.min_imbalance, self.max_receiver_utilization, idle_clock_s)
+        return Adapting(
+            policies=policies,
+            min_collection_s=collection_s,
+            min_imbalance=self.min_imbalance,
+            max_receiver_utilization=self.max_receiver_utilization,
+            idle_clock_s=seconds("--idle-clock", self.idle_clock),
+            imbalance=self.imbalance,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
+from adapt.core.flux.policies.names import Imbalance
 from adapt.core.stage.movement.controller import Move, Observation
 
 MIN_IMBALANCE = 1.2
@@ -27,10 +28,12 @@ class LoadBalancing:
     Attributes:
         min_imbalance: lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1.
         max_receiver_utilization: u_max, the utilization above which a worker receives no partitions, in (0, 1].
+        imbalance: What a move must reduce. By the ratio, an idle worker receives nothing: it is predicted to stay idle.
     """
 
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
+    imbalance: Imbalance = Imbalance.DIFFERENCE
 
     def __post_init__(self) -> None:
         if not self.min_imbalance >= 1:
@@ -91,7 +94,11 @@ class LoadBalancing:
         gives, takes = observed.utilization[donor], observed.utilization[receiver]
         gives_after = gives - gives * tuples / total[donor]
         takes_after = takes + (takes * tuples / total[receiver] if total[receiver] else np.zeros(len(tuples)))
-        closer = np.flatnonzero(np.abs(gives_after - takes_after) < gives - takes)
+        if self.imbalance is Imbalance.DIFFERENCE:
+            evens = np.abs(gives_after - takes_after) < gives - takes
+        else:
+            evens = np.maximum(gives_after, takes_after) * takes < gives * np.minimum(gives_after, takes_after)
+        closer = np.flatnonzero(evens)
         if len(closer) == 0 or takes_after[closer[0]] > self.max_receiver_utilization:
             return None
         return Move(int(owned[closer[0]]), donor, receiver)
