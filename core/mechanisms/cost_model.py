@@ -66,6 +66,7 @@ class Terms:
         duration_s: When to stop; None, when all rows are processed.
         hash: Hash function of keys.
         seed: Random seed.
+        idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
 
     Raises:
         UsageError: a number is out of range.
@@ -94,6 +95,7 @@ class Terms:
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
     seed: int = 0
+    idle_clock_s: float = 0.0
 
     def __post_init__(self) -> None:
         check_workers(self.channels)
@@ -179,6 +181,7 @@ class Wanted:
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
     seed: int = 0
+    idle_clock_s: float = 0.0
 
     @property
     def placed(self) -> MiniPartitions:
@@ -248,6 +251,7 @@ class Wanted:
             duration_s=self.duration_s,
             hash=self.hash,
             seed=self.seed,
+            idle_clock_s=self.idle_clock_s,
         )
 
     def _fewest(self, busy: float) -> int:

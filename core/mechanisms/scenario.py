@@ -121,7 +121,8 @@ def simulated(
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """Simulate a scenario until all rows are processed, or until a time."""
-    actors = Actors(_controller(scenario, terms), stage.memory, scaling=_scaling(scenario, terms, stage))
+    controller, scaling = _controller(scenario, terms), _scaling(scenario, terms, stage)
+    actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
     )

@@ -68,8 +68,7 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
 
     Raises:
         UsageError: Router river with moves, spilling, crashes or standby; standby with a memory limit or shedding; a
-            join with a memory limit, crashes, standby or a random source; or scaling with any other actor or a random
-            source.
+            join or a window of state with a random source; or scaling with any other actor or a random source.
         BadInput: A disturbance, a fault, the group weights or a row of the stream is invalid.
     """
     actors = actors or Actors()
@@ -84,12 +83,8 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
         raise UsageError("standby replicas are not counted against a memory limit; omit the memory limit or standby")
     if settings.overload is not None and standby:
         raise UsageError("shed tuples have no standby replica; omit shedding or standby")
-    if settings.join is not None and (memory is not None or faults.crashes or standby):
-        raise UsageError(
-            "the window of a join is neither spilled nor replicated; omit memory limit, crashes and standby"
-        )
-    if settings.join is not None and not isinstance(source, Rows):
-        raise UsageError("a join needs rows with event times; a random source has none")
+    if settings.growth is not None and settings.growth.is_ranked and not isinstance(source, Rows):
+        raise UsageError("a join, or a window of state, needs rows with event times; a random source has none")
     if scaling is not None:
         if controller is not None or memory is not None or faults.crashes or standby:
             raise UsageError("elastic workers exclude rebalancing policies, memory limits, crashes and standby")

@@ -34,7 +34,7 @@ _POLICIES = PALETTE[:-1]
 
 
 def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart, ...]:
-    """Charts of a run: throughput, latency, queues, spilling and worker utilization."""
+    """Charts of a run: throughput, latency, queues, spilling and workers."""
     charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         waiting = "Rows that had arrived and waited for their producer"
@@ -42,6 +42,8 @@ def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart,
     if _any(intervals, "on_disk"):
         spilled = "Partitions spilled to disk"
         charts.append(lines_of_cases(intervals, "Partitions on disk", ["on_disk"], spilled))
+    if _grows(workers):
+        charts += [state_of_workers(workers, case) for case in _cases(workers)]
     return (*charts, *(utilization_of_workers(workers, case) for case in _cases(workers)))
 
 
@@ -160,18 +162,42 @@ def held_over_time(intervals: Table) -> Chart:
 
 def utilization_of_workers(workers: Table, case: str) -> Chart:
     """Heat map of worker utilization over time in one case."""
-    title = f"Workers, {case}"
+    sentence = f"Utilization of each worker with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%}"
+    return _heat_map(workers, case, "utilization", f"Workers, {case}", sentence)
+
+
+def state_of_workers(workers: Table, case: str) -> Chart:
+    """Heat map of the workers' memory in use in one case."""
+    column = column_of(workers, "state")
+    most = max((cell for cell in workers.values("state") if is_real(cell)), default=0)
+    sentence = f"State in memory of each worker with {case}: the darker, the more, up to {human(most, column)}"
+    return _heat_map(workers, case, "state", f"Memory, {case}", sentence, float(most))
+
+
+def _grows(workers: Table) -> bool:
+    """Whether the state of all workers changes by more than moves in progress do."""
+    if "state" not in [column.name for column in workers.columns]:
+        return False
+    rows = workers.records()
+    ends = {(row["case"], row["end"]) for row in rows}
+    sums = dict.fromkeys(ends, 0.0)
+    for row in rows:
+        sums[row["case"], row["end"]] += float(row["state"] or 0) + float(row["state_on_disk"] or 0)
+    return max(sums.values(), default=0.0) > min(sums.values(), default=0.0) or _any(workers, "state_on_disk")
+
+
+def _heat_map(workers: Table, case: str, name: str, title: str, sentence: str, most: float = 1.0) -> Chart:
+    """A line of shades per worker, by a column up to `most`."""
     rows = [row for row in workers.records() if row["case"] == case]
     numbers = sorted({int(row["worker"] or 0) for row in rows})
-    if not rows:
-        return chart(title, {"mark": "rect"}, [], f"Utilization of each worker with {case}.", workers)
-    busy = np.array([float(row["utilization"] or 0) for row in rows]).reshape(-1, len(numbers))
+    if not rows or most <= 0:
+        return chart(title, {"mark": "rect"}, [], f"{sentence}.", workers)
+    busy = np.array([float(row[name] or 0) for row in rows]).reshape(-1, len(numbers)) / most
     ends = [float(row["end"] or 0) for row in rows[:: len(numbers)]]
     together, spans = bin_size(len(numbers), MOST_WORKERS), bin_size(len(ends), MOST_SPANS)
     points = _spans(busy, [0.0, *ends], together, spans)
-    sentence = f"Utilization of each worker with {case}: the darker, the busier, in steps of {1 / _LEVELS:.1%}"
     if together > 1:
-        sentence += f"; a line is the busiest of {count(together)} adjacent workers"
+        sentence += f"; a line is the darkest of {count(together)} adjacent workers"
     if spans > 1:
         sentence += f"; each cell is the mean of {count(spans)} adjacent intervals"
     last = max(float(end) for end in workers.values("end") if is_real(end))

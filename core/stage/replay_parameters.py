@@ -34,7 +34,11 @@ def telling(case: str, told: Told | None) -> Callable[[Interval], None]:
 
 def stage_parameters(settings: StageSettings, reading: Reading, duration_s: float | None) -> dict[str, Any]:
     """Parameters of a stage and its input, as JSON data."""
-    network, costs = settings.network, settings.costs
+    network, costs, join, sides = settings.network, settings.costs, settings.join, reading.sides
+    joined = None
+    if join is not None and sides is not None:
+        joined = {"column": sides.column, "sides": sides.values.to_pylist()}
+        joined |= {"window_s": join.window / 1e6, "match_s": join.match_s}
     return {
         "workers": settings.workers,
         "partitions_per_worker": reading.partitions.per_worker,
@@ -46,11 +50,14 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
         "costs": {**asdict(costs), "service_from": "trace" if reading.by_cost else "drawn"},
-        "state_tuples": int(settings.state_tuples) if np.ndim(settings.state_tuples) == 0 else None,
+        "state_tuples": int(settings.state_tuples)
+        if np.ndim(settings.state_tuples) == 0 and settings.growth is None
+        else None,
         "disturbances": [
             {"kind": _KINDS[type(one)], **{name: _finite(value) for name, value in asdict(one).items()}}
             for one in settings.disturbances
         ],
+        "join": joined,
         "overload": None if settings.overload is None else asdict(settings.overload),
         "duration_s": duration_s,
         "seed": settings.seed,

@@ -11,11 +11,15 @@ policy for memory alone; here it passes over them.
 
 import os
 
+import numpy as np
 import pytest
 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from paper.flux.scenarios import FULL_PER_WORKER, mean_rate, mixed
+from adapt.core.stage.conditions.disturbances import ExternalLoad
+from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.movement.spilling import Memory
+from paper.flux.scenarios import FULL_PER_WORKER, Scenario, mean_rate, mixed
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 WORKERS = 32 if SOAK else 8
@@ -64,3 +68,15 @@ def test_several_moves_a_round_do_more_from_the_first_and_at_the_end(runs):
     assert mean_rate(several, 5) > 1.1 * mean_rate(hybrid, 5)
     assert at_the_end(several)[0] >= at_the_end(hybrid)[0]
     assert several.intervals[-1].on_disk == 0
+
+
+@pytest.mark.parametrize("policy", [FluxPolicy.HYBRID, FluxPolicy.HYBRID_SEVERAL])
+def test_a_partition_that_fits_nowhere_keeps_no_other_from_moving(policy):
+    """One of 4.8 MB among those of 0.4 MB, and 11 MB a worker: no other worker has 4.8 MB free, but all have 0.4."""
+    sizes = np.full(4 * 16, 5_000)
+    sizes[16] = 60_000
+    load = (ExternalLoad(0, 0.0, np.inf),)
+    stage = StageSettings(4, even_owners(4, 16), even_groups(4096, 64), state_tuples=sizes, disturbances=load)
+    run = Scenario(stage, 5.0, memory=Memory(11e6)).run(controller_of(policy))
+    assert mean_rate(run, 4) > 0.75 * 4 * FULL_PER_WORKER
+    assert max(one.on_disk for one in run.intervals) == 0

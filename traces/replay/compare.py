@@ -35,7 +35,8 @@ from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.traces.read_errors import parsed
-from adapt.traces.replay.flux import check_columns, encoded, rows_of
+from adapt.traces.replay.flux import rows_of
+from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
@@ -148,7 +149,7 @@ def compare_on_trace(
     """
     check_folder_free(out, force=force)
     wanted = options.wanted
-    check_columns(trace, _reading(wanted), wanted.state if isinstance(wanted.state, Weight) else None)
+    check_columns(trace, _reading(wanted), sized=wanted.state is Weight.BYTES)
     progress("reading", 0, len(options.scenarios))
     demand = Demand.from_chunks(rows_of(trace, _reading(wanted)).chunks(), wanted.uniform)
     terms = wanted.terms(demand)

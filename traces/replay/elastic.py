@@ -8,16 +8,15 @@ import numpy as np
 
 from adapt.core.counting.lossy import LossyCounter
 from adapt.core.elastic.replay.replay import Elastic, ElasticRun, check_elastic, elastic_parameters, replay_elastic
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.stage.conditions.join import Join
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stream import Weight
-from adapt.traces.replay.flux import check_columns, encoded, rows_of, with_state
+from adapt.traces.replay.flux import rows_of
+from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.runs import keep_run
@@ -31,22 +30,18 @@ class ElasticOptions:
     Attributes:
         reading: How rows become tuples; they arrive at their timestamps.
         elastic: How the stage scales.
-        state: State of a partition by its rows or bytes in the trace; None, as in the stage.
+        operator: The state, or a windowed join.
         duration_s: When to stop; None, when all rows are processed.
         interval_s: Length of a measurement interval; None, about 300 intervals.
         own_keys: How many of the hottest keys have a partition each, so that plans pin them.
-        join: The windowed join, its window in microseconds; None, no join.
-        side: The column that says to which side of the join a row belongs.
     """
 
     reading: Reading
     elastic: Elastic
-    state: Weight | None = None
+    operator: Operator = Operator()  # noqa: RUF009 - frozen
     duration_s: float | None = None
     interval_s: float | None = None
     own_keys: int = 0
-    join: Join | None = None
-    side: str = "stream"
 
 
 def replay_elastic_trace(
@@ -74,13 +69,8 @@ def replay_elastic_trace(
     """
     reading = options.reading
     check_folder_free(out, force=force)
-    check_columns(trace, reading, options.state)
+    options.operator.check(trace, reading)
     check_elastic(settings, options.elastic)
-    if options.join is not None and options.side not in trace.columns:
-        raise UsageError(
-            f"--join: {trace.path} has no column {options.side!r}{did_you_mean(options.side, trace.columns)}. Ingest it"
-            f" with --stream or --keep {options.side}"
-        )
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
             f"--own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"
@@ -89,16 +79,10 @@ def replay_elastic_trace(
     progress("reading", 0, trace.rows)
     if options.own_keys:
         reading = replace(reading, partitions=replace(reading.partitions, own=_hottest(trace, options)))
-    if options.join is not None:
-        sides = Sides.from_batches(
-            options.side, KEY, trace.batches([KEY, options.side], encoded(trace, [KEY, options.side]))
-        )
-        reading = replace(reading, sides=sides)
-        settings = replace(settings, join=options.join, partition_of=sides.partitions_by(reading.partitions))
+    reading, settings = options.operator.applied(trace, reading, settings)
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
-    settings = with_state(settings, trace, reading, options.state, demand)
-    further: dict[str, Any] = {"state_from": options.state and options.state.value, "own_keys": options.own_keys}
+    further: dict[str, Any] = {**options.operator.parameters(), "own_keys": options.own_keys}
     run = replay_elastic(
         rows,
         demand,

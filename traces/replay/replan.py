@@ -7,7 +7,7 @@ from adapt.core.replan.replay import Replan, ReplanRun, replay_replan
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.traces.counting.count import check_window
-from adapt.traces.replay.flux import check_columns, encoded
+from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.runs import keep_run
@@ -47,7 +47,7 @@ def replay_replan_trace(
         BadInput: the trace is damaged or not in time order.
     """
     check_folder_free(out, force=force)
-    check_columns(trace, options.reading, None)
+    check_columns(trace, options.reading, sized=False)
     check_window(options.replan.loop.window.length, trace)
     progress("deciding", 0, trace.rows)
     run = replay_replan(

@@ -2,12 +2,12 @@
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
-from adapt.cli.options.replay.elastic import JoinOptions, PlanOptions, ScalingOptions
-from adapt.cli.options.replay.stage import DEFAULT_STATE, SpeedupOption, StageOptions, TroubleOptions, check_speedup
+from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
+from adapt.cli.options.replay.join import JoinOptions
+from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError
 
 
 @short_help(
@@ -37,21 +37,17 @@ def elastic(
     output.check()
     check_speedup(speedup)
     placed = plans.placed(scaling.pool)
-    joined = join.joined()
-    if joined is not None and stage.state != DEFAULT_STATE:
-        raise UsageError("--state does not apply to --join, whose state is the rows in the window")
-    window_s = None if joined is None else joined.window / 1e6 / speedup
+    operator = stage.operator(join)
+    window_s = None if operator.join is None else operator.join.window / 1e6 / speedup
     settings = stage.settings(placed, trouble, window_s=window_s)
     opened = open_trace(trace)
     options = ElasticOptions(
         reading=stage.reading(opened, placed, speedup),
         elastic=scaling.elastic(plans, stage.shedding.thresholds()),
-        state=stage.state_weight(),
+        operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         own_keys=plans.own_keys,
-        join=joined,
-        side=join.join or "",
     )
     with stages() as progress:
         run = replay_elastic_trace(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
+from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -29,6 +30,7 @@ def flux(
     placing: PlacingOptions,
     policy: PolicyOptions,
     faults: FaultOptions,
+    join: JoinOptions,
     stage: StageOptions,
     arrivals: Arrivals = setting(Arrivals.TRACE, "Replay rows by timestamp, or as fast as workers accept."),
     speedup: SpeedupOption = 1.0,
@@ -55,7 +57,7 @@ def flux(
         reading=stage.reading(opened, placed, speedup if arrivals is Arrivals.TRACE else None),
         adapting=policy.adapting(router),
         conditions=faults.conditions(settings),
-        state=stage.state_weight(),
+        operator=stage.operator(join),
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan_hash,

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion
-from adapt.cli.options.amounts import above_0_or_none
+from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption
-from adapt.cli.options.replay.stage import BufferOption, StageOptions, StateOption
+from adapt.cli.options.replay.stage import BufferOption, IdleClockOption, StageOptions
 from adapt.cli.options.result import RunOutput
+from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
+from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
     from adapt.core.mechanisms.cost_model import Wanted
@@ -42,8 +44,20 @@ class ComparedStage(StageOptions):
     """The stage on which mechanisms are compared."""
 
     buffer: BufferOption = 240
-    state: StateOption = "rows"
+    state: str = setting(
+        "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
+    )
     costs: ComparedCosts
+    idle_clock: IdleClockOption = "0s"
+
+    def partition_state(self) -> int | Weight:
+        """State per partition, in tuples or by a weight."""
+        fixed = self.fixed_state()
+        if fixed is not None:
+            return fixed
+        if self.state not in ("rows", "bytes"):
+            raise UsageError(f"--state takes a number of tuples, rows or bytes (got {self.state!r})")
+        return Weight.COUNT if self.state == "rows" else Weight.BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +162,5 @@ class WorkerOptions:
             duration_s=stage.duration_s,
             hash=self.hash,
             seed=stage.seed,
+            idle_clock_s=seconds("--idle-clock", stage.idle_clock),
         )

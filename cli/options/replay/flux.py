@@ -8,9 +8,9 @@ from adapt.cli.options.amounts import above_0, bits, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
-from adapt.cli.options.replay.stage import TROUBLE_PANEL, TroubleOptions
+from adapt.cli.options.replay.stage import TROUBLE_PANEL, IdleClockOption, TroubleOptions
 from adapt.core.errors import UsageError
-from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy, Imbalance
 from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.names import Router
 
@@ -68,6 +68,8 @@ class PolicyOptions:
     min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
+    imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
+    idle_clock: IdleClockOption = "0s"
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -75,7 +77,14 @@ class PolicyOptions:
 
         collection_s = above_0("--min-collection", self.min_collection)
         policies = policies_of(self.policy or (), router)
-        return Adapting(policies, collection_s, self.min_imbalance, self.max_receiver_utilization)
+        return Adapting(
+            policies=policies,
+            min_collection_s=collection_s,
+            min_imbalance=self.min_imbalance,
+            max_receiver_utilization=self.max_receiver_utilization,
+            idle_clock_s=seconds("--idle-clock", self.idle_clock),
+            imbalance=self.imbalance,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,11 @@ class FaultOptions(TroubleOptions):
     )
     standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
     disk_bandwidth: str = setting("160Mbps", "Disk bandwidth per worker.", "160Mbps", panel=NETWORK_PANEL)
-    disk_seek: str = setting("5ms", "Disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
+    disk_seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
+    disk_seek_sd: str = setting("0.2ms", "Standard deviation of the disk seek time.", "0.2ms", panel=NETWORK_PANEL)
+    disk_quantum: str = setting(
+        "200ms", "Time for input before a worker reads its next spilled partition.", "200ms", panel=NETWORK_PANEL
+    )
 
     def conditions(self, settings: "StageSettings") -> "Conditions":
         """Memory, faults and standby replicas of a stage.
@@ -116,6 +129,11 @@ class FaultOptions(TroubleOptions):
         worker_bytes, changes = memory_of_workers(self.memory or [], workers)
         if worker_bytes is None:
             return None
-        disk_bytes_per_s = bits("--disk-bandwidth", self.disk_bandwidth) / 8
-        seek_s = seconds("--disk-seek", self.disk_seek)
-        return Memory(worker_bytes, tuple(changes), disk_bytes_per_s=disk_bytes_per_s, seek_s=seek_s)
+        return Memory(
+            worker_bytes,
+            tuple(changes),
+            disk_bytes_per_s=bits("--disk-bandwidth", self.disk_bandwidth) / 8,
+            seek_s=seconds("--disk-seek", self.disk_seek),
+            seek_sd_s=seconds("--disk-seek-sd", self.disk_seek_sd),
+            quantum_s=above_0("--disk-quantum", self.disk_quantum),
+        )

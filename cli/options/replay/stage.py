@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.costs import CostOptions, NetworkOptions
+from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Producers, Router
-from adapt.core.stream import Weight
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
+    from adapt.core.stage.input.state_source import StateSource
+    from adapt.traces.replay.operators import Operator
     from adapt.traces.store.trace import Trace
 
 TROUBLE_PANEL = "Slow and failing workers"
@@ -23,10 +25,10 @@ DEFAULT_STATE = "10000"
 
 SpeedupOption: TypeAlias = Annotated[float, option("Trace seconds replayed per simulated second.", "RATIO")]
 SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
-BufferOption: TypeAlias = Annotated[int, option("Rows that a producer buffers (backpressure beyond).", "ROWS")]
-StateOption: TypeAlias = Annotated[
-    str, option("State per partition: a number of tuples, or its rows or bytes in the trace.", "TUPLES|rows|bytes")
+IdleClockOption: TypeAlias = Annotated[
+    str, option("Resolution at which workers measure idle time, rounded up; 0s is exact.", "10ms", shown=False)
 ]
+BufferOption: TypeAlias = Annotated[int, option("Rows that a producer buffers (backpressure beyond).", "ROWS")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,12 @@ class StageOptions:
     interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
     seed: SeedOption = 0
     buffer: BufferOption = 2048
-    state: StateOption = DEFAULT_STATE
+    state: str = setting(
+        DEFAULT_STATE,
+        "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
+        " trace time rows expire; rows@9rows keeps 9 rows per key.",
+        "TUPLES|rows|bytes|keys[@10m]",
+    )
     producers: Producers | None = setting(
         None, "Assign rows to producers by row or by stream (default: by stream, if the trace has streams)."
     )
@@ -77,19 +84,35 @@ class StageOptions:
         """Sampling interval, if given."""
         return above_0_or_none("--interval", self.interval)
 
-    def partition_state(self) -> "int | Weight":
-        """State per partition, in tuples or by a weight."""
-        named = {"rows": Weight.COUNT, "bytes": Weight.BYTES}
-        if self.state in named:
-            return named[self.state]
-        if not (self.state.isdecimal() and len(self.state) < 16):
-            raise UsageError(f"--state takes a number of tuples, rows or bytes (got {self.state!r})")
-        return int(self.state)
+    def fixed_state(self) -> int | None:
+        """State per partition in tuples; None if it depends on the trace."""
+        return int(self.state) if self.state.isdecimal() and len(self.state) < 16 else None
 
-    def state_weight(self) -> "Weight | None":
-        """The weight in the trace that is a partition's state, if any."""
-        state = self.partition_state()
-        return None if isinstance(state, int) else state
+    def operator(self, join: JoinOptions) -> "Operator":
+        """The operator of the stage: its state, or a join.
+
+        Raises:
+            UsageError: The state is malformed, or given with a join.
+        """
+        from adapt.traces.replay.operators import Operator
+
+        joined = join.joined()
+        if joined is not None and self.state != DEFAULT_STATE:
+            raise UsageError("--state does not apply to --join, whose state is the rows in the window")
+        if joined is not None:
+            return Operator(join=joined, side=join.join or "")
+        return Operator() if self.fixed_state() is not None else Operator(self._state_source())
+
+    def _state_source(self) -> "StateSource":
+        from adapt.core.stage.input.state_source import StateSource, StateUnit
+        from adapt.core.units.row_or_time_span import Length
+
+        unit, limited, window = self.state.partition("@")
+        if unit not in [one.value for one in StateUnit]:
+            raise UsageError(
+                f"--state takes a number of tuples, or rows, bytes or keys, as in rows@10m (got {self.state!r})"
+            )
+        return StateSource(StateUnit(unit), Length.parse(window, "--state: the window") if limited else None)
 
     def by_stream(self, trace: "Trace") -> bool:
         """Whether all rows of a stream have the same producer."""
@@ -109,7 +132,7 @@ class StageOptions:
         """
         from adapt.core.stage.conditions.settings import StageSettings, even_groups
 
-        state, partitions = self.partition_state(), placed.workers * placed.per_worker
+        partitions = placed.workers * placed.per_worker
         return StageSettings(
             workers=placed.workers,
             owners=placed.owners,
@@ -118,7 +141,7 @@ class StageOptions:
             buffer_tuples=self.buffer,
             network=self.network.network(),
             costs=self.costs.costs(),
-            state_tuples=state if isinstance(state, int) else 0,
+            state_tuples=self.fixed_state() or 0,
             disturbances=trouble.disturbances(placed.workers),
             seed=self.seed,
             overload=self.shedding.overload(window_s),

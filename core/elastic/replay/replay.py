@@ -229,11 +229,7 @@ def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
     """Parameters of a replay, except stream and source of state."""
-    chosen, recipe, join, sides = elastic.chosen, elastic.recipe, settings.join, reading.sides
-    joined = None
-    if join is not None and sides is not None:
-        joined = {"column": sides.column, "sides": sides.values.to_pylist()}
-        joined |= {"window_s": join.window / 1e6, "match_s": join.match_s}
+    chosen, recipe = elastic.chosen, elastic.recipe
     return {
         **stage_parameters(settings, reading, duration_s),
         "pool": elastic.pool,
@@ -252,7 +248,6 @@ def elastic_parameters(
         "period_s": elastic.period_s,
         "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
         "startup_s": elastic.startup_s,
-        "join": joined,
     }
 
 

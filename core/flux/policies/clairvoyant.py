@@ -4,7 +4,7 @@ Not in the paper.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,7 @@ class OptimumController:
         if observed.workers != self._ahead.settings.workers:
             return ()
         demand = self._ahead.demand(observed.at_s, observed.at_s + self._horizon_s)
+        demand = replace(demand, sizes=observed.state_bytes.astype(np.float64))
         present, fits = demand.slowest_s(observed.owners), demand.fits(observed.owners)
         if fits and present <= (1 + WORTHWHILE) * bound_s(demand):
             return ()

@@ -11,8 +11,8 @@ from adapt.core.stage.movement.controller import Move, Observation
 class HybridBalancing:
     """Balances memory while any partition is on disk, else load.
 
-    The paper moves a partition for load only if there is room for it. Here workers without room for the largest
-    partition do not receive: they gave partitions away, are therefore idle, and would be paired with the busiest.
+    A partition moves for load only if the receiver has room for it, as in the paper. The paper leaves open which pairs
+    then form; here a donor passes over workers without room for any of its partitions.
 
     Source: Flux, section 6.3.
 
@@ -28,4 +28,4 @@ class HybridBalancing:
         """Moves of this round."""
         if observed.on_disk.any():
             return self.memory.plan(observed)
-        return self.load.plan(observed, excess_bytes(observed) >= observed.state_bytes.max())
+        return self.load.plan(observed, excess_bytes(observed))

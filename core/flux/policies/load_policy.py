@@ -6,10 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
+from adapt.core.flux.policies.names import Imbalance
 from adapt.core.stage.movement.controller import Move, Observation
 
 MIN_IMBALANCE = 1.2
 MAX_RECEIVER = 0.95
+
+LARGEST = np.iinfo(np.int64).max
+"""Size that fits nowhere, for a worker without partitions to give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +28,12 @@ class LoadBalancing:
     Attributes:
         min_imbalance: lambda_min, the smallest utilization ratio of a pair that triggers a move; at least 1.
         max_receiver_utilization: u_max, the utilization above which a worker receives no partitions, in (0, 1].
+        imbalance: What a move must reduce. By the ratio, an idle worker receives nothing: it is predicted to stay idle.
     """
 
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
+    imbalance: Imbalance = Imbalance.DIFFERENCE
 
     def __post_init__(self) -> None:
         if not self.min_imbalance >= 1:
@@ -37,30 +43,34 @@ class LoadBalancing:
                 f"max_receiver_utilization must be above 0 and at most 1 (got {self.max_receiver_utilization:g})"
             )
 
-    def plan(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> tuple[Move, ...]:
+    def plan(self, observed: Observation, room: NDArray[np.float64] | None = None) -> tuple[Move, ...]:
         """Moves of this round, at most one per worker.
 
         Args:
-            may_take: Workers that may receive, shape (workers,); None, all.
+            room: Free memory of each worker, in which a received partition must fit, shape (workers,); None, unlimited.
         """
-        moves = (self._first_that_evens(observed, *pair) for pair in self.worth_evening(observed, may_take))
+        moves = (self._first_that_evens(observed, *pair, room) for pair in self.worth_evening(observed, room))
         return tuple(move for move in moves if move is not None)
 
-    def worth_evening(self, observed: Observation, may_take: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
+    def worth_evening(self, observed: Observation, room: NDArray[np.float64] | None = None) -> list[tuple[int, int]]:
         """Pairs of donor and receiver, from both ends of the ranking inwards.
 
-        Stops at the first pair below the thresholds. Ties rank by worker number.
+        Stops at the first pair below the thresholds. Ties rank by worker number. A donor passes over workers without
+        room for any of its partitions: they gave partitions away, are therefore idle, and rank last.
         """
         utilization = observed.utilization
-        ranking = np.argsort(-utilization, kind="stable")
-        places = np.arange(observed.workers) if may_take is None else np.flatnonzero(may_take[ranking])
+        ranking = np.argsort(-utilization, kind="stable").tolist()
         mean = utilization.mean()
-        pairs = []
-        for at, place in enumerate(places[::-1].tolist()):
-            donor, receiver = int(ranking[at]), int(ranking[place])
+        pairs: list[tuple[int, int]] = []
+        for at, donor in enumerate(ranking):
+            least = None if room is None else observed.state_bytes[heaviest_first(observed, donor)].min(initial=LARGEST)
+            paired = {receiver for _, receiver in pairs}
+            free = (one for one in ranking[:at:-1] if one not in paired and (room is None or room[one] >= least))
+            receiver = next(free, None)
+            if receiver is None:
+                continue
             if (
-                place <= at
-                or utilization[donor] < mean
+                utilization[donor] < mean
                 or utilization[donor] < self.min_imbalance * utilization[receiver]
                 or utilization[receiver] > self.max_receiver_utilization
             ):
@@ -68,19 +78,27 @@ class LoadBalancing:
             pairs.append((donor, receiver))
         return pairs
 
-    def _first_that_evens(self, observed: Observation, donor: int, receiver: int) -> Move | None:
-        """The donor's hottest partition that narrows the gap, unless it would overload the receiver.
+    def _first_that_evens(
+        self, observed: Observation, donor: int, receiver: int, room: NDArray[np.float64] | None
+    ) -> Move | None:
+        """The donor's hottest partition that narrows the gap and fits, unless it would overload the receiver.
 
         Ties go by partition number.
         """
         owned = heaviest_first(observed, donor)
+        if room is not None:
+            owned = owned[observed.state_bytes[owned] <= room[receiver]]
         if len(owned) == 0:
             return None
         tuples, total = observed.processed[owned], observed.processed_by_worker
         gives, takes = observed.utilization[donor], observed.utilization[receiver]
         gives_after = gives - gives * tuples / total[donor]
         takes_after = takes + (takes * tuples / total[receiver] if total[receiver] else np.zeros(len(tuples)))
-        closer = np.flatnonzero(np.abs(gives_after - takes_after) < gives - takes)
+        if self.imbalance is Imbalance.DIFFERENCE:
+            evens = np.abs(gives_after - takes_after) < gives - takes
+        else:
+            evens = np.maximum(gives_after, takes_after) * takes < gives * np.minimum(gives_after, takes_after)
+        closer = np.flatnonzero(evens)
         if len(closer) == 0 or takes_after[closer[0]] > self.max_receiver_utilization:
             return None
         return Move(int(owned[closer[0]]), donor, receiver)

@@ -60,10 +60,12 @@ class MemoryBalancing:
 def leaving(observed: Observation, worker: int) -> NDArray[np.int64]:
     """Partitions of a worker in the order in which they leave.
 
-    In-memory ones come first, then larger ones, then later ones.
+    In-memory ones come first; of those on disk, the ones with the least spilled input, which must be processed before
+    they move. Then come larger ones, then later ones.
     """
     owned = np.flatnonzero((observed.owners == worker) & (observed.state_bytes > 0))
-    return owned[np.lexsort((-owned, -observed.state_bytes[owned], observed.on_disk[owned]))]
+    waiting = np.where(observed.on_disk, observed.unprocessed, -1)[owned]
+    return owned[np.lexsort((-owned, -observed.state_bytes[owned], waiting))]
 
 
 def excess_bytes(observed: Observation) -> NDArray[np.float64]:

@@ -35,3 +35,17 @@ class FluxPolicy(StrEnum):
 
     OPTIMUM = "optimum"
     """Clairvoyant policy: an upper bound for the others."""
+
+
+class Imbalance(StrEnum):
+    """What a move must reduce between donor and receiver.
+
+    Source: Flux, section 5.3, whose threshold is on "the utilization ratio (i.e. imbalance)", and whose policy moves
+    the first partition that "will reduce the utilization imbalance".
+    """
+
+    DIFFERENCE = "difference"
+    """The difference of their utilizations."""
+
+    RATIO = "ratio"
+    """The ratio of their utilizations, the higher over the lower."""

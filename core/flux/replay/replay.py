@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
-from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.names import FluxPolicy, Imbalance
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
@@ -40,12 +40,21 @@ class Adapting:
         min_collection_s: Minimum collection time, delta_min.
         min_imbalance: Utilization ratio that triggers a move, lambda_min.
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
+        idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
+        imbalance: What a move of the paper's load policy must reduce.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
     min_collection_s: float = MIN_COLLECTION_S
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
+    idle_clock_s: float = 0.0
+    imbalance: Imbalance = Imbalance.DIFFERENCE
+
+    @property
+    def pairs(self) -> LoadBalancing:
+        """The thresholds of the paper's load policy."""
+        return LoadBalancing(self.min_imbalance, self.max_receiver_utilization, self.imbalance)
 
     def cases(self) -> dict[str, FluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
@@ -153,12 +162,13 @@ def replay_flux(
     under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
-    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver_utilization)
     outcomes = []
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
-        controller = controller_of(policy, adapting.min_collection_s, pairs, ahead)
-        actors = Actors(controller, under.memory, under.faults, standby=under.standby)
+        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead)
+        actors = Actors(
+            *(controller, under.memory, under.faults), standby=under.standby, idle_clock_s=adapting.idle_clock_s
+        )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
@@ -174,6 +184,8 @@ def parameters_of(
         "min_collection_s": adapting.min_collection_s,
         "min_imbalance": adapting.min_imbalance,
         "max_receiver_utilization": adapting.max_receiver_utilization,
+        "idle_clock_s": adapting.idle_clock_s,
+        "imbalance": adapting.imbalance.value,
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
         "standby": conditions.standby,
@@ -206,10 +218,9 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     if faults is not None:
         faults.check(settings.workers, settings.disturbances)
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
-    pairs = LoadBalancing(adapting.min_imbalance, adapting.max_receiver_utilization)
     for policy in adapting.cases().values():
         if policy is not FluxPolicy.OPTIMUM:
-            controller_of(policy, adapting.min_collection_s, pairs)
+            controller_of(policy, adapting.min_collection_s, adapting.pairs)
     if memory is not None:
         check_memory(settings, memory)
 

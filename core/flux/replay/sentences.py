@@ -50,6 +50,13 @@ def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | Non
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
     reached = f"{static.of_capacity:.1%} of capacity"
+    keep_up = best is not None and min(best.of_capacity, static.of_capacity) >= KEEPS_UP
+    if best is not None and keep_up and not (static.shed or best.shed) and _p99(static) > COSTS * _p99(best):
+        return (
+            f"Use {best.case}: both placements keep up with all rows, but its p99 latency is {duration(_p99(best))},"
+            f" against {duration(_p99(static))} with the static one. It makes"
+            f" {counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})."
+        )
     if static.of_capacity >= KEEPS_UP and not static.shed:
         return f"Keep the static placement: it keeps up with all rows.{_latencies(static, best)}"
     if best is None:

@@ -15,8 +15,10 @@ CASE_COLUMNS = (
     Column("throughput", Kind.NUMBER, "rows/s", "until all rows were processed, or the cut-off"),
     Column("capacity_share", Kind.SHARE, about="throughput over the capacity of all workers for the same rows"),
     Column("finished", Kind.SECONDS, "s", "time of the last processed row, or of the cut-off"),
+    Column("latency_mean", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    Column("operator_mean", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("moves", Kind.COUNT),
@@ -31,7 +33,11 @@ CASE_COLUMNS = (
     Column("shed", Kind.COUNT, "rows", "dropped by load shedding"),
     Column("on_disk_max", Kind.COUNT, "partitions", "largest number on disk at once"),
     Column("spilled_max", Kind.COUNT, "rows", "largest number on disk at once"),
+    Column("state_max", Kind.BYTES, "bytes", "largest state of a worker in memory"),
 )
+
+JOIN_COLUMNS = (Column("answers", Kind.COUNT, "", "matches found"),)
+"""Further columns of cases with a join."""
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
@@ -56,21 +62,31 @@ ROUND_COLUMNS = (
 
 
 def cases_table(outcomes: Sequence[Outcome]) -> Table:
-    """One row per case, with columns on crashes if any."""
+    """One row per case, with columns on joins and crashes if any."""
+    columns: tuple[Column, ...] = CASE_COLUMNS
+    rows = [_case(one) for one in outcomes]
+    if all(one.simulated.answers is not None for one in outcomes):
+        columns = (*columns, *JOIN_COLUMNS)
+        rows = [[*row, one.simulated.answers] for row, one in zip(rows, outcomes, strict=True)]
     if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
-        rows = [(*_case(one), *one.simulated.of_crashes()) for one in outcomes]
-        return Table.from_rows("Cases", (*CASE_COLUMNS, *CRASH_COLUMNS), rows)
-    return Table.from_rows("Cases", CASE_COLUMNS, [_case(one) for one in outcomes])
+        columns = (*columns, *CRASH_COLUMNS)
+        rows = [[*row, *one.simulated.of_crashes()] for row, one in zip(rows, outcomes, strict=True)]
+    return Table.from_rows("Cases", columns, rows)
 
 
 def _case(one: Outcome) -> list[str | int | float | None]:
     speed = one.case, one.throughput, one.of_capacity, one.finished_s
-    latencies = (latency.share_below_s(share) for latency in (one.total, one.operator) for share in (0.5, 0.99))
+    latencies = [
+        each
+        for latency in (one.total, one.operator)
+        for each in (latency.mean_s, latency.share_below_s(0.5), latency.share_below_s(0.99))
+    ]
     moved = len(one.simulated.moves), one.moved_bytes
     waited = one.behind_s, one.recovered_s, one.lag_s, one.late_s
     on_disk = (
         max(part.on_disk for part in one.simulated.intervals),
         max(part.spilled for part in one.simulated.intervals),
+        max(int(part.state_in_memory.max()) for part in one.simulated.intervals),
     )
     return [*speed, *latencies, *moved, *waited, one.processed, one.left, one.lost, one.shed, *on_disk]
 

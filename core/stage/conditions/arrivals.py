@@ -36,7 +36,8 @@ class Chunk:
         cost_s: CPU seconds to process it; None, drawn.
         numbers: Identity of the row and the value to aggregate; None, its rank among all rows.
         sides: Side of a join: 0, 1, or -1 for neither.
-        times: Event time of a row to be joined, ascending, in the unit of the join window.
+        times: Event time of a row, ascending, in the unit of the window of a join or of the state.
+        sizes: State of the row in bytes, at least 0, where rows have sizes of their own.
     """
 
     groups: NDArray[Any]
@@ -46,6 +47,7 @@ class Chunk:
     numbers: NDArray[np.int64] | None = None
     sides: NDArray[np.int8] | None = None
     times: NDArray[np.int64] | None = None
+    sizes: NDArray[np.int64] | None = None
 
     def part(self, first: int, end: int) -> "Chunk":
         """Rows from `first` to before `end`."""

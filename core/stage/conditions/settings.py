@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.join import Join
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.shed_factor import Overload
@@ -83,7 +84,8 @@ class StageSettings:
         buffer_tuples: B, the tuples that a producer buffers. Exchange and River buffer one.
         network: Latency, credits and bandwidth.
         costs: CPU costs.
-        state_tuples: State of each partition in tuples, shape (partitions,) or one number for all.
+        state_tuples: State of each partition in tuples if its size is fixed, shape (partitions,) or one number for all.
+        state: How state grows from nothing; None, it has a fixed size.
         window: Last values per group to aggregate; 0, no answers.
         disturbances: External loads and slowdowns of workers.
         seed: Random seed of service times, drawn tuples and shedding.
@@ -99,6 +101,7 @@ class StageSettings:
     network: Network = field(default_factory=Network)
     costs: Costs = field(default_factory=Costs)
     state_tuples: int | NDArray[np.int64] = 10_000
+    state: Growth | None = None
     window: int = 0
     disturbances: tuple[ExternalLoad | SlowDown, ...] = ()
     seed: int = 0
@@ -115,6 +118,8 @@ class StageSettings:
             raise UsageError(
                 "a join has its own window and routes by content; use router flux or exchange, and window 0"
             )
+        if self.join is not None and self.state is not None:
+            raise UsageError("the state of a join is the rows in its window; omit state")
         if len(self.owners) == 0 or len(self.partition_of) == 0:
             raise BadInput("a stage needs at least one partition and one group")
         if not 0 <= self.owners.min() <= self.owners.max() < self.workers:
@@ -143,8 +148,17 @@ class StageSettings:
         """Tuples that a producer buffers with this router."""
         return self.buffer_tuples if self.router is Router.FLUX else 1
 
+    @property
+    def growth(self) -> Growth | None:
+        """Growth of the state; that of a join by its window."""
+        if self.join is None:
+            return self.state
+        return Growth(row_bytes=self.costs.tuple_bytes, window=self.join.window)
+
     def state_sizes(self) -> NDArray[np.int64]:
-        """State of each partition in tuples, shape (partitions,)."""
+        """State of each partition at the start in tuples, shape (partitions,)."""
+        if self.growth is not None:
+            return np.zeros(self.partitions, np.int64)
         return np.broadcast_to(np.asarray(self.state_tuples, np.int64), self.owners.shape)
 
 

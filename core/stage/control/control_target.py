@@ -28,9 +28,8 @@ class Adapted(Protocol):
     def message_s(self) -> float:
         """Latency of a message."""
 
-    @property
     def state_bytes(self) -> NDArray[np.int64]:
-        """State of each partition, shape (partitions,)."""
+        """Current state of each partition, shape (partitions,)."""
 
     def after(self, delay_s: float, action: Action) -> None:
         """Run an action after a delay."""
@@ -49,6 +48,9 @@ class Adapted(Protocol):
 
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
@@ -71,8 +73,8 @@ class OneStage:
         self._stage = stage
         self.workers = stage.settings.workers
         self.message_s = stage.settings.network.latency_s
-        self.state_bytes = np.asarray(stage.settings.state_sizes() * stage.settings.costs.tuple_bytes, np.int64)
         self.after, self.when_read, self.idle_s = stage.after, stage.when_read, stage.idle_s
+        self.state_bytes = stage.state_bytes
         self.may_start, self.receiver_of = movement.may_start, movement.receiver_of
         self.start = movement.start
 
@@ -92,6 +94,10 @@ class OneStage:
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["owner"])
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+        return np.asarray(self._stage.arrays["partition"]["spilled"])
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
@@ -113,7 +119,6 @@ class BothStages:
         self.workers = self._stages[0].workers
         self.message_s = self._stages[0].message_s
         self.after, self.idle_s = self._stages[0].after, tandem.cpu_idle_s
-        self.state_bytes = np.concatenate([stage.state_bytes for stage in self._stages])
 
     @property
     def now_s(self) -> float:
@@ -124,6 +129,10 @@ class BothStages:
         """Run an action when both consumers have read their messages."""
         first, second = self._stages
         first.when_read(worker, lambda: second.when_read(worker, action))
+
+    def state_bytes(self) -> NDArray[np.int64]:
+        """Current state of each partition, shape (partitions,)."""
+        return np.concatenate([stage.state_bytes() for stage in self._stages])
 
     def processed(self) -> NDArray[np.int64]:
         """Processed tuples of each partition since the start, shape (partitions,)."""
@@ -137,6 +146,10 @@ class BothStages:
     def owners(self) -> NDArray[np.int32]:
         """The worker of each partition, shape (partitions,)."""
         return np.concatenate([stage.owners() for stage in self._stages])
+
+    def unprocessed(self) -> NDArray[np.int64]:
+        """Spilled tuples of each partition, shape (partitions,)."""
+        return np.concatenate([stage.unprocessed() for stage in self._stages])
 
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""

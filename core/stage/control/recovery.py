@@ -87,7 +87,6 @@ class Recovery:
         self._spilling = spilling
         self._standby = standby
         self._detection_s = faults.detection_s
-        self._bytes = stage.settings.state_sizes() * stage.settings.costs.tuple_bytes
         self._known_dead: dict[int, CrashReport] = {}
         self._unknown: dict[int, CrashReport] = {}
         if standby is not None:
@@ -200,8 +199,9 @@ class Recovery:
                 record["owner"] = twin
                 return twin
         report.hit.update(groups)
-        report.lost_state_bytes += int(self._bytes[partition])
+        report.lost_state_bytes += int(self._stage.state_bytes()[partition])
         movement.states.take(partition)
+        self._stage.lose_state(partition)
         owners = self._stage.arrays["partition"]["owner"]
         counts = np.bincount(owners, minlength=self._stage.settings.workers)
         if self._standby is not None:

@@ -49,6 +49,10 @@ class Rounds:
         self._collected_s: NDArray[np.float64] = np.zeros(n)
         self._idle_s: NDArray[np.float64] = np.zeros(n)
         self._processed: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        self._state_bytes: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        self._on_disk: NDArray[np.bool_] = np.zeros(partitions, np.bool_)
+        self._unprocessed: NDArray[np.int64] = np.zeros(partitions, np.int64)
+        self._limits: NDArray[np.float64] = np.full(n, np.inf)
         self._missing = 0
         self._living = living
         self._asked = list(range(n))
@@ -98,6 +102,11 @@ class Rounds:
             idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[worker])
         self._idle_s[worker] = idle
         self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
+        self._state_bytes[own] = self._adapted.state_bytes()[own]
+        self._on_disk[own] = self._adapted.on_disk()[own]
+        self._unprocessed[own] = self._adapted.unprocessed()[own]
+        if self._spilling is not None:
+            self._limits[worker] = self._spilling.limits[worker]
         self._missing -= 1
         if self._missing == 0:
             self._adapted.after(self._adapted.message_s, partial(self._decide, number, collection_s))
@@ -121,16 +130,15 @@ class Rounds:
         self._collect(self.rounds[-1])
 
     def _observation(self) -> Observation:
-        n = self._adapted.workers
-        limits = np.full(n, np.inf) if self._spilling is None else self._spilling.limits
         return Observation(
             collected_s=self._collected_s[self._asked],
             idle_s=self._idle_s[self._asked],
             processed=self._adapted.weighed(self._processed),
             owners=self._ranks_of_owners(),
-            state_bytes=self._adapted.state_bytes,
-            on_disk=self._adapted.on_disk(),
-            available_bytes=limits[self._asked],
+            state_bytes=self._state_bytes.copy(),
+            on_disk=self._on_disk.copy(),
+            unprocessed=self._unprocessed.copy(),
+            available_bytes=self._limits[self._asked],
             at_s=self._adapted.now_s,
         )
 

@@ -9,8 +9,8 @@ from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.records.arrays import Arrays, Records
-from adapt.core.stage.records.codes import FREE, NONE
-from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
+from adapt.core.stage.records.codes import FREE, NONE, UNUSED
+from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
 from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
@@ -43,7 +43,14 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     parts = overload.factor.table(hold) if overload else np.empty(0)
     arrays = Arrays(
         worker=_filled(
-            workers, WORKER, doing=FREE, segment=firsts[:-1], segments_end=firsts[1:], cursor=cursors, backlog=NONE
+            workers,
+            WORKER,
+            doing=FREE,
+            segment=firsts[:-1],
+            segments_end=firsts[1:],
+            cursor=cursors,
+            backlog=NONE,
+            room=UNUSED,
         ),
         cpu=np.zeros(0, CPU),
         producer=_filled(
@@ -57,6 +64,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
         pooled=_filled(workers * places, POOLED, link=np.tile(_chain(places), workers)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
+        state=_filled(partitions, STATE, bytes=settings.state_sizes() * settings.costs.tuple_bytes),
+        live=np.zeros(groups if settings.growth else 0, LIVE),
         group=_groups(settings, source),
         window=np.zeros(copies * groups if settings.window else 0, WINDOW),
         past=np.zeros(copies * groups * settings.window, PAST),
@@ -91,6 +100,10 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
     if settings.join is not None:
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
+    growth = settings.growth
+    if growth is not None:
+        world["grows"], world["ranked"], world["keeps"] = 1, growth.is_ranked, growth.rows_per_group
+        world["group_bytes"], world["row_bytes"] = growth.group_bytes, growth.row_bytes
     if overload is not None:
         world["hold"], world["held_for"] = hold, overload.window_s
         world["draws"] = np.random.default_rng([settings.seed, 2]).integers(0, 2**64, dtype=np.uint64)

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.arrivals import Feed, Made, Rows, Source
-from adapt.core.stage.conditions.join import JoinedRows
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.event_queue import Action, Agenda
@@ -14,6 +13,7 @@ from adapt.core.stage.engine.initial_arrays import prepare
 from adapt.core.stage.engine.jobs import Job, Jobs
 from adapt.core.stage.engine.kernel.advance import advance
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.engine.recent_rows import RecentRows
 from adapt.core.stage.engine.spilled_lists import enlarge_spill
 from adapt.core.stage.records import codes
 from adapt.core.stage.records.arrays import Arrays
@@ -49,14 +49,20 @@ class Stage:
         self.lost = 0
         """Tuples lost in crashes."""
         self._lives = [0] * settings.workers
-        self.joined = None if settings.join is None else JoinedRows(settings.join, self.arrays)
-        """Rows that may still match, for a join."""
+        growth = settings.growth
+        self.recent: RecentRows | None = None
+        """Rows of a join or window, or with sizes of their own."""
+        if growth is not None and growth.is_ranked:
+            self.recent = RecentRows(growth, settings.join, self.arrays, self.interrupted)
+        self._measured: tuple[float, ...] = ()
         self.feed = Feed(source, settings.workers, len(settings.partition_of)) if isinstance(source, Rows) else None
         self._jobs = Jobs(self.arrays, settings.workers)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None]
         """Set by `Spilling`; called with the worker when the spilled input of a partition is processed."""
+        self.on_grown: Callable[[int], None] = lambda _: None
+        """Called with a worker whose state has grown by more than its room."""
         self.on_rows_wanted: Action = lambda: None
         """Called before more rows are read, which overwrites those already pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
@@ -65,6 +71,7 @@ class Stage:
             codes.JOB_DONE: self._jobs.finish,
             codes.BACKLOG_DONE: lambda worker: self.on_backlog_done(worker),
             codes.SPILL_FULL: lambda _: enlarge_spill(self.arrays),
+            codes.GROWN: lambda worker: self.on_grown(worker),
         }
         start(self.arrays.worlds)
 
@@ -234,6 +241,24 @@ class Stage:
         waiting = np.isin(workers["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
         return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
+    def state_bytes(self) -> NDArray[np.int64]:
+        """Current state of each partition, shape (partitions,)."""
+        if self.recent is not None:
+            done = self.arrays.world["processed"], self.arrays.world["mirrored"], self.lost, self.shed
+            measured = (self.now_s, *map(float, done))
+            if measured != self._measured:
+                self._measured = measured
+                self.recent.expire()
+        return np.asarray(self.arrays["state"]["bytes"])
+
+    def lose_state(self, partition: int) -> None:
+        """Empty the state of a partition, unless its size is fixed."""
+        if self.recent is not None:
+            self.recent.lose(partition)
+        if self.settings.growth is not None:
+            self.arrays["live"]["rows"][self.arrays["group"]["partition"] == partition] = 0
+            self.arrays["state"]["bytes"][partition] = 0
+
     def arrived(self) -> int:
         """Number of rows of the stream that have arrived."""
         assert self.feed is not None
@@ -247,7 +272,7 @@ class Stage:
     @property
     def answers(self) -> int | None:
         """Matches of the processed tuples; None without a join."""
-        return None if self.joined is None else int(self.arrays.world["answers"])
+        return None if self.settings.join is None else int(self.arrays.world["answers"])
 
     @property
     def drained(self) -> bool:
@@ -279,7 +304,7 @@ class Stage:
         assert self.feed is not None
         self.on_rows_wanted()
         self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
-        if self.joined is not None and self.feed.last_read is not None:
-            self.joined.read(self.feed.last_read)
+        if self.recent is not None and self.feed.last_read is not None:
+            self.recent.read(self.feed.last_read)
         self.arrays.world["horizon"] = self.feed.horizon
         refill(self.arrays.worlds)

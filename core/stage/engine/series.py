@@ -75,6 +75,8 @@ class Interval:
         source_queue: Rows that arrived and wait for their producer at the end; None without arrival times.
         lag_s: Longest wait of a row for its producer.
         behind: Share of time, over producers, in which a row waited for its producer; counted when it is taken.
+        state_in_memory: State of the partitions of each worker in its memory at the end, in bytes, shape (workers,).
+        state_on_disk: State of those on its disk, likewise.
         answers: Matches of the processed tuples, for a join.
     """
 
@@ -97,6 +99,8 @@ class Interval:
     source_queue: int | None
     lag_s: float
     behind: float
+    state_in_memory: NDArray[np.int64]
+    state_on_disk: NDArray[np.int64]
     answers: int = 0
 
     @property
@@ -132,6 +136,8 @@ class Series:
         generated, processed = int(producers["generated"].sum()), int(arrays.world["processed"])
         idle_s, behind_s = stage.idle_s(), float(producers["behind"].sum())
         timed = stage.feed is not None and stage.feed.timed
+        sizes, owners = stage.state_bytes(), arrays["partition"]["owner"]
+        on_disk = arrays["partition"]["on_disk"] != 0
         taken = Interval(
             start_s=self._start_s,
             end_s=now,
@@ -143,7 +149,7 @@ class Series:
             idle=(idle_s - self._idle_s) / lasted,
             pools=producers["held"].copy(),
             connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
-            partitions=np.bincount(arrays["partition"]["owner"], minlength=n),
+            partitions=np.bincount(owners, minlength=n),
             on_disk=int(arrays.world["on_disk"]),
             spilled=int(arrays["partition"]["spilled"].sum()),
             lost=stage.lost - self._lost,
@@ -152,6 +158,8 @@ class Series:
             source_queue=stage.arrived() - generated if timed else None,
             lag_s=float(producers["lag"].max()),
             behind=(behind_s - self._behind_s) / lasted / n,
+            state_in_memory=np.bincount(owners, np.where(on_disk, 0, sizes), n).astype(np.int64),
+            state_on_disk=np.bincount(owners, np.where(on_disk, sizes, 0), n).astype(np.int64),
             answers=(stage.answers or 0) - self._answers,
         )
         producers["lag"] = 0
@@ -228,12 +236,18 @@ def worker_table(intervals: list[Interval]) -> Table:
         Column("in_pool", Kind.COUNT, "tuples", "in the buffer of its producer, at the end of the interval"),
         Column("in_connections", Kind.COUNT, "tuples", "to its consumer, at the end of the interval"),
         Column("partitions", Kind.COUNT, "", "at the end of the interval"),
+        Column("state", Kind.BYTES, "bytes", "of its partitions in memory, at the end of the interval"),
+        Column("state_on_disk", Kind.BYTES, "bytes", "of those on its disk, at the end of the interval"),
     ]
     rows = [
         (one.end_s, worker, int(processed), float(1 - idle), *map(int, held))
         for one in intervals
         for worker, (processed, idle, *held) in enumerate(
-            zip(one.by_worker, one.idle, one.pools, one.connections, one.partitions, strict=True)
+            zip(
+                *(one.by_worker, one.idle, one.pools, one.connections, one.partitions),
+                *(one.state_in_memory, one.state_on_disk),
+                strict=True,
+            )
         )
     ]
     return Table.from_rows("Workers", columns, rows)

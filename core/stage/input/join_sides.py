@@ -10,11 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
-from adapt.core.keys.hashes import HashedKeys
-from adapt.core.keys.key_index import KeyIndex
-from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.join import NEITHER
-from adapt.core.stage.input.mini_partitions import MiniPartitions, words_of
+from adapt.core.stage.input.key_groups import KeyGroups, distinct
+from adapt.core.stage.input.mini_partitions import words_of
 
 SHOWN = 5
 """Values listed in an error."""
@@ -27,14 +25,12 @@ class Sides:
     Attributes:
         column: The column with the side.
         values: Its two values, sorted; the first is side 0. Shape (2,).
-        keys: The distinct keys of the trace; a key's position is its group. Shape (keys,).
-        index: Index of the keys.
+        groups: The keys of the trace.
     """
 
     column: str
     values: pa.Array
-    keys: pa.Array
-    index: KeyIndex
+    groups: KeyGroups
 
     @classmethod
     def from_batches(cls, column: str, key: str, batches: Iterable[pa.RecordBatch]) -> "Sides":
@@ -55,21 +51,15 @@ class Sides:
                     f"{sides.null_count:,} rows after row {rows:,} have no {column!r}, so no side of the join; remove"
                     " them from the trace, or fill the column"
                 )
-            values = _distinct(sides)
+            values = distinct(sides)
             found = values if found is None else pc.unique(pa.concat_arrays([found, values]))
-            keys.append(_distinct(batch.column(key)))
+            keys.append(distinct(batch.column(key)))
             rows += batch.num_rows
             if len(found) > SHOWN:
                 break
         if found is None or len(found) != 2:
             raise BadInput(_not_two(column, [] if found is None else sorted(found.to_pylist())))
-        known = pc.unique(pa.concat_arrays(keys))
-        return cls(column, found.take(pc.array_sort_indices(found)), known, KeyIndex(known))
-
-    def groups_of(self, keys: pa.Array) -> NDArray[np.int32]:
-        """Group of each key of a plain or dictionary-encoded column, shape (rows,)."""
-        words, codes = words_of(keys)
-        return np.asarray(self.index.rows_of(HashedKeys.from_column(words, HashName.MURMUR3))[codes])
+        return cls(column, found.take(pc.array_sort_indices(found)), KeyGroups.from_columns(keys))
 
     def sides_of(self, sides: pa.Array, keys: pa.Array) -> NDArray[np.int8]:
         """Side of each row, or neither without a key; shape (rows,)."""
@@ -79,16 +69,6 @@ class Sides:
         if keys.null_count:
             which = np.where(keys.is_null().to_numpy(zero_copy_only=False), np.int8(NEITHER), which)
         return np.asarray(which)
-
-    def partitions_by(self, partitions: MiniPartitions) -> NDArray[np.int32]:
-        """The partition of each key, shape (keys,)."""
-        return partitions.partitions_of(self.keys)
-
-
-def _distinct(column: pa.Array) -> pa.Array:
-    """Distinct values of a column."""
-    distinct = pc.unique(column)
-    return distinct.dictionary_decode() if isinstance(distinct, pa.DictionaryArray) else distinct
 
 
 def _not_two(column: str, values: list[Any]) -> str:

@@ -13,6 +13,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.random_bits import output
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.input.join_sides import Sides
+from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 
@@ -31,7 +32,10 @@ class Reading:
         by_stream: Whether rows are assigned to producers by stream, not by row.
         until_s: Rows that arrive later are omitted.
         split: How keys are split over workers; None, keys stay whole.
-        sides: The two sides of a join, whose keys are the groups; None, partitions are the groups.
+        groups: The keys that are groups; None, partitions are the groups.
+        sides: The two sides of a join, if any.
+        sized: Whether rows have the bytes of the trace.
+        timed: Whether rows have event times, in microseconds; with sides they do.
     """
 
     partitions: MiniPartitions
@@ -40,12 +44,15 @@ class Reading:
     by_stream: bool = False
     until_s: float = np.inf
     split: SplitKeys | None = None
+    groups: KeyGroups | None = None
     sides: Sides | None = None
+    sized: bool = False
+    timed: bool = False
 
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.by_cost}
+        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.by_cost, BYTES: self.sized}
         if self.sides is not None:
             wanted[self.sides.column] = True
         return [name for name, is_wanted in wanted.items() if is_wanted]
@@ -76,14 +83,15 @@ class Reading:
     ) -> Chunk:
         workers, since_us, keys = self.partitions.workers, times - first_us, batch.column(KEY)
         whole = Chunk(
-            groups=self.partitions.partitions_of(keys) if self.sides is None else self.sides.groups_of(keys),
+            groups=self.partitions.partitions_of(keys) if self.groups is None else self.groups.groups_of(keys),
             producers=_by_stream(batch.column(STREAM), workers)
             if self.by_stream
             else spread(before, len(batch), workers),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
             cost_s=_amounts(batch.column(COST)) * 1e-6 if self.by_cost else None,
             sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
-            times=None if self.sides is None else times,
+            times=times if self.timed or self.sides is not None else None,
+            sizes=_amounts(batch.column(BYTES)).astype(np.int64) if self.sized else None,
         )
         return whole if dealer is None else dealer.dealt(batch.column(KEY), whole)
 

@@ -54,8 +54,8 @@ class Intake:
         self._seen = generated
         places = np.repeat(ends - np.cumsum(taken), taken) + np.arange(int(taken.sum()))
         rows = self._stage.arrays["row"][places]
-        joined = self._stage.joined
-        if joined is not None:
+        recent = self._stage.recent
+        if recent is not None and self._stage.settings.join is not None:
             own_s = np.where(rows["cost"] < 0, self._stage.settings.costs.service_s, rows["cost"])
-            rows["cost"] = own_s + joined.match_s(rows["number"])
+            rows["cost"] = own_s + recent.match_s(rows["number"])
         self._parts.append(rows)

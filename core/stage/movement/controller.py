@@ -19,7 +19,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """Statistics of a collection round.
+    """Statistics of a collection round, as workers reported them.
 
     Attributes:
         collected_s: Collection time of each worker, shape (workers,).
@@ -29,6 +29,7 @@ class Observation:
         owners: Worker of each partition, shape (partitions,).
         state_bytes: State of each partition, shape (partitions,).
         on_disk: Whether each partition is spilled, shape (partitions,).
+        unprocessed: Spilled tuples of each partition, shape (partitions,).
         available_bytes: Memory limit of each worker, shape (workers,).
         at_s: Current simulated time.
     """
@@ -39,6 +40,7 @@ class Observation:
     owners: NDArray[np.int32]
     state_bytes: NDArray[np.int64]
     on_disk: NDArray[np.bool_]
+    unprocessed: NDArray[np.int64]
     available_bytes: NDArray[np.float64]
     at_s: float = 0.0
 

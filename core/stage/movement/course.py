@@ -18,7 +18,7 @@ class Moved:
 
     Attributes:
         move: The move.
-        state_bytes: State moved; for a join its window at extraction, or at the decision until then.
+        state_bytes: State moved: its size at extraction, or at the decision until then.
         times_s: Time of each finished step of `STEPS`.
     """
 

@@ -49,7 +49,6 @@ class Movement:
             stage.agenda, lambda: stage.now_s, limits.flow_bits_per_s, limits.state_bits_per_s
         )
         self.states = States(stage.arrays)
-        self._sizes = stage.settings.state_sizes()
         self._message_s = limits.latency_s
         self.log: list[Moved] = []
         self.copied: list[Moved] = []
@@ -102,8 +101,9 @@ class Movement:
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
 
     def resize(self, state_tuples: NDArray[np.int64]) -> None:
-        """Change the state of each partition, in tuples; shape (partitions,)."""
-        self._sizes = state_tuples
+        """Change the fixed state of each partition, in tuples; shape (partitions,)."""
+        if self._stage.settings.growth is None:
+            self._stage.arrays["state"]["bytes"] = state_tuples * self._stage.settings.costs.tuple_bytes
 
     def moves(self, partition: int) -> bool:
         """Whether a partition is moving."""
@@ -248,9 +248,7 @@ class Movement:
 
     def _state_bytes(self, partition: int) -> int:
         """Current state size of a partition."""
-        joined = self._stage.joined
-        tuples = int(self._sizes[partition]) if joined is None else joined.held(self.states.groups_of(partition))
-        return tuples * self._stage.settings.costs.tuple_bytes
+        return int(self._stage.state_bytes()[partition])
 
     def _extract(self, course: Course) -> None:
         if course.over:

@@ -19,8 +19,12 @@ from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.spilled_lists import forget_spilled
+from adapt.core.stage.records.codes import UNUSED
 
 QUANTUM_S = 0.2
+
+UNMEASURED = 1 / 128
+"""Share of its limit by which the state of a worker may grow before it is measured again, where rows also expire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,6 @@ class Spilling:
         """
         self._stage = stage
         self._memory = memory
-        self._bytes = stage.settings.state_sizes() * stage.settings.costs.tuple_bytes
         workers = stage.settings.workers
         self.limits: NDArray[np.float64] = np.full(workers, float(memory.worker_bytes))
         check_memory(stage.settings, memory)
@@ -111,14 +114,16 @@ class Spilling:
         self.read = 0
         stage.arrays.world["spill"] = stage.settings.costs.tuple_bytes / memory.disk_bytes_per_s
         stage.on_backlog_done = self._backlog_processed
+        stage.on_grown = self._grown
         for change in memory.changes:
             stage.agenda.at(change.at_s, partial(self._change, change))
         for worker in range(workers):
             self._enqueue(worker, partial(self._fit, worker))
+            self._measure(worker)
 
     def used(self, worker: int) -> int:
         """Bytes of state in the memory of a worker."""
-        return int(self._bytes[list(self._in_memory[worker])].sum())
+        return int(self._stage.state_bytes()[list(self._in_memory[worker])].sum())
 
     def give(self, worker: int, partition: int, task: Task) -> None:
         """Run a task on a partition once it is in memory."""
@@ -127,10 +132,12 @@ class Spilling:
     def left(self, worker: int, partition: int) -> None:
         """Record the extraction of a partition."""
         self._in_memory[worker].remove(partition)
+        self._measure(worker)
 
     def arrived(self, worker: int, partition: int) -> None:
         """Record the installation of a partition."""
         self._in_memory[worker].append(partition)
+        self._measure(worker)
         self._enqueue(worker, partial(self._fit, worker))
 
     def crashed(self, worker: int) -> int:
@@ -147,7 +154,23 @@ class Spilling:
         self._tasks[worker].clear()
         self._turning[worker] = False
         self._backlog_done.pop(worker, None)
+        self._measure(worker)
         return lost
+
+    def _measure(self, worker: int) -> bool:
+        """Give a worker the room that its memory has left; False if it has none."""
+        free = int(min(self.limits[worker], UNUSED)) - self.used(worker)
+        record = self._stage.arrays["worker"][worker]
+        growth = self._stage.settings.growth
+        expires = growth is not None and growth.window is not None
+        record["room"] = max(free, self.limits[worker] * UNMEASURED) if expires and free >= 0 else free
+        record["full"] = 0 if free >= 0 else 2
+        return free >= 0
+
+    def _grown(self, worker: int) -> None:
+        """Write what no longer fits."""
+        if not self._measure(worker):
+            self._enqueue(worker, partial(self._fit, worker))
 
     def _change(self, change: MemoryChange) -> None:
         self.limits[change.worker] = change.bytes
@@ -166,7 +189,8 @@ class Spilling:
 
     def _fit(self, worker: int, through: Action) -> None:
         """Write one partition if the limit is exceeded, and repeat."""
-        if self.used(worker) <= self.limits[worker]:
+        self._check_fits(worker)
+        if self._measure(worker):
             self._turn(worker)
             through()
         elif not self._stage.settled(worker):
@@ -196,7 +220,8 @@ class Spilling:
             through()
             return
         coming = self._on_disk[worker][0]
-        if self._in_memory[worker] and self.used(worker) + self._bytes[coming] > self.limits[worker]:
+        needed = self.used(worker) + self._stage.state_bytes()[coming]
+        if self._victim(worker) is not None and needed > self.limits[worker]:
             self._write(worker, lambda: self._rotate(worker, through))
         else:
             self._read(worker, coming, lambda: self._turned(worker, through))
@@ -214,7 +239,9 @@ class Spilling:
 
     def _write(self, worker: int, done: Action) -> None:
         """Write the partition longest in memory."""
-        victim = self._in_memory[worker].popleft()
+        victim = self._victim(worker)
+        assert victim is not None, f"worker {worker} has nothing to write"
+        self._in_memory[worker].remove(victim)
 
         def written() -> None:
             self._stage.arrays["partition"]["on_disk"][victim] = 1
@@ -223,7 +250,24 @@ class Spilling:
             self.written += 1
             done()
 
-        self._stage.do(worker, Job(self._access_s(int(self._bytes[victim])), 0.0, written))
+        self._stage.do(worker, Job(self._access_s(int(self._stage.state_bytes()[victim])), 0.0, written))
+
+    def _victim(self, worker: int) -> int | None:
+        """The partition longest in memory that has state; None without any."""
+        sizes = self._stage.state_bytes()
+        return next((one for one in self._in_memory[worker] if sizes[one] > 0), None)
+
+    def _check_fits(self, worker: int) -> None:
+        """Check that some worker can hold each partition of this one, now that it has grown."""
+        partition = max(self._in_memory[worker], key=self._stage.state_bytes().__getitem__, default=None)
+        if self._stage.settings.growth is None or partition is None:
+            return
+        size, most = int(self._stage.state_bytes()[partition]), self.limits.max()
+        if size > most:
+            raise BadInput(
+                f"partition {partition} has grown to {size:,} bytes by {self._stage.now_s:g} s, but no worker has more"
+                f" than {most:,.0f}; give workers more memory, keep less state, or use more partitions"
+            )
 
     def _read(self, worker: int, partition: int, done: Action) -> None:
         """Read a partition and process its spilled input before any other."""
@@ -236,10 +280,13 @@ class Spilling:
             self._on_disk[worker].remove(partition)
             self._in_memory[worker].append(partition)
             self.read += 1
+            if not self._measure(worker) and self._stage.settings.growth is not None:
+                self._enqueue(worker, partial(self._fit, worker))
             self._backlog_done[worker] = done
             self._stage.process_backlog(worker, partition)
 
-        self._stage.do(worker, Job(self._access_s(int(self._bytes[partition]) + spilled), 0.0, read))
+        size = int(self._stage.state_bytes()[partition]) + spilled
+        self._stage.do(worker, Job(self._access_s(size), 0.0, read))
 
     def _backlog_processed(self, worker: int) -> None:
         self._backlog_done.pop(worker)()

@@ -35,4 +35,8 @@ WINDOW = np.dtype([("place", np.int64), ("sum", np.int64)])  # the place is that
 
 PAST = np.dtype([("value", np.int64)])
 
+STATE = np.dtype([("bytes", np.int64)])
+
+LIVE = np.dtype([("rows", np.int64)])
+
 NEWEST = np.dtype([("at", np.int64)])

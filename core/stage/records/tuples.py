@@ -49,6 +49,7 @@ MIRRORED = np.dtype(
         ("link", np.int32),  # the next tuple in line, or free place
         ("number", np.int64),
         ("answer", np.int64),  # of the owner
+        ("pairs", np.uint64),  # a digest of its matches, if it is joined
         ("stamp", np.float64),
         ("cost", np.float64),
         ("taken", np.float64),  # when the owner took it
@@ -63,11 +64,13 @@ JOINED = np.dtype(
     [
         ("time", np.int64),  # in the unit of the window
         ("link", np.int64),  # the next older row of its list, once it is processed
-        ("list", np.int64),  # 2 * group + side, or none
         ("matches", np.int64),  # with rows before it, if all are there
+        ("size", np.int64),  # its own bytes of state
+        ("list", np.int32),  # 2 * group + side (0 without a join), or none
+        ("held", np.int32),  # whether it is in the state of its group
     ]
 )
-"""A row of a join."""
+"""A row of a join, or of a window."""
 
 ENTRY = np.dtype(
     [

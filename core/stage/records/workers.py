@@ -36,6 +36,8 @@ WORKER = np.dtype(
         ("refused", np.int32),  # whether the tuple in service is shed
         ("matches", np.int64),  # of the tuple in service, where the stage joins
         ("pairs", np.uint64),  # a digest of them
+        ("room", np.int64),  # bytes by which its state may grow
+        ("full", np.int32),  # whether it has grown by more: 1, to be reported; 2, reported
     ],
     align=True,
 )

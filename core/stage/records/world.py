@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adapt.core.stage.records.partitions import GROUP, NEWEST, PAIR, PARTITION, PAST, WINDOW
+from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
 from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
@@ -42,6 +42,12 @@ _SIZES = (
     "apart",  # largest distance of matching tuples
     "joined_first",  # the rank of the first row that is kept
     "answers",  # matches of the tuples that were processed
+    "grows",  # whether state grows with the tuples that are processed
+    "ranked",  # whether its rows are in the table of rows
+    "group_bytes",  # state of a group with rows
+    "row_bytes",  # state of a row, besides its own size
+    "keeps",  # last rows that a group keeps; 0, all in the window
+    "expired",  # the rank of the first row that has not expired
 )
 _TIMES = (
     "now",
@@ -66,6 +72,8 @@ KINDS = {
     "flow": FLOW,  # by producer, then partition
     "pooled": POOLED,  # `places` for each producer
     "partition": PARTITION,
+    "state": STATE,  # of each partition
+    "live": LIVE,  # of each group, if state grows
     "group": GROUP,
     "window": WINDOW,  # of each group; with standby then those of the twins
     "past": PAST,  # the values in the window of each group, likewise

@@ -16,6 +16,7 @@ def observed(idle_s, owners, processed, **changes):
         "owners": np.asarray(owners, np.int32),
         "state_bytes": np.full(partitions, 800_000),
         "on_disk": np.zeros(partitions, bool),
+        "unprocessed": np.zeros(partitions, np.int64),
         "available_bytes": np.full(workers, np.inf),
     }
     return Observation(**{**fields, **changes})

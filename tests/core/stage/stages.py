@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
+from adapt.core.stage.conditions.growth import Growth
+from adapt.core.stage.conditions.join import NEITHER
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
@@ -53,8 +55,11 @@ def stages(draw, routers=tuple(Router)):
 
 @st.composite
 def memories(draw, of, span_s):
-    """Memory for one partition or a few, at workers that lose and regain some; a disk fast enough for short runs."""
-    largest = float(of.state_sizes().max() * of.costs.tuple_bytes + 1)
+    """Memory for one partition or a few, at workers that lose and regain some; a disk fast enough for short runs.
+
+    Where state grows, some of it may be too little for a partition.
+    """
+    largest = float(of.state_sizes().max() * of.costs.tuple_bytes + 1) if of.growth is None else 5e3
     sizes = st.floats(largest, 4 * largest)
     changes = st.builds(MemoryChange, st.integers(0, of.workers - 1), st.floats(0, span_s), sizes)
     return Memory(
@@ -65,6 +70,15 @@ def memories(draw, of, span_s):
         seek_sd_s=1e-5,
         quantum_s=1e-3,
     )
+
+
+@st.composite
+def growths(draw, by_rows):
+    """Any state that grows; without rows with times, from groups and numbers of rows alone."""
+    group, row, last = draw(st.integers(0, 200)), draw(st.integers(0, 100)), draw(st.integers(0, 3))
+    if not by_rows or draw(st.booleans()):
+        return Growth(group, row, rows_per_group=last)
+    return Growth(group, row, sized=draw(st.booleans()), window=draw(st.one_of(st.none(), st.integers(0, 10_000))))
 
 
 def drawn(settings, zipf=0.0):
@@ -79,11 +93,22 @@ def stream(settings, rows, span_s, seed, chunk=10**9, timed=True):
     groups = chance.integers(0, len(settings.partition_of), rows)
     producers = chance.integers(0, settings.workers, rows)
     cost = chance.uniform(1e-6, 1e-4, rows)
+    times = np.rint(due * 1e6).astype(np.int64)
+    sizes = chance.integers(0, 500, rows)
+    sides = chance.integers(NEITHER, 2, rows).astype(np.int8)
 
     def chunks():
         for first in range(0, rows, chunk):
             part = slice(first, first + chunk)
-            yield Chunk(groups[part], producers[part], due[part] if timed else None, cost[part])
+            yield Chunk(
+                groups[part],
+                producers[part],
+                due[part] if timed else None,
+                cost[part],
+                times=times[part],
+                sides=sides[part],
+                sizes=sizes[part],
+            )
 
     return Rows(chunks)
 

@@ -1,7 +1,7 @@
 """What holds of every stage, whatever its policy, its load, its memory and its faults."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,17 +13,19 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
+from adapt.core.stage.conditions.join import Join, SerialJoin
 from adapt.core.stage.conditions.settings import StageSettings
-from adapt.core.stage.movement.spilling import Memory
+from adapt.core.stage.movement.spilling import UNMEASURED, Memory
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers
 from tests.core.stage.movement.test_protocol import AnyMoves
-from tests.core.stage.stages import drawn, memories, stages, stream
+from tests.core.stage.stages import drawn, growths, memories, stages, stream
 
 SPAN_S = 0.03
+LARGEST_ROW = 1000
 LONGEST_S = 3.0
 """Every stream is processed long before."""
-CASES = 3000 if os.environ.get("ADAPT_SOAK") else 300
+CASES = 3000 if os.environ.get("ADAPT_SOAK") else 500
 FAITHFUL = (FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID)
 
 
@@ -93,9 +95,15 @@ def scenarios(draw):
     of = draw(stages(BY_CONTENT))
     standby = draw(st.booleans())
     limited = not standby and draw(st.booleans())
+    rows = draw(st.one_of(st.none(), st.integers(0, 500)))
+    match draw(st.sampled_from(["fixed", "grows", "join"])):
+        case "grows":
+            of = replace(of, state=draw(growths(rows is not None)))
+        case "join" if rows is not None:
+            of = replace(of, window=0, join=Join(draw(st.integers(0, 10_000)), draw(st.sampled_from([0.0, 1e-6]))))
     return Scenario(
         of,
-        draw(st.one_of(st.none(), st.integers(0, 500))),
+        rows,
         draw(st.floats(0, 2)),
         draw(st.sampled_from(["any", *FluxPolicy])),
         draw(memories(of, SPAN_S)) if limited else None,
@@ -162,23 +170,59 @@ def check_answers(journal, crashes, of: StageSettings) -> None:
     assert in_order(journal)
     assert (of.partition_of[journal["group"]] == journal["partition"]).all()
     lost = set().union(*(crash.hit for crash in crashes))
+    if of.join is not None:
+        return
     right = np.array(serial_answers(journal, of.window), np.int64) == journal["answer"]
     assert set(journal["group"][~right].tolist()) <= lost
+
+
+def check_state(one: Assembly) -> None:
+    """State that grows is that of the rows in it, and what is over a limit is about to be written."""
+    stage, growth = one.stage, one.stage.settings.growth
+    sizes = stage.state_bytes()
+    assert sizes.min() >= 0
+    if growth is not None and not growth.sized:
+        rows = stage.arrays["live"]["rows"]
+        by_group = growth.group_bytes * (rows > 0) + growth.row_bytes * rows
+        expected = np.bincount(stage.settings.partition_of, by_group, stage.settings.partitions)
+        assert (sizes == expected).all()
+    if growth is not None and one.spilling is not None:
+        for worker, record in enumerate(stage.arrays["worker"]):
+            slack = max(0.0, one.spilling.limits[worker] * UNMEASURED) if growth.window is not None else 0.0
+            over = one.spilling.used(worker) - one.spilling.limits[worker]
+            assert over <= slack + LARGEST_ROW or record["full"] or worker in stage.dead
+
+
+def check_join(scenario, run) -> None:
+    """Every match of a serial run once, unless tuples or state were lost."""
+    if scenario.of.join is not None and not run.census.lost and not any(crash.hit for crash in run.crashes):
+        serial = SerialJoin(scenario.of.join, len(scenario.of.partition_of))
+        assert run.answers == sum(int(serial.matches(chunk).sum()) for chunk in scenario.source().chunks())
 
 
 @given(scenarios())
 @settings(max_examples=CASES)
 def test_invariants(scenario):
+    try:
+        check_run(scenario)
+    except BadInput as error:
+        if scenario.of.growth is None or "has grown to" not in str(error):
+            raise
+
+
+def check_run(scenario) -> None:
     one = scenario.assembled()
     for step_s in scenario.steps:
         one.stage.run(one.stage.now_s + step_s)
         check_places(one)
         check_partitions(one)
         check_network(one)
+        check_state(one)
     check_rounds(one, scenario.policy)
     run = scenario.simulated()
     assert run.census.whole
     assert run.disagreed == 0
+    check_join(scenario, run)
     check_answers(run.journal, run.crashes, scenario.of)
     # The same run, however it is cut into steps.
     seen = one.stage.arrays["entry"][: int(one.stage.arrays.world["journalled"])]

@@ -10,8 +10,10 @@ from adapt.core.flux.replay.replay import Adapting
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
-from adapt.core.stream import Weight
+from adapt.core.stage.input.state_source import StateSource, StateUnit
+from adapt.core.units.row_or_time_span import Length
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
+from adapt.traces.replay.operators import Operator
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
@@ -63,16 +65,31 @@ def test_progress_tells_the_case_the_time_and_the_rows(trace):
         assert done[-1] == ROWS
 
 
-def test_state_is_that_of_the_rows_or_their_bytes(trace):
+def test_state_grows_to_that_of_the_rows_their_bytes_or_their_keys(trace):
     options = {"reading": OPTIONS.reading, "adapting": Adapting((FluxPolicy.LOAD,), 0.02, 1.01), "interval_s": 0.02}
-    keys, sizes = (trace.batches([name]) for name in ("key", "bytes"))
-    of = PARTITIONS.partitions_of(pa.concat_arrays([batch.column(0) for batch in keys]))
-    weights = np.concatenate([batch.column(0).to_numpy() for batch in sizes])
-    for state, each in ((Weight.COUNT, np.bincount(of) * 80), (Weight.BYTES, -(-np.bincount(of, weights) // 80) * 80)):
-        run = replay_flux_trace(trace, None, STAGE, FluxOptions(state=state, **options))
+    keys, sizes = (
+        np.concatenate([batch.column(0).to_numpy(zero_copy_only=False) for batch in trace.batches([name])])
+        for name in ("key", "bytes")
+    )
+    of = PARTITIONS.partitions_of(pa.array(keys))
+    of_keys = PARTITIONS.partitions_of(pa.array(np.unique(keys)))
+    last = np.unique(keys, return_counts=True)[1]
+    for text, each in {
+        "rows": np.bincount(of) * 80,
+        "bytes": np.bincount(of, sizes),
+        "keys": np.bincount(of_keys) * 80,
+        "rows@3rows": np.bincount(of_keys, np.minimum(last, 3)) * 80,
+    }.items():
+        unit, _, window = text.partition("@")
+        state = StateSource(StateUnit(unit), Length.parse(window) if window else None)
+        run = replay_flux_trace(trace, None, STAGE, FluxOptions(operator=Operator(state), **options))
         moves = run.tables()["moves"].records()
         assert moves
-        assert all(move["state"] == each[move["partition"]] for move in moves)
+        assert all(0 <= move["state"] <= each[move["partition"]] for move in moves)
+        for case in run.outcomes:
+            totals = [int((one.state_in_memory + one.state_on_disk).sum()) for one in case.simulated.intervals]
+            assert totals == sorted(totals)
+            assert totals[0] < totals[-1] == each.sum()
 
 
 def test_a_taken_place_is_refused_before_the_work(trace, tmp_path):

@@ -21,6 +21,7 @@ from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import (
     BACKLOG_DONE,
     FREE,
+    GROWN,
     IDLE,
     IN_JOB,
     JOB_DONE,
@@ -72,6 +73,9 @@ def advance(worlds: Records, until: float) -> tuple[int, int]:
             worker.idle += waited
             worker.debt = max(0.0, worker.debt - waited)
             worker.doing = FREE
+        if worker.full == 1:
+            worker.full = 2
+            return GROWN, slot
         if worker.backlog != NONE and partition_at(world, worker.backlog).spill_head == NONE and worker.job == 0:
             worker.backlog = NONE
             return BACKLOG_DONE, slot

@@ -21,6 +21,9 @@ def commit(world: World, holder: int, worker_number: int, answer: int, now: floa
     world.last = now
     _record(world, 0, now - held.taken)
     _record(world, 1, now - held.stamp)
+    if world.joins != 0:
+        world.answers += answer
+        world.pairs += held.pairs
     if world.entries > 0:
         _write_entry(world, holder, worker_number, answer, now)
     if world.standby != 0:

@@ -9,6 +9,7 @@ from adapt.core.stage.engine.kernel.answers import count_matches, insert_row, wi
 from adapt.core.stage.engine.kernel.commit import commit
 from adapt.core.stage.engine.kernel.connections import forward, forward_anywhere
 from adapt.core.stage.engine.kernel.cpu_time import done_at
+from adapt.core.stage.engine.kernel.growth import grow
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.engine.kernel.shedding import count_shed, sheds
@@ -29,7 +30,7 @@ from adapt.core.stage.records.finding import (
     worker_at,
 )
 from adapt.core.stage.records.queues import FLOW
-from adapt.core.stage.records.tuples import POOLED, QUEUED
+from adapt.core.stage.records.tuples import JOINED, POOLED, QUEUED
 from adapt.core.stage.records.world import World
 
 
@@ -92,6 +93,8 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
         worker.poll = 0
     pass_acknowledgement(worker, connection)
     worker.doing = SERVING
+    if world.ranked != 0:
+        fetch_ahead(world.joined_at, JOINED, worker.number - world.joined_first)
     if world.hold > 0 and sheds(world, worker_number, now):
         worker.refused = 1
         set_due(world, worker_number, now)
@@ -121,7 +124,8 @@ def _serve(world: World, worker_number: int, now: float) -> None:
         cost = service_at(world, worker.cursor).seconds
         worker.cursor = (worker.cursor + 1) & (world.services - 1)
     if world.joins != 0:
-        count_matches(world, worker)
+        if worker.mirrored == 0:
+            count_matches(world, worker)
         cost += worker.matches * world.match
     work = cost + worker.debt
     worker.debt = 0.0
@@ -154,9 +158,9 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
         partition.digest = partition.digest * np.int64(6364136223846793005) + answer
     elif world.joins != 0:
         answer = worker.matches
-        world.answers += worker.matches
-        world.pairs += worker.pairs
         insert_row(world, worker.number)
+    if world.grows != 0:
+        grow(world, worker)
     if twin == NONE:
         commit(world, worker_number, worker_number, answer, now)
     else:

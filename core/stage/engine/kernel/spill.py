@@ -4,7 +4,7 @@ from typing import Any
 
 from adapt.core.compiled import inlined
 from adapt.core.stage.engine.kernel.tuples import take_in_hand, write_tuple
-from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.codes import NONE, UNUSED
 from adapt.core.stage.records.finding import partition_at, spilled_at
 from adapt.core.stage.records.world import World
 
@@ -39,3 +39,4 @@ def take_spilled(world: World, worker: Any) -> None:
     taken.link = world.spill_free
     world.spill_free = place
     take_in_hand(worker, taken, worker.backlog, taken.producer, taken.taken)
+    taken.number = UNUSED

@@ -37,6 +37,7 @@ def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: 
     entry.partition = worker.partition
     entry.producer = worker.producer
     entry.answer = answer
+    entry.pairs = worker.pairs
     entry.taken = worker.taken
     entry.at = now + world.latency
     entry.link = NONE
@@ -58,6 +59,8 @@ def send_to_twin(world: World, worker_number: int, twin: int, answer: int, now: 
 def take_mirrored(worker: Any, entry: Any) -> None:
     """Take a forwarded tuple into service."""
     take_in_hand(worker, entry, entry.partition, entry.producer, entry.taken)
+    worker.matches = entry.answer
+    worker.pairs = entry.pairs
 
 
 @inlined

@@ -124,6 +124,25 @@ def test_two_streams_are_joined(adapt, venues):
     assert shed["cases"][0]["recall"] < 1
 
 
+def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, venues):
+    line = "two.trace --workers 3 --partitions 9 --service-time 500us --interval 50ms --join stream --join-window 400ms"
+    (venues / "f.json").write_text(
+        '{"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 2, "at_s": 0.3}], "detection_s": 0.05}'
+    )
+    policies = "--policy hybrid --min-imbalance 1.01 --min-collection 20ms -o x.run --force"
+    answers = set()
+    for more in ("--faults f.json --standby", "--memory 10900B --disk-seek 0.1ms"):
+        said = adapt.done("replay", "flux", *f"{line} {policies} {more} --format json".split())
+        document = json.loads(said.out)
+        answers.update(row["answers"] for row in document["cases"])
+        assert document["parameters"]["join"]["window_s"] == 0.4
+        assert 0 < document["cases"][0]["state_max"] < 2000 * 80
+        assert more.startswith("--memory") == (document["cases"][0]["on_disk_max"] > 0)
+    adapt.done("report", "x.run", "--html", "x.html")
+    assert len(answers) == 1
+    assert "<h3>Memory, hybrid</h3>" in (venues / "x.html").read_text()
+
+
 def test_tau1_is_swept(adapt, venues):
     quick = JOINING.replace("--workers 1 ", "")
     line = f"two.trace {quick} --join stream --join-window 50ms --shed 60 --sweep tau1=0.3,0.6 -o x.run"

@@ -91,7 +91,7 @@ def test_a_plan_places_keys_at_the_start(adapt, here):
 def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, here):
     line = f"x.trace {QUICK} --arrivals saturate --policy none"
     by_rows, by_bytes = (told(adapt, *line.split(), "--state", state) for state in ("rows", "bytes"))
-    assert by_rows["parameters"]["state_from"] == "count"
+    assert by_rows["parameters"]["state_from"] == "rows"
     assert by_bytes["parameters"]["state_tuples"] is None
     assert by_rows["parameters"]["costs"]["service_from"] == "trace"
     assert by_rows["summary"]["capacity"] == pytest.approx(4 / 50e-6, rel=0.05)
@@ -100,6 +100,17 @@ def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, her
     assert drawn["summary"]["capacity"] == pytest.approx(4 / 500e-6, rel=0.05)
     bare = told(adapt, *f"bare.trace {QUICK} --arrivals saturate --policy none".split())
     assert bare["parameters"]["costs"]["service_s"] == 45e-6
+
+
+def test_a_coarse_idle_clock_and_a_slow_disk_change_the_run(adapt, here):
+    line = f"x.trace {QUICK} --speedup 20 --load 1@0 --policy load"
+    exact, coarse = (told(adapt, *line.split(), *more.split()) for more in ("", "--idle-clock 20ms"))
+    assert (exact["parameters"]["idle_clock_s"], coarse["parameters"]["idle_clock_s"]) == (0, 0.02)
+    assert exact["cases"][0] == coarse["cases"][0]
+    assert exact["moves"] != coarse["moves"]
+    line = f"x.trace {QUICK} --policy none --memory 40KB --disk-seek 1ms --disk-seek-sd 0s"
+    often, seldom = (told(adapt, *line.split(), "--disk-quantum", each)["cases"][0] for each in ("5ms", "500ms"))
+    assert 0 < often["spilled_max"] < seldom["spilled_max"]
 
 
 def test_memory_that_shrinks_sends_partitions_to_disk_and_a_crash_loses_rows(adapt, here):
@@ -194,7 +205,16 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --workers 4 --service-time 0", "the service time must be above 0"),
         (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd '3MB' has an unknown unit"),
         (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
-        (2, "x.trace --workers 4 --state some", "--state takes a number of tuples, rows or bytes (got 'some')"),
+        (
+            2,
+            "x.trace --workers 4 --state some",
+            "--state takes a number of tuples, or rows, bytes or keys, as in",
+        ),
+        (2, "x.trace --workers 4 --state rows@5", "--state: the window 5 needs a unit: 5rows or 5h?"),
+        (2, "x.trace --workers 4 --state keys@5rows", "a state of keys takes a window of time (got 5rows)"),
+        (2, "x.trace --workers 4 --join side --join-window 1s", "--join: x.trace has no column 'side'"),
+        (2, "x.trace --workers 4 --join key --join-window 1s --state rows", "--state does not apply to --join"),
+        (3, "x.trace --workers 4 --state rows --memory 4KB", "has grown to "),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),

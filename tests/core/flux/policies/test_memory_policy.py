@@ -25,6 +25,7 @@ def pressed(available, owners, sizes, on_disk=(), **changes):
         state_bytes=np.array(sizes),
         available_bytes=np.array(available, float),
         on_disk=flags,
+        **changes,
     )
 
 
@@ -36,6 +37,11 @@ def test_the_worker_short_of_memory_gives_to_the_one_with_most():
 def test_what_is_in_memory_goes_before_what_is_on_disk():
     seen = pressed([5, 20], [0, 0, 0, 1], [3, 3, 2, 3], on_disk=[0, 1])
     assert MemoryBalancing().plan(seen) == (Move(2, 0, 1),)
+
+
+def test_of_what_is_on_disk_the_one_with_the_least_spilled_input_goes_first():
+    seen = pressed([5, 20], [0, 0, 0, 1], [3, 2, 3, 3], on_disk=[0, 1, 2], unprocessed=np.array([9, 4, 7, 0]))
+    assert MemoryBalancing().plan(seen) == (Move(1, 0, 1),)
 
 
 def test_workers_that_use_like_shares_of_their_memory_rest():
@@ -94,6 +100,28 @@ def test_the_hybrid_passes_over_an_idle_worker_without_room():
     seen = pressed([50, 5, 20], [0, 0, 1, 2], [4, 4, 2, 4], idle=[0.0, 0.9, 0.5], processed=[30, 20, 10, 40])
     assert LoadBalancing().plan(seen) == (Move(0, 0, 1),)
     assert HybridBalancing().plan(seen) == (Move(0, 0, 2),)
+
+
+@pytest.mark.parametrize("policy", [HybridBalancing(), SeveralMoves(within_memory=True)])
+def test_room_is_asked_for_the_partition_that_moves(policy):
+    """Neither worker has room for the hottest and largest partition of the stage, which is 9."""
+    seen = pressed([20, 8], [0, 0, 0, 1], [9, 5, 4, 2], idle=[0.0, 0.8], processed=[30, 20, 10, 10])
+    assert policy.plan(seen) == (Move(1, 0, 1),)
+    full = pressed([20, 5], [0, 0, 0, 1], [9, 5, 4, 2], idle=[0.0, 0.8], processed=[30, 20, 10, 10])
+    assert policy.plan(full) == ()
+
+
+@given(observations(), st.integers(0, 2**20))
+def test_what_moves_for_load_fits_where_it_goes(seen, seed):
+    chance = np.random.default_rng(seed)
+    idle, sizes = seen.idle_s, chance.integers(0, 10, len(seen.owners))
+    used = np.bincount(seen.owners, sizes, seen.workers)
+    seen = pressed(used + chance.integers(0, 12, seen.workers), seen.owners, sizes, idle=idle, processed=seen.processed)
+    for policy in (HybridBalancing(), SeveralMoves(within_memory=True)):
+        room = excess_bytes(seen)
+        for move in policy.plan(seen):
+            room[move.receiver] -= sizes[move.partition]
+        assert room.min() >= 0
 
 
 def test_several_moves_for_load_go_only_to_where_there_is_room():

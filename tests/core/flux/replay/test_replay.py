@@ -110,6 +110,16 @@ def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
     assert row["static_full_at"] <= row["best_full_at"]
 
 
+def test_where_moves_keep_partitions_off_the_disk_they_are_advised():
+    """Half of the state of worker 0 does not fit; the disk keeps rows waiting, but no row is late in the end."""
+    owned = np.flatnonzero(STAGE.owners == 0)
+    half = STAGE.state_sizes()[owned].sum() * STAGE.costs.tuple_bytes / 2
+    memory = Memory(1e9, (MemoryChange(0, 0.0, half),), seek_s=1e-4, seek_sd_s=0.0, quantum_s=1e-3)
+    hybrid = replace(FAST, policies=(FluxPolicy.HYBRID,))
+    run = replayed(chunk(4_000, rate=8_000), adapting=hybrid, conditions=Conditions(memory))
+    assert verdict(run).startswith("Use hybrid: both placements keep up with all rows, but its p99 latency is ")
+
+
 def test_a_partition_too_heavy_for_a_worker_is_named():
     run = replayed(chunk(heaviest=0.6), adapting=replace(FAST, policies=(FluxPolicy.LOAD_GUARDED,)))
     assert "The hottest partition alone has 6" in verdict(run)

@@ -15,7 +15,6 @@ from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebu
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.join import NEITHER, Join, SerialJoin
 from adapt.core.stage.conditions.names import Migrating, Router
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
@@ -176,7 +175,7 @@ def test_what_moves_is_what_the_window_holds():
         expected = np.count_nonzero(
             (stream.groups == partition) & (stream.times <= 2e6) & (stream.times > 1.9e6 - 1500)
         )
-        held = one.stage.joined.held(one.movement.states.groups_of(partition))
+        held = one.stage.state_bytes()[partition] / of.costs.tuple_bytes
         assert abs(held - expected) <= 3
     scaler = AnyScaler(1, 4, np.random.default_rng(1))
     run = simulate(
@@ -245,11 +244,6 @@ def test_what_cannot_be_joined_is_refused():
         (lambda: replace(of, window=3), "own window"),
         (lambda: replace(of, router=Router.RIVER), "own window"),
         (lambda: simulate(of, Drawn(), 1.0), "a random source has none"),
-        (lambda: simulate(of, stream.rows(), actors=Actors(standby=True)), "neither spilled nor replicated"),
-        (
-            lambda: simulate(of, stream.rows(), actors=Actors(faults=FaultSchedule((Crash(0, 0.1, 1.0),)))),
-            "neither spilled nor replicated",
-        ),
         (lambda: TandemSettings(of, PLAIN), "do not support joins"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -29,9 +29,9 @@ def test_keys_have_numbers_and_rows_sides_but_for_those_without_a_key(encoded):
     rows = batch(KEYS, SIDES, encoded)
     sides = Sides.from_batches("venue", "key", [rows.slice(0, 3), rows.slice(3)])
     assert sides.values.to_pylist() == ["east", "west"]
-    assert len(sides.keys) == 5
-    groups = sides.groups_of(rows["key"])
-    assert [sides.keys[int(group)].as_py() for group in groups] == KEYS
+    assert len(sides.groups.keys) == 5
+    groups = sides.groups.groups_of(rows["key"])
+    assert [sides.groups.keys[int(group)].as_py() for group in groups] == KEYS
     assert sides.sides_of(rows["venue"], rows["key"]).tolist() == [1, NEITHER, 0, 1, 0, 1, NEITHER]
 
 
@@ -40,7 +40,8 @@ def test_the_partition_of_a_key_is_that_of_its_rows():
     rows = batch(KEYS, SIDES)
     sides = Sides.from_batches("venue", "key", [rows])
     assert np.array_equal(
-        sides.partitions_by(partitions)[sides.groups_of(rows["key"])], partitions.partitions_of(rows["key"])
+        sides.groups.partitions_by(partitions)[sides.groups.groups_of(rows["key"])],
+        partitions.partitions_of(rows["key"]),
     )
 
 

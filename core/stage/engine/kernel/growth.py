@@ -1,0 +1,84 @@
+"""Growth and expiry of state."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import group_at, joined_at, live_at, state_at
+from adapt.core.stage.records.world import World
+
+
+@inlined
+def grow(world: World, worker: Any) -> None:
+    """Add the current tuple to the state of its group."""
+    live = live_at(world, worker.group)
+    if world.keeps > 0 and live.rows == world.keeps:
+        return
+    grown: Any = np.int64(world.row_bytes)
+    if world.ranked != 0:
+        row = joined_at(world, worker.number - world.joined_first)
+        if row.list == NONE:
+            return
+        row.held = 1
+        grown += row.size
+    if live.rows == 0:
+        grown += world.group_bytes
+    live.rows += 1
+    state_at(world, worker.partition).bytes += grown
+    worker.room -= grown
+    if worker.room < 0 and worker.full == 0:
+        worker.full = 1
+
+
+@compiled
+def append_rows(
+    rows: Records,
+    times: NDArray[np.int64],
+    lists: NDArray[np.int64],
+    matches: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> None:
+    """Write rows that are not in the state yet."""
+    for at in range(len(rows)):
+        row = rows[at]
+        row.time = times[at]
+        row.link = NONE
+        row.list = lists[at]
+        row.matches = matches[at]
+        row.size = sizes[at]
+        row.held = 0
+
+
+@compiled
+def expire(worlds: Records, earliest: int, end: int) -> None:
+    """Remove rows before a time from the state.
+
+    `end` is the rank after the last known row.
+    """
+    world = worlds[0]
+    while world.expired < end and joined_at(world, world.expired - world.joined_first).time < earliest:
+        row = joined_at(world, world.expired - world.joined_first)
+        world.expired += 1
+        if row.held == 0:
+            continue
+        group: Any = row.list >> 1
+        live = live_at(world, group)
+        state = state_at(world, group_at(world, group).partition)
+        live.rows -= 1
+        state.bytes -= world.row_bytes + row.size
+        if live.rows == 0:
+            state.bytes -= world.group_bytes
+
+
+@compiled
+def lose(worlds: Records, partition: int, end: int) -> None:
+    """Mark the rows of a partition as lost; `end` as in `expire`."""
+    world = worlds[0]
+    for rank in range(world.expired, end):
+        row = joined_at(world, rank - world.joined_first)
+        if row.list != NONE and group_at(world, row.list >> 1).partition == partition:
+            row.held = 0

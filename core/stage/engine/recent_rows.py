@@ -1,0 +1,126 @@
+"""Table of recent rows: of a window, or not processed yet."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput
+from adapt.core.stage.conditions.arrivals import Chunk
+from adapt.core.stage.conditions.growth import Growth
+from adapt.core.stage.conditions.join import Join, SerialJoin, join_lists
+from adapt.core.stage.engine.kernel.growth import append_rows, expire, lose
+from adapt.core.stage.records.arrays import Arrays
+from adapt.core.stage.records.codes import NONE, SERVING
+from adapt.core.stage.records.tuples import JOINED
+
+LEAST_ROWS = 1024
+"""Smallest capacity of the table."""
+
+
+class RecentRows:
+    """Rows in the state, and those that wait, by rank."""
+
+    def __init__(self, growth: Growth, join: Join | None, arrays: Arrays, interrupted: set[int]) -> None:
+        """Start with an empty table.
+
+        Args:
+            growth: How the state of groups grows.
+            join: The join, whose matches are counted ahead; None, no join.
+            interrupted: Dead workers whose tuple in service is not lost.
+        """
+        self._growth = growth
+        self._join = join
+        self._arrays = arrays
+        self._interrupted = interrupted
+        self._serial = None if join is None else SerialJoin(join, int(arrays.world["groups"]))
+        self._read = 0
+
+    def read(self, chunk: Chunk) -> None:
+        """Append rows, and drop those that have expired.
+
+        Raises:
+            BadInput: Sides, times or sizes are missing or invalid.
+        """
+        none: NDArray[np.int64] = np.zeros(len(chunk.groups), np.int64)
+        matches = none if self._serial is None else self._serial.matches(chunk)
+        times, lists, sizes = self._columns(chunk)
+        world, known = self._arrays.world, self._arrays["joined"]
+        first, used = int(world["joined_first"]), self._read - int(world["joined_first"])
+        if used + len(times) > len(known):
+            self.expire()
+            gone = (self._oldest() if self._growth.window is None else int(world["expired"])) - first
+            left = used - gone
+            if left + len(times) > len(known) or left > gone:
+                enlarged = np.empty(max(LEAST_ROWS, 2 * (left + len(times))), JOINED)
+                self._arrays.put("joined", enlarged)
+            self._arrays["joined"][:left] = known[gone:used]
+            world["joined_first"] = first + gone
+            world["expired"] = max(int(world["expired"]), first + gone)
+            known, used = self._arrays["joined"], left
+        append_rows(known[used : used + len(times)], times, lists, matches, sizes)
+        self._read += len(times)
+
+    def match_s(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """CPU seconds for the matches of rows with earlier rows.
+
+        Args:
+            numbers: Ranks of rows that are still kept, shape (rows,).
+        """
+        known = self._arrays["joined"]["matches"][numbers - int(self._arrays.world["joined_first"])]
+        return np.asarray(known * (0.0 if self._join is None else self._join.match_s), np.float64)
+
+    def expire(self) -> None:
+        """Remove rows a window older than the watermark from the state."""
+        if self._growth.window is not None and self._read:
+            first = int(self._arrays.world["joined_first"])
+            watermark = int(self._arrays["joined"]["time"][self._oldest() - first])
+            expire(self._arrays.worlds, watermark - self._growth.window, self._read)
+
+    def lose(self, partition: int) -> None:
+        """Mark the rows of a partition as not in its state."""
+        lose(self._arrays.worlds, partition, self._read)
+
+    def _columns(self, chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Time, list and size of each row."""
+        rows = len(chunk.groups)
+        sizes = np.zeros(rows, np.int64)
+        if self._growth.sized:
+            if chunk.sizes is None or len(chunk.sizes) != rows or (rows and chunk.sizes.min() < 0):
+                raise BadInput("state by the size of rows needs a size of at least 0 for every row")
+            sizes = np.asarray(chunk.sizes, np.int64)
+        if self._join is not None:
+            return *join_lists(chunk, None), sizes
+        times = np.zeros(rows, np.int64)
+        if self._growth.window is not None:
+            if chunk.times is None or len(chunk.times) != rows or (np.diff(chunk.times) < 0).any():
+                raise BadInput("a window of state needs a time for every row, in order; sort by time")
+            times = np.asarray(chunk.times, np.int64)
+        if chunk.numbers is not None:
+            raise BadInput("rows of a window are numbered by rank; omit `numbers`")
+        return times, 2 * np.asarray(chunk.groups, np.int64), sizes
+
+    def _oldest(self) -> int:
+        """Rank of the oldest row that waits; without any, of the last that arrived."""
+        producers, rows = self._arrays["producer"], self._arrays["row"]
+        unread = rows[producers["row"][producers["row"] < producers["rows_end"]]]
+        due = unread["due"] <= self._arrays.world["now"]
+        workers = self._arrays["worker"]
+        at_hand = workers["doing"] == SERVING
+        at_hand[list(self._interrupted)] = True
+        waiting = [unread["number"][due], self._first_of("flow"), self._in_connections(), workers["number"][at_hand]]
+        waiting += [self._first_of("kept"), self._arrays["spilled"]["number"]]
+        oldest = min((int(numbers.min()) for numbers in waiting if len(numbers)), default=self._read)
+        arrived = int(unread["number"][~due].min()) if not due.all() else self._read
+        return max(0, min(oldest, arrived - 1, self._read - 1))
+
+    def _first_of(self, name: str) -> NDArray[np.int64]:
+        """The oldest row of each list of a producer and partition."""
+        world, heads = self._arrays.world, self._arrays[name]["head"]
+        lists = np.flatnonzero(heads != NONE)
+        places = lists // int(world["partitions"]) * int(world["places"]) + heads[lists]
+        return np.asarray(self._arrays["pooled"]["number"][places])
+
+    def _in_connections(self) -> NDArray[np.int64]:
+        connections, credits = self._arrays["connection"], int(self._arrays.world["credits"])
+        passed = (np.arange(credits) - connections["first"][:, None]) % credits
+        numbers = self._arrays["queued"]["number"].reshape(-1, credits)
+        return np.asarray(numbers[passed < connections["count"][:, None]])
