@@ -23,7 +23,7 @@ from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, Merg
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, Splitting
 from adapt.core.partitioning.splitting.split import split
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 
 SCHEMA = "adapt.comparison/1"
 """The format of a comparison as data."""
@@ -56,8 +56,8 @@ class ComparisonRow:
         return named | self.metrics.as_data() | asdict(self.merge) | {"build_s": self.build_s}
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Displayed):
     """All schemes at all channel counts, with their last plans.
 
     Attributes:
@@ -85,9 +85,9 @@ class Comparison:
         """The comparison as JSON data."""
         return {"schema": SCHEMA, "estimate": self.estimate, "rows": [row.as_data() for row in self.rows]}
 
-    def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        return self.table()._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The table."""
+        return [self.table()]
 
 
 NOTE = (
