@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from adapt.functions import report as report
     from adapt.functions import tolerance as tolerance
     from adapt.functions import verdict as verdict
+    from adapt.traces.deploy.kafka import Router as Router
+    from adapt.traces.deploy.spark import SparkPlan as SparkPlan
     from adapt.traces.deploy.splitters import read_splitter as read_splitter
     from adapt.traces.deploy.splitters import write_splitter as write_splitter
     from adapt.traces.routing import route as route
@@ -53,6 +55,8 @@ _HOME = {
     "Plan": "adapt.core.partitioning.plans.plan:Plan",
     "Recipe": "adapt.core.partitioning.build:Recipe",
     "Resources": "adapt.core.partitioning.measures.resources:Resources",
+    "Router": "adapt.traces.deploy.kafka:Router",
+    "SparkPlan": "adapt.traces.deploy.spark:SparkPlan",
     "Splitter": "adapt.core.partitioning.loop.splitter:Splitter",
     "Trace": "adapt.traces.store.trace:Trace",
     "read_plan": "adapt.traces.store.plans:read_plan",
@@ -63,10 +67,10 @@ _HOME = {
 }
 """The definition of each name, as `module:attribute`."""
 
-__all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Splitter"]
-__all__ += ["Trace", "UsageError", "__version__", "advise", "build", "check", "compare", "count", "diff", "evaluate"]
-__all__ += ["export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace", "replay", "report"]
-__all__ += ["route", "tolerance", "verdict", "write_splitter"]
+__all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
+__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "compare", "count", "diff"]
+__all__ += ["evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace", "replay"]
+__all__ += ["__version__", "report", "route", "tolerance", "verdict", "write_splitter"]
 
 
 def __getattr__(name: str) -> Any:

@@ -178,7 +178,7 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
     if value is None:
         return
     several = parameter.multiple or parameter.nargs < 0
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and several:
         value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, (list, tuple, range)) and not several:
         yield ",".join(str(each) for each in value)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from html import escape
 from itertools import accumulate
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class Displayed(Tabular):
 
     def __repr__(self) -> str:
         tables = self.displayed()
-        parts = ["\n".join(self.said), *map(repr, tables[:1])]
+        parts = ["\n".join(fill(each, _WIDEST) for each in self.said), *map(repr, tables[:1])]
         parts += [f"More in displayed(): {', '.join(table.title for table in tables[1:])}"] if tables[1:] else []
         return "\n\n".join(filter(None, parts))
 

@@ -1,7 +1,7 @@
 """Compare schemes over a chain of channel counts."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,18 @@ class Comparison(Displayed):
         rows: By scheme and construction, then in the order of the channel counts.
         plans: One per scheme and construction, for the last count. Schemes that split keys have no plan.
         estimate: Whether the load of unlisted keys on a channel is an estimate.
+        verdict: What to do, in words; empty if nobody asked.
     """
 
     rows: tuple[ComparisonRow, ...]
     plans: tuple[Plan, ...]
     estimate: bool = False
+    verdict: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The verdict in words."""
+        return self.verdict
 
     def table(self) -> Table:
         """The rows, each ratio next to its floor.

@@ -48,7 +48,7 @@ def frame_name(frame: object) -> str:
 
 
 def frame_opened(frame: Any) -> Any:
-    """A frame whose rows are read once: a stream, a dataset or a Spark DataFrame.
+    """A frame as a stream, a dataset or a Spark DataFrame.
 
     Raises:
         UsageError: the frame is out of reach of this process.

@@ -150,8 +150,9 @@ def compare(
         first = [for_people(each, output.format) for each in found.channels_tables()]
         tables = [at_channels(table, most), *first, *wrong.tables()]
         tables += [table, *found.more_tables()] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of([*found.lead, *best_sentences(table, found.verdict)])])
-    return comparison
+    lead = [*found.lead, *best_sentences(table, found.verdict)]
+    show(tables, output.format, document, lead=[verdict_of(lead)])
+    return replace(comparison, verdict=tuple(lead))
 
 
 def named_scheme(name: str) -> AnyScheme | Splitting:
