@@ -84,4 +84,6 @@ def path_of(value: Any, parameter: Any, folder: Path) -> str:
         return path_of(counts_in(value), parameter, folder)
     if is_frame(value) and parameter.name == "sources":
         return frame_name(value)
-    raise UsageError(f"{parameter.name}: a {type(value).__name__} is neither a path nor anything that is read there")
+    if is_frame(value):
+        raise UsageError(f"{parameter.name}: make the {frame_name(value)} a trace first: adapt.ingest(frame, key=...)")
+    raise UsageError(f"{parameter.name}: a {type(value).__name__} is neither a path, a frame nor a result of adapt")

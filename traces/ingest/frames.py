@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import UsageError
-from adapt.traces.ingest.mapping import Mapping, selected
+from adapt.traces.ingest.mapping import Mapping, check_kept, selected
 from adapt.traces.ingest.streams import Stream
 from adapt.traces.sources.frames import frame_name, frame_opened, frame_schema, is_frame, keep_frame
 from adapt.traces.sources.reading.blocks import PATH
@@ -39,6 +39,8 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
     opened = frame_opened(frame)
     schema = frame_schema(opened)
     known = as_spark_schema(schema)
+    if not streams[0].name:
+        check_kept(streams[0].mapping.keep, schema.names)
     texts = [text for stream in streams for text in stream.texts]
     wanted = [name for name in Mapping("", keep=tuple(texts)).wanted(schema.names) if name in schema.names]
     if set(wanted) <= set(known.names):
