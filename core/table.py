@@ -130,10 +130,9 @@ class Table(Tabular):
     def _repr_html_(self) -> str:
         """The table for a notebook, every cell escaped."""
         head = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
+        rows = (zip(row, self.columns, strict=True) for row in self.rows)
+        cells = ("".join(f"<td>{escape(_text(cell, column.kind))}</td>" for cell, column in row) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>"
 
 

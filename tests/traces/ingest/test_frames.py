@@ -1,7 +1,6 @@
 """A data frame gives the trace that a file of its rows gives, whatever library holds it."""
 
 import importlib
-import os
 from importlib.util import find_spec
 
 import duckdb
@@ -17,6 +16,7 @@ from adapt.traces.ingest.cleaning import Cleaning
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.frames import BATCH_ROWS, keep_frame
+from tests.tiers import soak
 
 MAPPING = Mapping("user", "ts", cost="ms", cost_unit="ms", keep=("page",))
 
@@ -62,9 +62,7 @@ KINDS = {
 
 
 ALWAYS = {"spark", "pandas"}
-SOAK = pytest.mark.skipif(
-    not os.environ.get("ADAPT_SOAK"), reason="the others take the same way; ADAPT_SOAK=1 runs them"
-)
+"""Ingested in every run; the others, which take the same way as pandas, in the soak."""
 
 
 class Viewed:
@@ -98,7 +96,7 @@ def settings(session):
     return *held, session.getActiveSession(), session.builder.getOrCreate()
 
 
-@pytest.mark.parametrize("kind", [each if each in ALWAYS else pytest.param(each, marks=SOAK) for each in KINDS])
+@pytest.mark.parametrize("kind", [each if each in ALWAYS else pytest.param(each, marks=soak) for each in KINDS])
 def test_a_frame_gives_the_trace_of_the_file_in_the_session_of_the_program(spark, of_file, tmp_path, kind):
     theirs = spark.newSession()
     theirs.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
