@@ -115,9 +115,12 @@ class Table(Tabular):
         names = [column.name for column in self.columns]
         if len(rows) == 1:
             wide = max(map(len, names))
-            lines = [f"{name:<{wide}}  {cell}" for name, cell in zip(names, rows[0], strict=True)]
+            pairs = zip(names, rows[0], strict=True)
+            lines = [
+                fill(f"{name:<{wide}}  {cell}", _WIDEST, subsequent_indent=" " * (wide + 2)) for name, cell in pairs
+            ]
         else:
-            kept = [names, *rows[:_MOST_ROWS]]
+            kept = [names, *([_shortened(cell) for cell in row] for row in rows[:_MOST_ROWS])]
             wides = [max(map(len, column)) for column in zip(*kept, strict=True)]
             shown = sum(width <= _WIDEST for width in accumulate(2 + wide for wide in wides)) or 1
             cells = [zip(row[:shown], wides[:shown], strict=True) for row in kept]
@@ -174,5 +177,8 @@ def _text(cell: Cell, kind: Kind) -> str:
         return str(datetime.fromtimestamp(cell / 1e6, UTC).replace(tzinfo=None))
     text = f"{cell:,}" if type(cell) is int else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
     text = text.replace("\u202f", " ")
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-    return shown if len(shown) <= _LONGEST_CELL else f"{shown[: _LONGEST_CELL - 3]}..."
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 3]}..."
