@@ -39,7 +39,7 @@ lint: .venv/.dev
 # The folders as the package that they are imported as; paper is imported from here.
 types: .venv/.dev
 	mkdir -p build/types/adapt
-	for part in api/*.py cli core traces; do ln -sfn ../../../$$part build/types/adapt/; done
+	for part in api/*.py* cli core traces; do ln -sfn ../../../$$part build/types/adapt/; done
 	$(BIN)/mypy
 
 # Every claim of speed or size, each against a named peer or a literal reference in the same run.

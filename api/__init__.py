@@ -1,6 +1,6 @@
 """Partitioning, rebalancing, scaling and shedding of keyed, stateful streams.
 
-Public names are loaded on first use; `import adapt` alone loads nothing.
+Every command of `adapt` is a function here, as docs/python.md shows. Names are loaded on first use.
 """
 
 from importlib import import_module
@@ -10,51 +10,67 @@ from adapt import notebook
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies as Frequencies
+    from adapt.core.errors import AdaptError as AdaptError
+    from adapt.core.errors import BadInput as BadInput
+    from adapt.core.errors import EnvironmentFailure as EnvironmentFailure
+    from adapt.core.errors import UsageError as UsageError
     from adapt.core.partitioning.build import Recipe as Recipe
-    from adapt.core.partitioning.build import build_plan as build
-    from adapt.core.partitioning.compare import compare_schemes as compare
     from adapt.core.partitioning.loop.splitter import Splitter as Splitter
     from adapt.core.partitioning.measures.resources import Resources as Resources
     from adapt.core.partitioning.plans.plan import Plan as Plan
-    from adapt.traces.counting.count import count_trace as count
+    from adapt.functions import advise as advise
+    from adapt.functions import build as build
+    from adapt.functions import check as check
+    from adapt.functions import compare as compare
+    from adapt.functions import count as count
+    from adapt.functions import diff as diff
+    from adapt.functions import evaluate as evaluate
+    from adapt.functions import export as export
+    from adapt.functions import generate as generate
+    from adapt.functions import ingest as ingest
+    from adapt.functions import lint as lint
+    from adapt.functions import replay as replay
+    from adapt.functions import report as report
+    from adapt.functions import tolerance as tolerance
+    from adapt.functions import verdict as verdict
+    from adapt.traces.deploy.kafka import Router as Router
+    from adapt.traces.deploy.spark import SparkPlan as SparkPlan
     from adapt.traces.deploy.splitters import read_splitter as read_splitter
     from adapt.traces.deploy.splitters import write_splitter as write_splitter
-    from adapt.traces.ingest.ingest import ingest as ingest
+    from adapt.traces.routing import route as route
     from adapt.traces.store.plans import read_plan as read_plan
+    from adapt.traces.store.trace import Trace as Trace
     from adapt.traces.store.trace import open_trace as read_trace
 
     __version__: str
 
+_FUNCTIONS = (
+    *("advise", "build", "check", "compare", "count", "diff", "evaluate", "export", "generate", "ingest", "lint"),
+    *("replay", "report", "tolerance", "verdict"),
+)
 _HOME = {
+    **{name: f"adapt.functions:{name}" for name in _FUNCTIONS},
+    **{name: f"adapt.core.errors:{name}" for name in ("AdaptError", "BadInput", "EnvironmentFailure", "UsageError")},
     "Frequencies": "adapt.core.counting.frequencies:Frequencies",
     "Plan": "adapt.core.partitioning.plans.plan:Plan",
     "Recipe": "adapt.core.partitioning.build:Recipe",
     "Resources": "adapt.core.partitioning.measures.resources:Resources",
+    "Router": "adapt.traces.deploy.kafka:Router",
+    "SparkPlan": "adapt.traces.deploy.spark:SparkPlan",
     "Splitter": "adapt.core.partitioning.loop.splitter:Splitter",
-    "build": "adapt.core.partitioning.build:build_plan",
-    "compare": "adapt.core.partitioning.compare:compare_schemes",
-    "count": "adapt.traces.counting.count:count_trace",
-    "ingest": "adapt.traces.ingest.ingest:ingest",
+    "Trace": "adapt.traces.store.trace:Trace",
     "read_plan": "adapt.traces.store.plans:read_plan",
     "read_splitter": "adapt.traces.deploy.splitters:read_splitter",
     "read_trace": "adapt.traces.store.trace:open_trace",
+    "route": "adapt.traces.routing:route",
     "write_splitter": "adapt.traces.deploy.splitters:write_splitter",
 }
 """The definition of each name, as `module:attribute`."""
 
-__all__ = [
-    "Frequencies",
-    "Plan",
-    "Recipe",
-    "Resources",
-    "Splitter",
-    "__version__",
-    "build",
-    "compare",
-    "count",
-    "ingest",
-]
-__all__ += ["read_plan", "read_splitter", "read_trace", "write_splitter"]
+__all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
+__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "compare", "count", "diff"]
+__all__ += ["evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace", "replay"]
+__all__ += ["__version__", "report", "route", "tolerance", "verdict", "write_splitter"]
 
 
 def __getattr__(name: str) -> Any:

@@ -54,9 +54,13 @@ def _explain_usage(error: Any) -> int:
         return USAGE
     context = getattr(error, "ctx", None)
     help_command = context.command_path if context is not None else "adapt"
-    message = _about_value(error) or _first_small(" ".join(str(error.format_message()).split())).rstrip(".?")
-    _say(f"adapt: {message}; see `{help_command} --help`")
+    _say(f"adapt: {usage_sentence(error)}; see `{help_command} --help`")
     return int(error.exit_code)
+
+
+def usage_sentence(error: Any) -> str:
+    """What the option parser complains about."""
+    return _about_value(error) or _first_small(" ".join(str(error.format_message()).split())).rstrip(".?")
 
 
 def _about_value(error: Any) -> str:

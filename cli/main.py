@@ -87,7 +87,8 @@ def run(arguments: list[str]) -> int:
     """Run a command line in this process and return its exit code."""
     try:
         with typed(arguments):
-            code = int(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False) or 0)
+            result = app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)
+            code = result if isinstance(result, int) else int(getattr(result, "exit_code", 0))
         with written_out():  # what is still held back
             pass
     except ReaderGone:

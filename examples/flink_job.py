@@ -19,21 +19,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
-from visits import ROWS, show, visits
+from visits import ROWS, counted, show, visits
 
-from adapt.core.counting.exact import count_keys, frequencies_of
+import adapt
 from adapt.core.engines.any_language.export import SPLITTER
 from adapt.core.engines.flink.planned_groups import group_plan
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.core.engines.hexadecimal import hex_of
-from adapt.core.engines.names import Target
-from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.loop.splitter import Splitter
-from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import Scheme
-from adapt.traces.deploy.export import export_plan, source_of
-from adapt.traces.deploy.splitters import write_splitter
-from adapt.traces.store.manifest import Provenance
+from adapt.traces.deploy.export import source_of
 
 CHANNELS, RESCALED = 6, 9
 MAX_PARALLELISM = 128
@@ -41,22 +34,21 @@ PLAN_EVERY = 2_500
 JOB = Path(__file__).parent / "flink"
 
 
-def export(users: pa.ChunkedArray, folder: Path) -> Plan:
+def export(users: pa.ChunkedArray, folder: Path) -> adapt.Plan:
     """A plan for these users, exported for Flink; on the command line, `adapt partition build` and `export`."""
-    plan = build_plan(frequencies_of(count_keys(users)), Recipe(Scheme.HYBRID), CHANNELS)
-    made = Provenance("examples/flink_job.py")
-    export_plan(plan, Target.FLINK, folder / "visits.flink", made, max_parallelism=MAX_PARALLELISM)
+    plan = adapt.build(counted(users), channels=CHANNELS, base="consistent")
+    adapt.export(plan, to="flink", out=folder / "visits.flink", max_parallelism=MAX_PARALLELISM)
     return plan
 
 
-def subtasks(plan: Plan, users: pa.ChunkedArray, parallelism: int) -> np.ndarray:
+def subtasks(plan: adapt.Plan, users: pa.ChunkedArray, parallelism: int) -> np.ndarray:
     """The subtask of each user: the channel of the plan, or at another parallelism that of the key group."""
     if parallelism == plan.channels:
-        return plan.partitioner().channels_of(users)
+        return adapt.route(plan, users)
     return group_plan(plan, MAX_PARALLELISM).subtasks_of(users, parallelism)
 
 
-def show_rows(plan: Plan, users: pa.ChunkedArray, actual: np.ndarray, parallelism: int) -> bool:
+def show_rows(plan: adapt.Plan, users: pa.ChunkedArray, actual: np.ndarray, parallelism: int) -> bool:
     """Print planned and actual rows per subtask; whether they are equal."""
     predicted = np.bincount(subtasks(plan, users, parallelism), minlength=parallelism)
     return show(predicted.tolist(), actual.astype(int).tolist(), "subtask")
@@ -68,10 +60,10 @@ def compile_java(folder: Path, sources: list[Path], jar: str = "") -> None:
     run(["javac", "-cp", path, "-d", "classes", *sources], cwd=folder, check=True)
 
 
-def with_java_alone(plan: Plan, users: pa.ChunkedArray, folder: Path) -> bool:
+def with_java_alone(plan: adapt.Plan, users: pa.ChunkedArray, folder: Path) -> bool:
     """Whether the exported classes give each user a hash code that Flink maps to the planned subtask."""
-    counted = users.value_counts()
-    keys, rows = counted.field("values"), counted.field("counts").to_numpy()
+    found = counted(users)
+    keys, rows = found["key"].combine_chunks(), found["count"].to_numpy()
     asked = [
         "null" if absent else text
         for text, absent in zip(hex_of(keys).to_pylist(), keys.is_null().to_pylist(), strict=True)
@@ -115,7 +107,7 @@ def run_job(folder: Path, jar: str, parallelism: int, *, halt: int = 0, savepoin
     return pa.table({"subtask": list(map(int, places)), **columns})
 
 
-def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
+def with_flink(plan: adapt.Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
     """Whether the rows of every subtask match the plan, and a restart loses no count."""
     splitter = folder / SPLITTER.file
     splitter.write_bytes(source_of(SPLITTER))
@@ -136,16 +128,16 @@ def with_flink(plan: Plan, users: pa.ChunkedArray, folder: Path, jar: str) -> bo
         rest = run_job(folder, jar, parallelism, savepoint=str(savepoint))
         right &= followed(users.slice(len(half)), rest, parallelism)
         last = pa.concat_tables([half, rest]).group_by("user").aggregate([("count", "max")])
-        counted = dict(zip(last["user"].to_pylist(), last["count_max"].to_pylist(), strict=True))
-        print(f"counts of all users correct: {counted == exact}")
-        right &= counted == exact
+        reached = dict(zip(last["user"].to_pylist(), last["count_max"].to_pylist(), strict=True))
+        print(f"counts of all users correct: {reached == exact}")
+        right &= reached == exact
     return right
 
 
 def with_broadcast_plans(users: pa.ChunkedArray, folder: Path, jar: str) -> bool:
     """Whether each row arrived where the plan says that it followed, and no row was lost."""
-    splitter = Splitter(CHANNELS)
-    write_splitter(splitter, folder / "visits.splitter")
+    splitter = adapt.Splitter(CHANNELS)
+    adapt.write_splitter(splitter, folder / "visits.splitter")
     command = ["java", "-cp", os.pathsep.join(["classes", jar]), "RouteVisits", str(CHANNELS), str(PLAN_EVERY)]
     job = run(command, cwd=folder, capture_output=True, text=True, check=False)
     if job.returncode:
@@ -162,7 +154,7 @@ def with_broadcast_plans(users: pa.ChunkedArray, folder: Path, jar: str) -> bool
     followed = np.array([plan for _, _, plan in rows])
     for content, plan in plans.items():
         of_plan = followed == content
-        right &= np.array_equal(places[of_plan], plan.partitioner().channels_of(found.filter(pa.array(of_plan))))
+        right &= np.array_equal(places[of_plan], adapt.route(plan, found.filter(pa.array(of_plan))))
     right &= set(followed) <= set(plans)
     print(f"{len(rows):,} rows under {len(set(followed))} broadcast plans, each where its plan says: {right}")
     return bool(right)

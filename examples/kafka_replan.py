@@ -24,8 +24,6 @@ import pyarrow as pa
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import adapt
-from adapt.core.counting.sliding import SlidingWindow
-from adapt.core.units.row_or_time_span import Length
 
 PARTITIONS, BATCH, USERS = 8, 500, 5_000
 TOPIC, STATES = "visits", "states"
@@ -109,7 +107,7 @@ def batches(records: int) -> list[pa.Array]:
 def send(address: str, stream: list[pa.Array], plans: int, saved: Path) -> tuple[Counter[str], int, list[float]]:
     """Send the stream under changing plans; the records of each key, the keys moved, and the imbalance of each part."""
     sender = confluent_kafka.Producer({"bootstrap.servers": address, **IN_ORDER})
-    window = SlidingWindow(Length(max(2 * sum(map(len, stream)) // (3 * plans), 4 * BATCH), in_rows=True))
+    window = f"{max(2 * sum(map(len, stream)) // (3 * plans), 4 * BATCH)}rows"
     splitter = adapt.Splitter(PARTITIONS, window=window, epsilon=1e-3)
     sent: Counter[str] = Counter()
     loads, parts, moved = Counter[int](), [], 0

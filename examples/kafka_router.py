@@ -14,13 +14,9 @@ from tempfile import TemporaryDirectory
 import confluent_kafka
 import numpy as np
 import pyarrow as pa
+from visits import counted
 
-from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.schemes.names import Scheme
-from adapt.traces.deploy.kafka import Router
-from adapt.traces.store.manifest import Provenance
-from adapt.traces.store.plans import read_plan, write_plan
+import adapt
 
 PARTITIONS = 4
 """The mock cluster creates every topic with this number."""
@@ -35,13 +31,12 @@ def visits(rows: int = 10_000) -> list[bytes | None]:
 
 def make_plan(keys: list[bytes | None], folder: Path) -> Path:
     """A plan file for these keys; `adapt partition build` creates one from a trace."""
-    counted = frequencies_of(count_keys(pa.array(keys, pa.binary())))
     path = folder / "visits.plan"
-    write_plan(build_plan(counted, Recipe(Scheme.HYBRID), PARTITIONS), path, Provenance("examples/kafka_router.py"))
+    adapt.build(counted(pa.array(keys, pa.binary())), channels=PARTITIONS, engine="kafka", out=path)
     return path
 
 
-def produce(keys: list[bytes | None], router: Router) -> tuple[confluent_kafka.Producer, str]:
+def produce(keys: list[bytes | None], router: adapt.Router) -> tuple[confluent_kafka.Producer, str]:
     """Send a record for each key; returns the producer, which keeps the mock cluster alive, and its address."""
     producer = confluent_kafka.Producer({"bootstrap.servers": "mock", "log_level": 3, "test.mock.num.brokers": 3})
     brokers = producer.list_topics(timeout=10).brokers.values()
@@ -75,12 +70,12 @@ def main() -> int:
     keys = visits()
     with TemporaryDirectory() as folder:
         plan = make_plan(keys, Path(folder))
-        _producer, address = produce(keys, Router.load(plan))
-        partitioner = read_plan(plan).partitioner()
+        _producer, address = produce(keys, adapt.Router.load(plan))
+        read = adapt.read_plan(plan)
     found = consume(address, len(keys))
-    planned = partitioner.channels_of(pa.array([key for key, _ in found], pa.binary())).tolist()
+    planned = adapt.route(read, [key for key, _ in found]).tolist()
     misplaced = sum(partition != channel for (_, partition), channel in zip(found, planned, strict=True))
-    predicted = Counter(partitioner.channels_of(pa.array(keys, pa.binary())).tolist())
+    predicted = Counter(adapt.route(read, keys).tolist())
     actual = Counter(partition for _, partition in found)
     print("partition  predicted  actual")
     for partition in range(PARTITIONS):

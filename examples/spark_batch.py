@@ -14,26 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from visits import predicted_rows, show, visits
+from visits import counted, predicted_rows, show, visits
 
-from adapt.core.counting.exact import count_keys, frequencies_of
-from adapt.core.engines.names import Target
-from adapt.core.keys.names import HashName
-from adapt.core.partitioning.build import Recipe, build_plan
-from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.schemes.names import Scheme
-from adapt.traces.deploy.export import export_plan
-from adapt.traces.deploy.spark import SparkPlan
+import adapt
 from adapt.traces.spark.session import SparkOptions, spark_session
-from adapt.traces.store.manifest import Provenance
 
 CHANNELS = 6
 
 
-def export(users: pa.ChunkedArray, folder: Path) -> Plan:
+def export(users: pa.ChunkedArray, folder: Path) -> adapt.Plan:
     """A plan for these users, exported for Spark; on the command line, `adapt partition build` and `export`."""
-    plan = build_plan(frequencies_of(count_keys(users)), Recipe(Scheme.HYBRID, hash=HashName.XXHASH64), CHANNELS)
-    export_plan(plan, Target.SPARK, folder, Provenance("examples/spark_batch.py"))
+    plan = adapt.build(counted(users), channels=CHANNELS, hash="xxhash64")
+    adapt.export(plan, to="spark", out=folder)
     return plan
 
 
@@ -43,7 +35,7 @@ def job(spark: SparkSession, folder: Path) -> bool:
     pq.write_table(table, folder / "visits.parquet")
     plan = export(table["user"], folder / "visits.spark")
 
-    placed = SparkPlan.load(spark, str(folder / "visits.spark")).place(
+    placed = adapt.SparkPlan.load(spark, str(folder / "visits.spark")).place(
         spark.read.parquet(str(folder / "visits.parquet")), "user"
     )
     # Grouped by channel and user, rows stay in place; by user alone, Spark would shuffle again.

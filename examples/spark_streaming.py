@@ -21,7 +21,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from spark_batch import CHANNELS, export
 from visits import predicted_rows, show, visits
 
-from adapt.traces.deploy.spark import SparkPlan
+import adapt
 from adapt.traces.spark.session import SparkOptions, spark_session
 
 FILES = 2
@@ -63,7 +63,7 @@ def run(spark: SparkSession, folder: Path) -> None:
         batch.write.mode("overwrite").parquet(str(folder / f"counted/batch={number}"))
 
     arriving = spark.readStream.schema("user string, bytes bigint").option("maxFilesPerTrigger", 1)
-    plan = SparkPlan.load(spark, str(folder / "visits.spark"))
+    plan = adapt.SparkPlan.load(spark, str(folder / "visits.spark"))
     routed = plan.with_route(arriving.parquet(str(folder / "arriving")), "user").select("route", "user")
     counted = routed.groupBy("route").transformWithStateInPandas(
         CountUsers(), "route int, user string, new bigint, so_far bigint", "Update", "None"

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from adapt.core.partitioning.plans.plan import Plan
+import adapt
 
 ROWS = 10_000
 
@@ -15,9 +15,15 @@ def visits(rows: int = ROWS, seed: int = 1) -> pa.Table:
     return pa.table({"user": pa.array(users, pa.string()), "bytes": random.integers(1, 5_000, rows)})
 
 
-def predicted_rows(plan: Plan, users: pa.ChunkedArray) -> list[int]:
+def counted(keys: pa.ChunkedArray) -> pa.Table:
+    """The rows of each key, which a plan is built from."""
+    found = keys.value_counts()
+    return pa.table({"key": found.field("values"), "count": found.field("counts")})
+
+
+def predicted_rows(plan: adapt.Plan, users: pa.ChunkedArray) -> list[int]:
     """The rows of each channel by the plan, without an engine."""
-    return np.bincount(plan.partitioner().channels_of(users), minlength=plan.channels).tolist()
+    return np.bincount(adapt.route(plan, users), minlength=plan.channels).tolist()
 
 
 def show(predicted: list[int], actual: list[int], place: str = "partition") -> bool:

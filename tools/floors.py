@@ -81,7 +81,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces",
         "traces/reports",
     ),
-    "api": ("api",),
     "cli": ("cli/terminal", "cli/options", "cli/commands", "cli"),
+    "api": ("api",),
 }
 """Rooms by floor, both in rising order."""

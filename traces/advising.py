@@ -18,7 +18,7 @@ from adapt.core.errors import BadInput, UsageError, near_miss
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.stream import KeyType
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.traces.read_errors import readable
 from adapt.traces.store.frequencies import read_counts, read_frequencies
 from adapt.traces.store.manifest import read_manifest
@@ -73,8 +73,8 @@ class Job:
         return division_table(definition.title, definition.units, self.parallelism, number)
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(Displayed):
     """Advice as tables.
 
     Attributes:
@@ -99,9 +99,9 @@ class Advice:
         parts["region"] = self.region
         return {"schema": SCHEMA, **{name: None if table is None else table.records() for name, table in parts.items()}}
 
-    def _repr_html_(self) -> str:
-        """All tables, for a notebook."""
-        return "".join(table._repr_html_() for table in self.tables())
+    def displayed(self) -> list[Table]:
+        """All tables."""
+        return self.tables()
 
 
 @dataclass(frozen=True, slots=True)

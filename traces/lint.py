@@ -14,7 +14,7 @@ from adapt.core.lint.findings import RULES, judged
 from adapt.core.lint.merging import EvidenceMerger
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.phrases import counted
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.trace import Trace, open_trace, read_pieces
 
@@ -22,8 +22,8 @@ OBSERVED = ("ts", "key", "stream", "cost_us", "bytes")
 """The columns that lint reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Linted:
+@dataclass(frozen=True, slots=True, repr=False)
+class Linted(Displayed):
     """Lint findings of a trace.
 
     Attributes:
@@ -64,9 +64,9 @@ class Linted:
             "findings": [finding.as_data() for finding in self.findings],
         }
 
-    def _repr_html_(self) -> str:
-        """The findings, for a notebook."""
-        return self.table._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The findings."""
+        return [self.table]
 
 
 def lint(path: Path, rules: Sequence[str] = (), progress: Progress = silent) -> Linted:

@@ -1,20 +1,42 @@
 """Routing a file of keys to channels in bounded memory, without Spark."""
 
 from collections.abc import Iterator
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapt.core.errors import AdaptError, BadInput
+from adapt.core.errors import AdaptError, BadInput, UsageError
+from adapt.core.keys.columns import key_type_of, keys_as_column
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType
 from adapt.traces.sources.reading.format import BOM
+from adapt.traces.store.plans import read_plan
 
 CHUNK_BYTES = 4 << 20
+
+
+def route(plan: Plan | Path | str, keys: Any) -> NDArray[np.int32]:
+    """The channel of each key by a plan.
+
+    Args:
+        plan: A plan, or the path of one.
+        keys: A sequence, an array, or a column of a data frame.
+
+    Raises:
+        UsageError: the keys have another type than those of the plan.
+        BadInput: the plan is missing or damaged.
+    """
+    read = plan if isinstance(plan, Plan) else read_plan(plan)
+    column = keys_as_column(keys)
+    if key_type_of(column.type) is not read.key_type:
+        raise UsageError(f"keys must be {read.key_type}, as those of the plan (got {key_type_of(column.type)})")
+    return read.partitioner().channels_of(column)
 
 
 def routed_lines(lines: IO[bytes], partitioner: Partitioner, key_type: KeyType, name: str) -> Iterator[bytes]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from adapt.core.check.limit import Limit
     from adapt.core.check.outcome import Verdict
 
-LIMIT_FAILED = 1
-
 
 class CheckFormat(StrEnum):
     """Output formats of a check."""
@@ -156,7 +154,7 @@ def check(
         typer.Option("--metrics", help="List all metrics and exit.", callback=_show_metrics, is_eager=True),
     ] = False,
     spark: RunnerOptions,
-) -> int:
+) -> "Verdict":
     """Fail (exit 1) if a metric exceeds its limit.
 
     A limit is METRIC, optional [LABEL=VALUE] to select rows, and <=, <, >=, > or == with an amount. It must hold for
@@ -184,7 +182,7 @@ def check(
     else:
         with written_out():
             print(_text(verdict, document, format), end="")
-    return 0 if verdict.passed else LIMIT_FAILED
+    return verdict
 
 
 _SHOWN = {CheckFormat.TABLE: Format.TABLE, CheckFormat.JSON: Format.JSON, CheckFormat.MD: Format.MD}

@@ -1,6 +1,6 @@
 """`adapt generate`: make a synthetic trace."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.traces.generators.names import GeneratorName
 
+if TYPE_CHECKING:
+    from adapt.traces.ingest.ingest import Ingested
+
 
 @short_help(*("out", "rows", "keys", "exponent", "rate", "cost", "bytes_", "burst_factor", "drift", "seed", "help"))
 def generate(
@@ -21,7 +24,7 @@ def generate(
     output: TraceOutput,
     generator: GeneratorOptions,
     spark: RunnerOptions,
-) -> None:
+) -> "Ingested":
     """Make a synthetic trace, the same for the same options and seed.
 
     zipf and self-similar draw independent keys; clicks are user sessions in a web shop; sales are lines of shop
@@ -42,3 +45,4 @@ def generate(
             progress=progress,
         )
     output.show(made)
+    return made

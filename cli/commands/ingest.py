@@ -1,7 +1,7 @@
 """`adapt ingest`: turn a raw keyed stream into a trace."""
 
 from dataclasses import asdict, fields, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import UsageError, listed
 from adapt.traces.sources.reading.files import SCHEME
+
+if TYPE_CHECKING:
+    from adapt.traces.ingest.ingest import Ingested
 
 READING = tuple(field.name for group in (MappingOptions, FormatOptions, CleaningOptions) for field in fields(group))
 """Options that a mapping file may give too."""
@@ -38,7 +41,7 @@ def ingest(
     cleaning: CleaningOptions,
     topic: TopicOptions,
     spark: Spark,
-) -> None:
+) -> "Ingested":
     """Turn a raw keyed stream into a trace sorted by time.
 
     Rows that cannot be read are set aside with file, line and reason. The trace is written atomically.
@@ -48,7 +51,7 @@ def ingest(
     options = spark.options()
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
     given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
-    if sources[0].startswith(SCHEME) and not given.values["key"]:
+    if str(sources[0]).startswith(SCHEME) and not given.values["key"]:
         given = replace(given, values={**given.values, "key": "key"})
     if not (given.streams or given.values["key"]):
         raise UsageError(
@@ -68,6 +71,7 @@ def ingest(
             progress=progress,
         )
     output.show(ingested)
+    return ingested
 
 
 def _columns_of(sources: list[str]) -> str:
@@ -75,4 +79,5 @@ def _columns_of(sources: list[str]) -> str:
     from adapt.traces.sources.offered import offered_columns
     from adapt.traces.sources.reading.stdin import STDIN
 
-    return "" if STDIN in sources else f"; available: {listed(offered_columns(sources))}"
+    piped = any(isinstance(each, str) and each == STDIN for each in sources)
+    return "" if piped else f"; available: {listed(offered_columns(sources))}"

@@ -1,16 +1,21 @@
 """`adapt lint`: find what makes results from a trace misleading."""
 
+from typing import TYPE_CHECKING
+
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, narrate, show
 from adapt.cli.terminal.stages import stages
+
+if TYPE_CHECKING:
+    from adapt.traces.lint import Linted
 
 
 def lint(
     trace: TracePath,
     rules: list[str] | None = setting(None, "Apply this rule only; repeatable.", "ID", "--rule"),
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Linted":
     """Find what makes results from a trace misleading.
 
     With effect and fix. Checks for few keys and placeholder keys, drift and turnover, coarse or unordered
@@ -25,3 +30,4 @@ def lint(
         found = lint_trace(trace, rules or (), progress)
     narrate(f"{trace.name}: {found.sentence}")
     show(found.columns if format is Format.CSV else found.table, format, found.as_data())
+    return found

@@ -13,7 +13,7 @@ from adapt.cli.terminal.output import MOST_ROWS, for_people, narrate, narrate_wr
 from adapt.core.table import Table
 
 if TYPE_CHECKING:
-    from adapt.traces.reports.reported import Reported
+    from adapt.traces.reports.reported import Report, Reported
 
 DETAIL_ROWS = 8
 
@@ -30,7 +30,7 @@ def report(
     verify: bool = setting(False, "Verify every byte against the manifest first.", None, "--verify"),
     *,
     output: Output,
-) -> None:
+) -> "Report":
     """Show artefacts as tables, as a self-contained page, or as data.
 
     Several artefacts of a kind are compared with the first, metric by metric. If counted keys are among the artefacts,
@@ -40,6 +40,7 @@ def report(
     Example: adapt report web.trace web.plans --html web.html
     """
     from adapt.traces.reports.differences import differences
+    from adapt.traces.reports.reported import Report
     from adapt.traces.reports.reporting import as_document, as_page, reported
 
     read = [reported(path, check_all=verify) for path in artefacts]
@@ -63,6 +64,7 @@ def report(
         as_document(read, compared),
         lead=[_lead(artefact, read) for artefact in read if artefact.lead],
     )
+    return Report(tuple(read), html)
 
 
 def _lead(artefact: "Reported", read: "Sequence[Reported]") -> list[str]:

@@ -24,6 +24,7 @@ from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
+    from adapt.core.verdict.answer import Answer
     from adapt.traces.spark.progress import Progress
 
 SCHEMA = "adapt.verdict/1"
@@ -47,7 +48,7 @@ def verdict(
     output: Output,
     mapping: MappingOptions,
     spark: RunnerOptions,
-) -> None:
+) -> "Answer":
     """Say what to do about skew, judged on later windows.
 
     Nothing, pin keys, split keys, or use another key. A plan is built from past windows of your stream and judged
@@ -126,6 +127,7 @@ def verdict(
     tables.append(hot_keys_table(found, NEXT + following))
     tables += found.more_tables()[1:] if output.all else []
     show(tables, output.format, document, lead=[verdict_of(first_lines(found, findings))])
+    return found
 
 
 def _kept_trace(

@@ -25,8 +25,8 @@ def grouped(command: Command) -> Command:
     hold groups. Groups are frozen, so a command's groups are values that read and check themselves. A group's `PANEL`
     is the heading in the help of those of its options that name no other.
     """
-    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
-    kinds = {name: hints[name] for name in signature.parameters}
+    signature = inspect.signature(command)
+    kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     options: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
         kind, default = kinds[name], parameter.default

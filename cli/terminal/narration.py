@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -56,9 +57,27 @@ def verbosity() -> Verbosity:
     return _verbosity
 
 
+_mute: ContextVar[bool] = ContextVar("mute", default=False)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Print nothing, for a command that is called as a function."""
+    before = _mute.set(True)
+    try:
+        yield
+    finally:
+        _mute.reset(before)
+
+
+def is_muted() -> bool:
+    """Whether nothing is printed."""
+    return _mute.get()
+
+
 def narrate(message: str, level: Verbosity = Verbosity.NORMAL) -> None:
     """Print an escaped line on stderr if the verbosity is high enough."""
-    if _verbosity >= level:
+    if _verbosity >= level and not is_muted():
         line = "\n".join(visible(part) for part in message.split("\n"))
         encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
         with suppress(OSError):  # keep working if stderr is closed
@@ -83,7 +102,7 @@ def runners_narrated() -> Iterator[None]:
 @contextmanager
 def progress() -> Iterator[Progress]:
     """A progress bar on stderr, on a terminal that is not quiet."""
-    if _verbosity < Verbosity.NORMAL or not sys.stderr.isatty():
+    if _verbosity < Verbosity.NORMAL or is_muted() or not sys.stderr.isatty():
         yield silent
         return
     from rich import progress as bars

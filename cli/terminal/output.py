@@ -11,7 +11,15 @@ from typing import Annotated, Any, TextIO, TypeAlias
 import typer
 
 from adapt.cli.terminal.formats import csv_text, json_text, markdown_text
-from adapt.cli.terminal.narration import Verbosity, narrate, narrate_written, progress, set_verbosity, verbosity
+from adapt.cli.terminal.narration import (
+    Verbosity,
+    is_muted,
+    narrate,
+    narrate_written,
+    progress,
+    set_verbosity,
+    verbosity,
+)
 from adapt.cli.terminal.terminal import Paragraph, terminal_text
 from adapt.core.errors import EnvironmentFailure
 from adapt.core.table import Table
@@ -53,12 +61,14 @@ def show(
     out: TextIO | None = None,
     lead: Sequence[Paragraph] = (),
 ) -> None:
-    """Print a result on stdout.
+    """Print a result on stdout; nothing while muted.
 
     Args:
         document: The command's own JSON document, with its `schema` field; without it, JSON holds the tables.
         lead: Paragraphs before the tables, each a heading and sentences.
     """
+    if is_muted() and out is None:
+        return
     out = sys.stdout if out is None else out
     tables = [tables] if isinstance(tables, Table) else list(tables)
     encoding = getattr(out, "encoding", None) or "utf-8"

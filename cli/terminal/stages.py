@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import BaseServer
 
-from adapt.cli.terminal.narration import progress, runners_narrated
+from adapt.cli.terminal.narration import is_muted, progress, runners_narrated
 from adapt.traces.spark.progress import Progress
 
 
@@ -24,8 +24,11 @@ def stages() -> Iterator[Progress]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end Spark's Java process, so that no task writes while incomplete output is removed."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let Ctrl-C end Spark's Java process, so that no task writes while incomplete output is removed.
+
+    Not if a program calls the command as a function, since Spark is then the program's own.
+    """
+    if is_muted() or threading.current_thread() is not threading.main_thread():
         yield
         return
     interrupts: list[int] = []

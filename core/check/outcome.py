@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from adapt.core.check.facts import Facts, Interval, Value
 from adapt.core.check.limit import Comparison, Limit
 from adapt.core.check.metrics import Better
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.core.values import human, visible
 
 SCHEMA = "adapt.check/1"
@@ -47,20 +47,25 @@ class Judged:
         return self.limit.comparison or towards(self.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Displayed):
     """Outcome of all limits on all artefacts."""
 
     judged: tuple[Judged, ...]
 
-    def _repr_html_(self) -> str:
-        """Table for a notebook."""
-        return verdict_table(self)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Table."""
+        return [verdict_table(self)]
 
     @property
     def passed(self) -> bool:
         """Whether all limits hold."""
         return all(each.passed for each in self.judged)
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of a process that checks: 1 if a limit fails."""
+        return int(not self.passed)
 
 
 def verdict_table(verdict: Verdict) -> Table:

@@ -14,8 +14,13 @@ from adapt.core.keys.hashes import HashedKeys
 from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
 from adapt.core.stream import KeyType, Weight
+from adapt.core.table import Tabular
 
 Counts: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
+
+
+MEASURED = "measured_"
+"""Beginning of the names of measured columns in tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,8 @@ class CounterMemory:
         return CounterMemory(max(self.entries, other.entries), max(self.buffer, other.buffer))
 
 
-@dataclass(frozen=True, slots=True)
-class Frequencies:
+@dataclass(frozen=True, slots=True, repr=False)
+class Frequencies(Tabular):
     """Counted keys by descending count, then key bytes, null first.
 
     Attributes:
@@ -109,6 +114,19 @@ class Frequencies:
     def exact(self) -> bool:
         """Whether an exact counter made these."""
         return self.epsilon == 0
+
+    def to_arrow(self) -> pa.Table:
+        """The listed keys with their counts.
+
+        Measured columns are named `measured_` and their source.
+        """
+        counts = {"count_low": self.count_low, "count_high": self.count_high}
+        counts |= {f"{MEASURED}{column.source}": column.values for column in self.measured}
+        return pa.table({"key": self.keys, **{name: pa.array(values) for name, values in counts.items()}})
+
+    def __repr__(self) -> str:
+        bounds = "exact" if self.exact else f"epsilon={self.epsilon:.3g}"
+        return f"Frequencies({self.distinct:,} keys, {len(self.keys):,} listed, {self.rows:,} rows, {bounds})"
 
     def as_counted(self) -> dict[str, Any]:
         """How the keys were counted, as JSON data."""

@@ -1,7 +1,7 @@
 """Key columns as bytes, the input of every hash."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +68,31 @@ def key_type_of(kind: pa.DataType) -> KeyType:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return KeyType.BINARY
     raise ValueError(f"a key column must be string, int64 or binary (got {kind})")
+
+
+def keys_as_column(keys: Any) -> pa.Array:
+    """Keys of a program as a key column.
+
+    Args:
+        keys: A sequence, an array, or a column of a data frame.
+
+    Raises:
+        UsageError: they are not all text, all whole numbers or all bytes.
+    """
+    try:
+        column = one_array(keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _arrow(keys))
+        if pa.types.is_integer(column.type):
+            return column.cast(pa.int64())
+        if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
+            column = column.cast(pa.string() if pa.types.is_string_view(column.type) else pa.binary())
+        key_type_of(column.type)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UsageError(f"keys must be text, whole numbers or bytes: {error}") from error
+    return column
+
+
+def _arrow(keys: Any) -> pa.Array | pa.ChunkedArray:
+    return pa.chunked_array(keys) if hasattr(keys, "__arrow_c_stream__") else pa.array(keys)
 
 
 def column_of(key: Key, key_type: KeyType | None = None) -> pa.Array:

@@ -9,7 +9,7 @@ from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, rea
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.run import run_as_data
-from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.core.values import duration, human, number
 
 LOWER = (
@@ -67,8 +67,8 @@ SUMMARY_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComparisonRun(Displayed):
     """The result of a comparison.
 
     Attributes:
@@ -119,9 +119,9 @@ class ComparisonRun:
         """Tables for people, the best cells of each column marked."""
         return shown_tables(self.tables(), self.summary())
 
-    def _repr_html_(self) -> str:
-        """Summary and scenarios, for a notebook."""
-        return self.summary()._repr_html_() + marked(self.tables()["scenarios"])._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and scenarios."""
+        return [self.summary(), marked(self.tables()["scenarios"])]
 
 
 def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:

@@ -1,7 +1,7 @@
 """Compare schemes over a chain of channel counts."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, Merg
 from adapt.core.partitioning.splitting.messages import Messages
 from adapt.core.partitioning.splitting.names import REMEDIES, Splitting
 from adapt.core.partitioning.splitting.split import split
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 
 SCHEMA = "adapt.comparison/1"
 """The format of a comparison as data."""
@@ -56,19 +56,26 @@ class ComparisonRow:
         return named | self.metrics.as_data() | asdict(self.merge) | {"build_s": self.build_s}
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Displayed):
     """All schemes at all channel counts, with their last plans.
 
     Attributes:
         rows: By scheme and construction, then in the order of the channel counts.
         plans: One per scheme and construction, for the last count. Schemes that split keys have no plan.
         estimate: Whether the load of unlisted keys on a channel is an estimate.
+        verdict: What to do, in words; empty if nobody asked.
     """
 
     rows: tuple[ComparisonRow, ...]
     plans: tuple[Plan, ...]
     estimate: bool = False
+    verdict: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The verdict in words."""
+        return self.verdict
 
     def table(self) -> Table:
         """The rows, each ratio next to its floor.
@@ -85,9 +92,9 @@ class Comparison:
         """The comparison as JSON data."""
         return {"schema": SCHEMA, "estimate": self.estimate, "rows": [row.as_data() for row in self.rows]}
 
-    def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        return self.table()._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The table."""
+        return [self.table()]
 
 
 NOTE = (

@@ -19,11 +19,11 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.problem.tracking import tracked_keys
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.table import Cell, Column, Displayed, Kind, Table
 
 
-@dataclass(frozen=True, slots=True)
-class ModelError:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModelError(Displayed):
     """Loads predicted from counts, next to measured ones.
 
     Empty if nothing was measured.
@@ -44,9 +44,9 @@ class ModelError:
         """Both tables as JSON data under `model_error`; empty if nothing was measured."""
         return {"model_error": {"plans": self.plans.records(), "keys": self.keys.records()}} if self.keys.rows else {}
 
-    def _repr_html_(self) -> str:
-        """Both tables, for a notebook."""
-        return "".join(table._repr_html_() for table in self.tables())
+    def displayed(self) -> list[Table]:
+        """Both tables."""
+        return self.tables()
 
 
 def model_error(

@@ -29,7 +29,7 @@ from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
 from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters, telling
 from adapt.core.stage.simulate import simulate
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Replan:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ReplanRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplanRun(Displayed):
     """Result of a live replay.
 
     Attributes:
@@ -124,9 +124,9 @@ class ReplanRun:
         """The run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and cases, for a notebook."""
-        return self.summary()._repr_html_() + cases_table(self.outcomes)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and cases."""
+        return [self.summary(), cases_table(self.outcomes)]
 
 
 def replay_replan(

@@ -9,7 +9,7 @@ from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.measures.per_channel import BeforeAfter
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.phrases import percent
-from adapt.core.table import Table, told_html
+from adapt.core.table import Displayed, Table
 from adapt.core.verdict.hot_keys import HotKeys
 from adapt.core.verdict.verdict import Verdict
 
@@ -35,8 +35,8 @@ class AtRandomLoad:
         return f"{percent(self.share)} of the load has no fixed channel with {self.by}; it counts as spread evenly."
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Displayed):
     """Verdict, hot keys and channels that an artefact carries.
 
     Attributes:
@@ -83,10 +83,14 @@ class Answer:
         told = [each for each in (tested, self.frontier, over_time) if each is not None]
         return [self.hot_keys.table(), *(each.table() for each in told)]
 
-    def _repr_html_(self) -> str:
-        """The verdict in words and its tables, for a notebook."""
-        headline, *sentences = self.lead
-        return told_html(headline, sentences, self.tables())
+    @property
+    def said(self) -> list[str]:
+        """The verdict in words."""
+        return self.lead
+
+    def displayed(self) -> list[Table]:
+        """The verdict in words and its tables."""
+        return self.tables()
 
     def as_data(self) -> dict[str, Any]:
         """JSON data, with at most `MOST_CHANNELS` channels."""

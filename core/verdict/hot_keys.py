@@ -12,7 +12,7 @@ from adapt.core.counting.timeline import bars
 from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.phrases import counted
 from adapt.core.stream import Weight
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 
 MOST_KEYS = 20
 """Number of hot keys that are kept, hottest first."""
@@ -36,8 +36,8 @@ class HotKey:
     life_line: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HotKeys:
+@dataclass(frozen=True, slots=True, repr=False)
+class HotKeys(Displayed):
     """Hot keys of a stream.
 
     Attributes:
@@ -113,9 +113,9 @@ class HotKeys:
         ]
         return Table.from_rows("Share of hot keys over time", columns, rows)
 
-    def _repr_html_(self) -> str:
-        """Table for a notebook."""
-        return self.table()._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Table."""
+        return [self.table()]
 
     def as_data(self) -> dict[str, Any]:
         """JSON data."""

@@ -14,7 +14,7 @@ from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.phrases import counted, percent
-from adapt.core.table import told_html
+from adapt.core.table import Displayed
 from adapt.core.values import duration
 from adapt.core.verdict.skew_over_time import OverTime
 from adapt.core.verdict.verdict_class import MOST_SPLIT, VerdictClass
@@ -69,8 +69,8 @@ class Confidence:
     certain: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Displayed):
     """Verdict on the skew of a stream at a number of workers.
 
     Attributes:
@@ -165,9 +165,10 @@ class Verdict:
             *([_varies(self.over_time)] if varies and self.over_time is not None else []),
         ]
 
-    def _repr_html_(self) -> str:
-        """The verdict in words, for a notebook."""
-        return told_html(self.headline, self.sentences)
+    @property
+    def said(self) -> list[str]:
+        """The verdict in words."""
+        return [self.headline, *self.sentences]
 
     def as_data(self) -> dict[str, Any]:
         """The verdict as JSON data; numbers have the names of metrics."""

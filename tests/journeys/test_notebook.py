@@ -37,6 +37,6 @@ def test_it_runs_and_every_result_shows_itself(real_traces, tmp_path):
     ]
     assert len(shown) == sum(cell.cell_type == "code" for cell in notebook.cells)
     assert shown[0] == "336776"
-    assert all(re.match(r"<(table|p)>", each) for each in shown[1:])
+    assert all(re.match(r"<(table|p|div)>", each) for each in shown[1:])
     assert "Pin " in shown[2]
     assert "hybrid" in shown[3]

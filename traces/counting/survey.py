@@ -15,7 +15,7 @@ from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE, check_max_imbalance
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.core.units.durations import round_us
 from adapt.core.units.row_or_time_span import Length
 from adapt.core.verdict.answer import Answer
@@ -78,8 +78,8 @@ class Survey:
             raise UsageError("--measure sums over the whole trace; omit --window")
 
 
-@dataclass(frozen=True, slots=True)
-class Surveyed:
+@dataclass(frozen=True, slots=True, repr=False)
+class Surveyed(Displayed):
     """The measurements of a trace.
 
     Attributes:
@@ -134,9 +134,9 @@ class Surveyed:
         totals = {column.source: {"total": column.total, "unlisted": column.unlisted} for column in columns}
         return {"measured": totals} if totals else {}
 
-    def _repr_html_(self) -> str:
-        """All tables, for a notebook."""
-        return "".join(table._repr_html_() for table in self.tables())
+    def displayed(self) -> list[Table]:
+        """All tables."""
+        return self.tables()
 
 
 def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress: Progress = silent) -> Surveyed:

@@ -9,7 +9,7 @@ from adapt.core.engines.bundle import Bundle, Program
 from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, write_manifest
@@ -23,8 +23,8 @@ TEXT = "plan.txt"
 README = "README.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
+@dataclass(frozen=True, slots=True, repr=False)
+class Deployment(Displayed):
     """An exported plan.
 
     Attributes:
@@ -47,9 +47,9 @@ class Deployment:
         """The same as JSON data."""
         return {"schema": SCHEMA, **self.manifest.summary, "files": self.table().records()}
 
-    def _repr_html_(self) -> str:
-        """The files, for a notebook."""
-        return self.table()._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The files."""
+        return [self.table()]
 
 
 def export_plan(

@@ -17,11 +17,16 @@ from collections.abc import Mapping as Conf
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.table import Displayed, Table
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.cleaning import Cleaning, cleaned, salt_of
 from adapt.traces.ingest.finalize import settle
+from adapt.traces.ingest.frames import frame_files, frame_of
 from adapt.traces.ingest.held_rows import HeldRows
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.ingest.profile import Profile
@@ -32,10 +37,13 @@ from adapt.traces.ingest.runs.sifting import schema_of, sifted
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
+from adapt.traces.sources.formats.parquet import ParquetFiles
+from adapt.traces.sources.frames import frame_name, is_spark_frame
 from adapt.traces.sources.live.address import topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_options import TopicOptions
-from adapt.traces.sources.reading.files import source_files
+from adapt.traces.sources.live.topic_records import TopicRecords
+from adapt.traces.sources.reading.files import SourceFile, source_files
 from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, spark_session
@@ -78,8 +86,8 @@ class IngestOptions:
     topic: TopicOptions = TopicOptions()  # noqa: RUF009 - frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Ingested:
+@dataclass(frozen=True, slots=True, repr=False)
+class Ingested(Displayed):
     """Result of an ingest.
 
     Attributes:
@@ -94,13 +102,17 @@ class Ingested:
     guesses: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    def _repr_html_(self) -> str:
-        """HTML tables of the trace, for a notebook."""
-        return "".join(table._repr_html_() for table in trace_tables(self.trace))
+    def to_arrow(self) -> pa.Table:
+        """All rows of the trace, in memory."""
+        return self.trace.to_arrow()
+
+    def displayed(self) -> list[Table]:
+        """Tables of the trace."""
+        return trace_tables(self.trace)
 
 
 def ingest(
-    sources: Sequence[str],
+    sources: Sequence[Any],
     out: Path,
     mapping: Mapping,
     options: IngestOptions | None = None,
@@ -114,7 +126,8 @@ def ingest(
 
     Args:
         sources: Files, folders and globs, or `-` for standard input. Rows of equal time keep this order, then their
-            order in the file. Or one topic, as `kafka://HOST:PORT/TOPIC`.
+            order in the file. Or one topic, as `kafka://HOST:PORT/TOPIC`. Or one data frame, as
+            `adapt.traces.sources.frames` reads it.
         mapping: Columns or expressions for key, time, cost, bytes and stream.
 
     Raises:
@@ -124,6 +137,10 @@ def ingest(
     """
     options, running = options or IngestOptions(), spark_options or SparkOptions()
     cleaning, salt = options.cleaning, salt_of(options.salt)
+    frame = frame_of(sources)
+    sources = sources if frame is None else [frame_name(frame)]
+    if cleaning.max_lateness_us is not None and is_spark_frame(frame):
+        raise UsageError("--max-lateness needs rows in order of arrival, but a Spark DataFrame has no order")
     stated, address = _stated_parts(running.conf), topic_of(sources)
     streams = options.streams or only_stream(mapping, options.reading, options.time_zone)
     if address is None and options.topic != TopicOptions():
@@ -135,8 +152,16 @@ def ingest(
             beside = folder.with_name(f".{out.name}.topic")
             texts = [text for stream in streams for text in stream.texts]
             topic = read_topic(address, options.topic, texts, beside, options.time_zone, progress)
-        files = source_files(sources, kept) if topic is None else topic.files
-        groups = grouped(files, streams, None if topic is None else Recognized(topic.form))
+        files: Sequence[SourceFile]
+        form: ParquetFiles | TopicRecords | None
+        if frame is not None:
+            spark = session_in_zone(spark_session(running), options.time_zone)
+            files, form = frame_files(frame, kept, streams, spark), ParquetFiles()
+        elif topic is not None:
+            files, form = topic.files, topic.form
+        else:
+            files, form = source_files(sources, kept), None
+        groups = grouped(files, streams, None if form is None else Recognized(form))
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
@@ -184,7 +209,7 @@ def ingest(
             used["topic"] = topic.parameters
         made = Provenance(command, used, source.inputs if topic is None else topic.inputs)
         evidence: dict[str, object] = {}
-        if order is not None and topic is None:  # partitions are read side by side, which says nothing of lateness
+        if order is not None and topic is None and not is_spark_frame(frame):  # partitions say nothing of lateness
             evidence["source"] = order
         if cleaning.sample < 1:
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}

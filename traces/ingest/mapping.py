@@ -165,9 +165,8 @@ def mapped(
         kinds[name] = selected(source, text, name, columns, paths).schema[name].dataType.simpleString()
         values[name] = as_column(text, columns)
     kept = tuple(dict.fromkeys(mapping.keep))
+    check_kept(kept, columns)
     for name in kept:
-        if name not in columns:
-            raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
         if name in RESERVED or name.startswith("_"):
             other = f"give it as --{name}" if name in ("stream", *AMOUNTS) else "rename the column in the source"
             raise UsageError(f"--keep {name!r} is a name that every trace uses itself; {other}")
@@ -208,6 +207,17 @@ def mapped(
         if mapping.dedup == ALL_COLUMNS:
             return trace.withColumn(UNIQUE, F.struct(*result, *(quoted(name) for name in kept)))
         return trace
+
+
+def check_kept(kept: Sequence[str], columns: Sequence[str]) -> None:
+    """Check that the columns to keep exist.
+
+    Raises:
+        UsageError: one does not.
+    """
+    for name in kept:
+        if name not in columns:
+            raise UsageError(f"--keep: column {name!r} does not exist{did_you_mean(name, columns)}")
 
 
 def _times(number: Column, factor: Fraction) -> Column:

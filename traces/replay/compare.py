@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -347,12 +348,19 @@ def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
         for job in jobs:
             yield run_scenario(job)
         return
+    others = {process.pid for process in active_children()}  # those of a calling program
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _die_of_interrupts)
     try:
         yield from _as_done([pool.submit(run_scenario, job) for job in jobs])
-    except BaseException:
+    except BaseException as error:
         for process in active_children():
-            process.terminate()
+            if process.pid not in others:
+                process.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise EnvironmentFailure(
+                "a process that ran a scenario ended, possibly out of memory; use --jobs 1. A Python script must call"
+                " this below `if __name__ == '__main__':`"
+            ) from error
         raise
     finally:
         pool.shutdown(cancel_futures=True)

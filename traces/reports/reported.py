@@ -7,7 +7,7 @@ from typing import Any
 
 from adapt.core.charts.chart import Chart
 from adapt.core.lint.finding import Finding
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.core.values import human
 from adapt.core.verdict.answer import Answer
 from adapt.traces.store.manifest import Manifest
@@ -61,6 +61,28 @@ class Reported:
                 for table in tables.values()
             ],
         }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Displayed):
+    """The reports of several artefacts.
+
+    Attributes:
+        artefacts: One each, in the order asked for.
+        html: The page, if it was written.
+    """
+
+    artefacts: tuple[Reported, ...]
+    html: Path | None = None
+
+    @property
+    def said(self) -> list[str]:
+        """Verdicts and summaries."""
+        return [sentence for each in self.artefacts for sentence in (*each.lead, *each.sentences)]
+
+    def displayed(self) -> list[Table]:
+        """The tables of all artefacts."""
+        return [table for each in self.artefacts for table in each.tables]
 
 
 def reported_of(

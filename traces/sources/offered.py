@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from adapt.traces.sources.formats.json_lines import JsonLines
+from adapt.traces.sources.frames import frame_schema, is_frame
 from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.field_paths import field_paths, quoted_name
@@ -16,12 +17,15 @@ from adapt.traces.sources.reading.format import RecordFormat
 from adapt.traces.sources.sniff import HEAD_BYTES, ReadOptions, recognize
 
 
-def offered_columns(sources: Sequence[str]) -> tuple[str, ...]:
+def offered_columns(sources: Sequence[Any]) -> tuple[str, ...]:
     """Columns and nested fields of a source, in its order.
 
     Raises:
         BadInput: the source is missing, empty or of an unknown format.
     """
+    if is_frame(sources[0]):
+        schema = frame_schema(sources[0])
+        return (*schema.names, *field_paths(schema))
     files = source_files(sources)
     form = recognize(files, ReadOptions()).form
     if isinstance(form, JsonLines):

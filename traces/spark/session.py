@@ -125,6 +125,22 @@ def spark_session(options: Spark = None) -> "SparkSession":
     return _started(options) if running is None else _fitted(running, options.conf)
 
 
+@contextmanager
+def active_session_kept() -> Iterator[None]:
+    """Keep the caller's active Spark session.
+
+    PySpark makes each session that it uses the active one.
+    """
+    pyspark = sys.modules.get("pyspark.sql")
+    active = None if pyspark is None else pyspark.SparkSession.getActiveSession()
+    try:
+        yield
+    finally:
+        if pyspark is not None and active is not None:
+            pyspark.SparkSession._activeSession = active
+            pyspark.SparkSession._get_j_spark_session_class(active._jvm).setActiveSession(active._jsparkSession)
+
+
 def _running() -> "SparkSession | None":
     """The running session of this process, whoever started it."""
     from pyspark import SparkContext

@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.partitioning.compare import SCHEMA, Comparison
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.measure import WHOLE
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.core.verdict.answer import Answer
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import kept
@@ -25,8 +25,8 @@ RECOMMENDED = "recommended"
 """Name of the plan that the verdict speaks of."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredComparison(Displayed):
     """A comparison read from disk.
 
     Attributes:
@@ -58,9 +58,9 @@ class StoredComparison:
         rows = [asdict(WHOLE) | row for row in self.table.records()]
         return {"schema": SCHEMA, "estimate": bool(self.manifest.summary.get("estimate")), "rows": rows}
 
-    def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        return self.table._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The table."""
+        return [self.table]
 
 
 def plan_name(plan: Plan) -> str:

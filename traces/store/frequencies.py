@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
-from adapt.core.counting.frequencies import CounterMemory, Frequencies, MeasuredColumn
+from adapt.core.counting.frequencies import MEASURED, CounterMemory, Frequencies, MeasuredColumn
 from adapt.core.errors import BadInput, UsageError, did_you_mean, listed
 from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
@@ -29,7 +29,6 @@ from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 
 FILE = "frequencies.parquet"
 COLUMNS = ("key", "count_low", "count_high")
-_MEASURED = "measured_"
 
 
 def write_frequencies(
@@ -40,14 +39,7 @@ def write_frequencies(
     Raises:
         EnvironmentFailure: the output exists or cannot be written.
     """
-    table = pa.table(
-        {
-            "key": frequencies.keys,
-            "count_low": pa.array(frequencies.count_low),
-            "count_high": pa.array(frequencies.count_high),
-            **{f"{_MEASURED}{column.source}": pa.array(column.values) for column in frequencies.measured},
-        }
-    )
+    table = frequencies.to_arrow()
     facts = _facts(frequencies)
     with whole_folder(out, force=force) as folder:
         pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
@@ -68,7 +60,7 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         verify(path, manifest)
     facts = manifest.summary
     totals: dict[str, float] = facts.get("measured", {})
-    table = _read_table(path, manifest, [*COLUMNS, *(f"{_MEASURED}{source}" for source in totals)])
+    table = _read_table(path, manifest, [*COLUMNS, *(f"{MEASURED}{source}" for source in totals)])
     frequencies = Frequencies(
         keys=one_array(table["key"]),
         count_low=table["count_low"].to_numpy(),
@@ -80,7 +72,7 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         complete_above=facts["complete_above"],
         distinct=facts["distinct"],
         measured=tuple(
-            MeasuredColumn(source, table[f"{_MEASURED}{source}"].to_numpy(), total) for source, total in totals.items()
+            MeasuredColumn(source, table[f"{MEASURED}{source}"].to_numpy(), total) for source, total in totals.items()
         ),
         memory=CounterMemory(facts["peak_entries"], facts["peak_buffer"]) if "peak_entries" in facts else None,
     )

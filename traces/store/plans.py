@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
+from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
@@ -43,7 +43,7 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     side = out.with_name(f"{out.name}.{content[:12]}.parquet") if aside else None
     with _gone_on_failure(side):
         if side is not None:
-            explicit = packed(explicit_table(plan))
+            explicit = packed(plan.to_arrow())
             data["explicit_file"] = {"name": side.name, "sha256": hashlib.sha256(explicit).hexdigest()}
             replace_whole(side, explicit)
         data |= {"content_hash": content, "made": asdict(made), **kept(answer)}
@@ -52,12 +52,13 @@ def write_plan(plan: Plan, out: Path, made: Provenance, *, answer: Answer | None
     return content
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path | str) -> Plan:
     """Read a plan and verify its content hash.
 
     Raises:
         BadInput: it is not a plan, or it or its side file is damaged; the message names the file.
     """
+    path = Path(path)
     data = read_plan_json(path)
     explicit = _side_table(path, data)
     try:

@@ -8,15 +8,15 @@ from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.atomic import MANIFEST, whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredRun(Displayed):
     """A run read from disk.
 
     Attributes:
@@ -50,9 +50,9 @@ class StoredRun:
         """The run as JSON data, as the replay returned it."""
         return run_as_data(self.mechanism, self.parameters, self.summary, self.tables)
 
-    def _repr_html_(self) -> str:
-        """The summary, for a notebook."""
-        return self.summary._repr_html_()
+    def displayed(self) -> list[Table]:
+        """The summary."""
+        return [self.summary]
 
 
 def write_run(

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapt.core.stream import KeyType
+from adapt.core.table import Tabular
 from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
@@ -58,8 +60,8 @@ class TraceBlock:
         return sum(piece.take for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+@dataclass(frozen=True, slots=True, repr=False)
+class Trace(Tabular):
     """An opened trace: manifest read, file sizes checked.
 
     Attributes:
@@ -105,6 +107,15 @@ class Trace:
         """The trace as an input in the manifest of a derived artefact."""
         return {"name": self.path.name, "content_hash": self.manifest.content_hash}
 
+    def __repr__(self) -> str:
+        first, last = (datetime.fromtimestamp(each // 1_000_000, UTC) for each in (self.first_us, self.last_us))
+        keys = self.profile["distinct_keys"]
+        return f"Trace({self.path}: {self.rows:,} rows, about {keys:,.0f} keys, {first:%F %T} to {last:%F %T} UTC)"
+
+    def to_arrow(self) -> pa.Table:
+        """All rows in time order, in memory."""
+        return pa.Table.from_batches(self.batches())
+
     def blocks(self) -> list[TraceBlock]:
         """The blocks of the trace, the unit of work of Spark tasks."""
         return blocks_of(self.path, self.manifest.files)
@@ -124,7 +135,7 @@ class Trace:
             yield from read_pieces(block.pieces, names, encoded)
 
 
-def open_trace(path: Path, *, check_all: bool = False) -> Trace:
+def open_trace(path: Path | str, *, check_all: bool = False) -> Trace:
     """Open a trace.
 
     Args:
@@ -133,6 +144,7 @@ def open_trace(path: Path, *, check_all: bool = False) -> Trace:
     Raises:
         BadInput: it is not a trace, or damaged.
     """
+    path = Path(path)
     manifest = read_manifest(path, "trace")
     if check_all:
         verify(path, manifest)

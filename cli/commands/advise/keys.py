@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from adapt.cli.options.placement import ENGINE, CurrentSchemeChoice
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapt.traces.advising import Advice
 
 
 def keys(
@@ -35,7 +38,7 @@ def keys(
     max_imbalance: str = setting("1.2", "Tolerated load of a hot key's worker over the mean load.", "RATIO"),
     engine: CurrentSchemeChoice = setting(Engine.FLINK, "Engine whose hash places salted keys.", "NAME", **ENGINE),
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Advice":
     """Advise on key groups, partitions, useful workers, and salts for hot keys.
 
     Key groups and partitions are indivisible, so the busiest worker may have more than the mean, however balanced the
@@ -49,6 +52,7 @@ def keys(
     job = Job(parallelism, max_parallelism, partitions, engine, _ratio(max_imbalance))
     found = advise(job, source, named or (), operators_named(operators or ()))
     show(found.tables(), format, found.as_data())
+    return found
 
 
 def _ratio(text: str) -> Fraction:

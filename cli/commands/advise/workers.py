@@ -1,11 +1,14 @@
 """`adapt advise workers`: workers to start with, before a trace exists."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.cli.terminal.output import Format, FormatOption, show
 from adapt.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from adapt.core.table import Table
 
 SCHEMA = "adapt.initial-workers/1"
 
@@ -16,7 +19,7 @@ def workers(
     imbalance: float = setting(1.0, "Load of the busiest worker over the mean, as in the verdict.", "RATIO"),
     shedding: SheddingOptions,
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Table":
     """Advise on the number of workers to start an elastic stage with.
 
     The fewest with which the busiest worker fills at most tau1 of its buffer at the expected rate.
@@ -31,3 +34,4 @@ def workers(
         raise UsageError("--shed is required: the buffer of a worker and how long it keeps a row, such as 10000@60s")
     table = initial_workers_table(rate, overload, shedding.thresholds(), imbalance)
     show([table], format, {"schema": SCHEMA, "workers": table.records()})
+    return table

@@ -1,7 +1,7 @@
 """`adapt partition build`: a plan from counted keys."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.artefacts import CountedPath
@@ -15,6 +15,9 @@ from adapt.cli.terminal.output import for_people, is_for_programs, narrate_writt
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
+
+if TYPE_CHECKING:
+    from adapt.core.partitioning.plans.plan import Plan
 
 
 @short_help(
@@ -39,7 +42,7 @@ def build(
         panel=EXPERT,
     ),
     output: Output,
-) -> None:
+) -> "Plan":
     """Build a plan: pin the hot keys to channels, hash the others.
 
     Example: adapt partition build web.trace --channels 8 -o web.plan
@@ -101,3 +104,4 @@ def build(
         tables += [plan_table(plan), *long, *found.more_tables()] if output.all else []
     document = plan_to_data(plan) | ({"optimum": against[0].records()} if against else {}) | wrong.as_data()
     show(tables, output.format, document | found.as_data(), lead=[verdict_of(found.lead)])
+    return plan

@@ -29,6 +29,7 @@ from adapt.core.partitioning.splitting.names import Splitting
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
+    from adapt.core.partitioning.compare import Comparison
 
 
 @short_help(
@@ -61,7 +62,7 @@ def compare(
     placement: Placement,
     counting: KeyCounting,
     output: Output,
-) -> None:
+) -> "Comparison":
     """Compare partitioning schemes over one or more channel counts.
 
     The first rows do nothing: the engine's own placement. Each plan starts from the plan for the previous count, and
@@ -149,7 +150,9 @@ def compare(
         first = [for_people(each, output.format) for each in found.channels_tables()]
         tables = [at_channels(table, most), *first, *wrong.tables()]
         tables += [table, *found.more_tables()] if output.all else []
-    show(tables, output.format, document, lead=[verdict_of([*found.lead, *best_sentences(table, found.verdict)])])
+    lead = [*found.lead, *best_sentences(table, found.verdict)]
+    show(tables, output.format, document, lead=[verdict_of(lead)])
+    return replace(comparison, verdict=tuple(lead))
 
 
 def named_scheme(name: str) -> AnyScheme | Splitting:

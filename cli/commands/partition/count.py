@@ -21,7 +21,7 @@ from adapt.core.engines.names import AnyScheme, Engine
 from adapt.core.units.row_or_time_span import Length
 
 if TYPE_CHECKING:
-    from adapt.traces.counting.survey import Survey
+    from adapt.traces.counting.survey import Survey, Surveyed
     from adapt.traces.store.trace import Trace
 
 COUNT_PANEL = "Counting"
@@ -118,7 +118,7 @@ def count(
     loads: Loads,
     output: Output,
     spark: RunnerOptions,
-) -> None:
+) -> "Surveyed":
     """Count the keys of a trace and judge its skew.
 
     Lossy counting, the default, finds the hot keys (heavy hitters) of any trace in bounded memory; each count has lower
@@ -147,3 +147,4 @@ def count(
         narrate_written(out)
     tables = [for_people(table, output.format) for table in (found.tables() if output.whole else found.first_tables())]
     show(tables, output.format, found.as_data(), lead=[verdict_of(found.answer.lead)])
+    return found

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from adapt.cli.options.loads import MeasureOption, ResourcesOption, ToleranceOpt
 from adapt.cli.terminal.output import Format, FormatOption, for_people, is_for_programs, show
 from adapt.cli.terminal.stages import stages
 from adapt.traces.read_errors import readable
+
+if TYPE_CHECKING:
+    from adapt.core.partitioning.plans.difference import Difference
 
 
 @short_help("weight", "resources", "exact", "key_type", "format")
@@ -26,7 +29,7 @@ def diff(
     *,
     counting: KeyCounting,
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Difference":
     """Show which keys move between two plans, and how much state.
 
     Also shows the channels that they move between, and the imbalance before and after.
@@ -53,3 +56,4 @@ def diff(
     long = (for_people(table, format) for table in (difference.moves(), difference.hot_keys))
     channels = [] if is_for_programs(format) else [for_people(difference.channels(), format)]
     show([*channels, difference.table(), *long], format, difference.as_data())
+    return difference

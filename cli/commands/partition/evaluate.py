@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,9 +12,13 @@ from adapt.cli.options.loads import MeasureOption
 from adapt.cli.options.placement import CURRENT, CurrentSchemeChoice
 from adapt.cli.options.result import BaselineOption
 from adapt.cli.options.spark import RunnerOptions
+from adapt.cli.terminal.narration import is_muted
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
 from adapt.core.stream import KeyType
+
+if TYPE_CHECKING:
+    from adapt.core.partitioning.plans.evaluation import Evaluation
 
 
 @short_help("engine", "weight", "resources", "key_type", "master", "format")
@@ -49,7 +53,7 @@ def evaluate(
     format: FormatOption = Format.TABLE,
     *,
     spark: RunnerOptions,
-) -> None:
+) -> "Evaluation":
     """Measure plans on every key of a stream.
 
     Keys are counted exactly, in bounded memory. Shows doing nothing first, the state moved from there to the first plan
@@ -63,7 +67,7 @@ def evaluate(
     from adapt.traces.counting.evaluating import evaluate_plans
     from adapt.traces.store.plans import read_plan
 
-    named = [(str(path), read_plan(path)) for path in plans]
+    named = [(path.name if is_muted() else str(path), read_plan(path)) for path in plans]
     first = resources_of([plan for _, plan in named])
     weighed = Resources.parse(resources or first.text, tolerance or first.tolerance, measure=measure or ())
     if resources is None and not measure:
@@ -76,3 +80,4 @@ def evaluate(
             named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress
         )
     show([found.table(), for_people(found.predictions(), format)], format, found.as_data())
+    return found

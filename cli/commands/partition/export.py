@@ -1,7 +1,7 @@
 """`adapt partition export`: a plan in the form an engine reads."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import PlanPath
 from adapt.cli.options.groups import option
@@ -11,6 +11,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.core.engines.names import Target
 
+if TYPE_CHECKING:
+    from adapt.traces.deploy.export import Deployment
+
 
 def export(
     plan: PlanPath,
@@ -19,7 +22,7 @@ def export(
     max_parallelism: MaxParallelismOption = None,
     format: FormatOption = Format.TABLE,
     force: ForceOption = False,
-) -> None:
+) -> "Deployment":
     """Export a plan to Spark, Kafka, Flink or any program.
 
     The output folder holds the plan, what the unpatched engine needs to follow it, and a README on how to use it.
@@ -40,3 +43,4 @@ def export(
     narrate_written(out)
     narrate(f"see {out / README} for how to use it")
     show(exported.table(), format, exported.as_data())
+    return exported

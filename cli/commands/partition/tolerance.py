@@ -1,8 +1,13 @@
 """`adapt partition tolerance`: a tolerance from a utilization or a capacity."""
 
+from typing import TYPE_CHECKING
+
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, show
+
+if TYPE_CHECKING:
+    from adapt.core.table import Table
 
 
 def tolerance(
@@ -13,7 +18,7 @@ def tolerance(
     total: float | None = setting(None, "Load of all channels together, in any unit.", "X"),
     capacity: float | None = setting(None, "Capacity of one channel, in the same unit.", "Y"),
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Table":
     """Suggest a --tolerance from a least utilization or from a channel's capacity.
 
     Example: adapt partition tolerance --channels 4 --total 10 --capacity 3
@@ -23,3 +28,4 @@ def tolerance(
     check_channels(channels)
     suggested = suggested_tolerances(channels, utilization=utilization, total=total, capacity=capacity)
     show(suggested, format, {"schema": "adapt.tolerance/1", "tolerances": suggested.records()})
+    return suggested

@@ -1,5 +1,7 @@
 """`adapt replay compare`: several mechanisms on one trace."""
 
+from typing import TYPE_CHECKING
+
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.replay.compare import (
@@ -14,6 +16,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 
+if TYPE_CHECKING:
+    from adapt.core.mechanisms.comparison import ComparisonRun
+
 
 @short_help(*("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"))
 def compare(
@@ -25,7 +30,7 @@ def compare(
     stage: ComparedStage,
     spark: ScenarioRunnerOptions,
     jobs: int | None = setting(None, "Processes on this machine (default: one per core).", "J", min=1),
-) -> None:
+) -> "ComparisonRun":
     """Compare mechanisms on one trace with one cost model, and recommend one.
 
     Compares static placements, key splitting, Flux, plan rebuilds, elastic workers, load shedding and combinations on
@@ -53,3 +58,4 @@ def compare(
         raise
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
     output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])
+    return run

@@ -1,5 +1,7 @@
 """`adapt replay elastic`: a trace through a stage that scales."""
 
+from typing import TYPE_CHECKING
+
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
@@ -8,6 +10,9 @@ from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleO
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
+
+if TYPE_CHECKING:
+    from adapt.core.elastic.replay.replay import ElasticRun
 
 
 @short_help(
@@ -22,7 +27,7 @@ def elastic(
     trouble: TroubleOptions,
     stage: StageOptions,
     speedup: SpeedupOption = 1.0,
-) -> None:
+) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
 
     A rescale builds a plan from recent rows and migrates partitions with their state while rows keep arriving. Fixed
@@ -54,3 +59,4 @@ def elastic(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
     output.show(run.shown(), run.as_data())
+    return run

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, short_help
@@ -12,6 +12,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 from adapt.core.fit.network.names import DropPlanner
+
+if TYPE_CHECKING:
+    from adapt.core.fit.replay.replay import FitRun
 
 
 @short_help(
@@ -26,7 +29,7 @@ def fit(
     ahead: TableOptions,
     messages: MessageOptions,
     queue: QueueOptions,
-) -> None:
+) -> "FitRun":
     """Replay a trace through a query network whose nodes shed load.
 
     Every planner gets its own copy of the network, with the same rows and the same random draws. Tuples that a plan
@@ -75,3 +78,4 @@ def fit(
     if plans is not None and makes_plans:
         narrate_written(plans)
     output.show(run.shown(), run.as_data())
+    return run

@@ -14,6 +14,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.names import Arrivals, Router
 
 if TYPE_CHECKING:
+    from adapt.core.flux.replay.replay import FluxRun
     from adapt.traces.replay.flux import FluxOptions
     from adapt.traces.store.trace import Trace
 
@@ -37,7 +38,7 @@ def flux(
     router: Router = setting(
         Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
     ),
-) -> None:
+) -> "FluxRun":
     """Replay a trace through a simulated stage and rebalance it online.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
@@ -68,6 +69,7 @@ def flux(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
     output.show(run.shown(), run.as_data())
+    return run
 
 
 def _warn_of_length(trace: "Trace", options: "FluxOptions") -> None:

@@ -1,6 +1,7 @@
 """`adapt replay`: replays of a trace through mechanisms."""
 
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -23,6 +24,9 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
 from adapt.core.units.row_or_time_span import Length
 
+if TYPE_CHECKING:
+    from adapt.core.partitioning.repartition.repartition import RepartitionRun
+
 app = typer.Typer(cls=Group, help="Replay a trace through a mechanism, measured over time.", no_args_is_help=True)
 
 
@@ -38,7 +42,7 @@ def repartition(
     weight: WeightOption = None,
     engine: EngineOption = Engine.SPARK,
     baseline: BaselineOption = True,
-) -> None:
+) -> "RepartitionRun":
     """Replay a trace period by period, with a new plan for each.
 
     Each period is routed by the current plan and measured; its keys then build the next plan, and the state moved is
@@ -65,6 +69,7 @@ def repartition(
             progress=progress,
         )
     output.show([run.summary(), for_people(run.tables()["periods"], output.format)], run.as_data())
+    return run
 
 
 for command in (repartition, replan, flux, elastic, fit, ordered, compare):

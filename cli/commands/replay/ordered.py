@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
@@ -13,6 +13,9 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Engine
+
+if TYPE_CHECKING:
+    from adapt.core.ordered.replay.replay import OrderedRun
 
 
 @short_help(
@@ -39,7 +42,7 @@ def ordered(
     check: bool = setting(
         True, "Check that the output equals that of a serial run, in plain Python or by one worker of the model."
     ),
-) -> None:
+) -> "OrderedRun":
     """Run a chain of operators in order on many cores.
 
     Many workers process the operators at once, and the output equals that of a serial run. Operators are stateless,
@@ -87,6 +90,7 @@ def ordered(
         )
     whole = [run.summary(), *run.tables().values()]
     output.show(whole if is_for_programs(output.format) else run.shown(), run.as_data())
+    return run
 
 
 def _cores() -> int:

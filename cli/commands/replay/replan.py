@@ -1,5 +1,7 @@
 """`adapt replay replan`: a trace through the splitter's loop, live."""
 
+from typing import TYPE_CHECKING
+
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.placement import EngineOption
@@ -11,6 +13,10 @@ from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, is_for_programs
 from adapt.cli.terminal.stages import stages
 from adapt.core.engines.names import Engine
+
+if TYPE_CHECKING:
+    from adapt.core.replan.replay import ReplanRun
+
 
 PARTITIONS = 64
 """Partitions of each worker under Flux."""
@@ -30,7 +36,7 @@ def replan(
     engine: EngineOption = Engine.SPARK,
     speedup: SpeedupOption = 1.0,
     baseline: BaselineOption = True,
-) -> None:
+) -> "ReplanRun":
     """Replay a trace live: count keys, decide on a new plan, migrate.
 
     A splitter counts recent rows and routes by the plan in force. When a trigger fires, it builds a plan from what it
@@ -62,3 +68,4 @@ def replan(
     every = is_for_programs(output.format)
     decisions = run.tables()["decisions"] if every else for_people(folded(run.outcomes), output.format)
     output.show([*run.shown(), decisions], run.as_data())
+    return run

@@ -26,7 +26,7 @@ from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.outcome import outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 FIXED, REBUILD = "fixed", "rebuild"
 """The cases without rescales: with the first plan, and with plan rebuilds."""
@@ -96,8 +96,8 @@ class Elastic:
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ElasticRun(Displayed):
     """The result of an elastic replay.
 
     Attributes:
@@ -137,9 +137,9 @@ class ElasticRun:
         """The run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and cases, for a notebook."""
-        return self.summary()._repr_html_() + elastic_cases(self.outcomes)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and cases."""
+        return [self.summary(), elastic_cases(self.outcomes)]
 
 
 def replay_elastic(

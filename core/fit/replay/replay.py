@@ -36,7 +36,7 @@ from adapt.core.fit.running.tick import Running, Tick
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.conditions.shed_factor import Overload
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, rows done, and rows in total."""
@@ -92,8 +92,8 @@ class FitOptions:
             raise UsageError("--drops window cannot be combined with --queue, which drops tuples from kept windows")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FitRun:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FitRun(Displayed):
     """The measurements of a replay.
 
     Attributes:
@@ -144,9 +144,9 @@ class FitRun:
         """The run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and planners, for a notebook."""
-        return "".join(table._repr_html_() for table in self.shown())
+    def displayed(self) -> list[Table]:
+        """Summary and planners."""
+        return list(self.shown())
 
 
 def replay_fit(

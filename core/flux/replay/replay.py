@@ -25,7 +25,7 @@ from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.outcome import Outcome, outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 STATIC = "static"
 """Name of the case without moves."""
@@ -92,8 +92,8 @@ class Pace:
     interval_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FluxRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class FluxRun(Displayed):
     """Result of a Flux replay.
 
     Attributes:
@@ -132,9 +132,9 @@ class FluxRun:
         """The run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and cases, for a notebook."""
-        return self.summary()._repr_html_() + cases_table(self.outcomes)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and cases."""
+        return [self.summary(), cases_table(self.outcomes)]
 
 
 def replay_flux(

@@ -39,7 +39,7 @@ from adapt.core.ordered.replay.tables import (
     workers_table,
 )
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 
 TIMED = 10_000
 """Default number of timed tuples in a run."""
@@ -96,8 +96,8 @@ class Ordered:
         return replace(self.settings, workers=workers, mark_every=every)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderedRun:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OrderedRun(Displayed):
     """Result of an ordered replay.
 
     Attributes:
@@ -154,9 +154,9 @@ class OrderedRun:
         """Run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and workers as HTML, for a notebook."""
-        return self.summary()._repr_html_() + workers_table(self.outcomes)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and workers."""
+        return [self.summary(), workers_table(self.outcomes)]
 
 
 def replay_ordered(

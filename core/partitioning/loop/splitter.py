@@ -46,7 +46,7 @@ class Splitter:
         channels: int,
         recipe: Recipe | None = None,
         *,
-        window: SlidingWindow = USUAL_WINDOW,
+        window: SlidingWindow | str = USUAL_WINDOW,
         epsilon: float | None = None,
         key_type: KeyType = KeyType.STRING,
         weight: Weight = Weight.COUNT,
@@ -57,7 +57,7 @@ class Splitter:
         Args:
             channels: N.
             recipe: How plans are built. Default: hybrid over the ring.
-            window: The recent rows that plans are built from.
+            window: The recent rows that plans are built from, such as 10000rows or 1h.
             epsilon: Counting error as a share of the window. Default: a tenth of the least share of a pinned key.
             weight: What `observe` adds up: rows, or the weights that it is given.
             plan: The plan in force.
@@ -66,6 +66,7 @@ class Splitter:
             UsageError: a number is out of range, the window is shorter than 1 / epsilon rows, or the plan has another
                 number of channels, hash or type of keys.
         """
+        window = SlidingWindow(Length.parse(window, "window")) if isinstance(window, str) else window
         self._recipe = recipe or Recipe()
         self._plan = plan or unpinned(self._recipe, channels, key_type)
         _check_plan(self._plan, self._recipe, channels, key_type)

@@ -19,15 +19,15 @@ from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import recorded_capacities, unequal_capacities
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 
 SCHEMA = "adapt.difference/1"
 
 _ESTIMATE = "What unlisted keys load and move is an estimate: count exactly to know it."
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(Displayed):
     """What moves between two plans over counted keys.
 
     All numbers cover the whole population: listed keys and others (`Population`).
@@ -78,9 +78,9 @@ class Difference:
         """Relative load of each channel under both plans, busiest before first."""
         return BeforeAfter.from_loads("the current plan", self.loads_before, "the new plan", self.loads_after).table()
 
-    def _repr_html_(self) -> str:
-        """All tables, for a notebook."""
-        return "".join(table._repr_html_() for table in (self.table(), self.moves(), self.hot_keys))
+    def displayed(self) -> list[Table]:
+        """All tables."""
+        return [self.table(), self.moves(), self.hot_keys]
 
     def as_data(self) -> dict[str, object]:
         """The difference as JSON data."""

@@ -10,7 +10,7 @@ from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
-from adapt.core.table import Column, Kind, Table
+from adapt.core.table import Column, Displayed, Kind, Table
 
 SCHEMA = "adapt.evaluation/1"
 
@@ -39,8 +39,8 @@ class EvaluatedPlan:
     predicted: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(Displayed):
     """Plans measured on every key of one stream, in order.
 
     Attributes:
@@ -121,9 +121,9 @@ class Evaluation:
             ],
         }
 
-    def _repr_html_(self) -> str:
-        """Both tables, for a notebook."""
-        return self.table()._repr_html_() + self.predictions()._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Both tables."""
+        return [self.table(), self.predictions()]
 
 
 def doing_nothing(plans: Sequence[Plan], today: AnyScheme | None = None) -> Plan | None:

@@ -40,6 +40,7 @@ from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, 
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
 from adapt.core.stream import KeyType
+from adapt.core.table import Tabular
 
 SCHEMA = "adapt.plan/1"
 """The format; readers refuse versions that they do not know."""
@@ -48,8 +49,8 @@ BASED_SCHEMA = "adapt.plan/2"
 """The format of plans over another base than the ring, which readers of the first version would misplace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Tabular):
     """A partitioner as data, with its predicted loads and metrics.
 
     Attributes:
@@ -114,6 +115,19 @@ class Plan:
             self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base
         )
 
+    def to_arrow(self) -> pa.Table:
+        """The pinned keys in key order.
+
+        Columns `key` of the plan's key type, and `channel` int32.
+        """
+        return pa.table({"key": self.explicit.column, "channel": pa.array(self.explicit.channels)})
+
+    def __repr__(self) -> str:
+        base = f" over {self.base}" if self.is_based else ""
+        imbalance = self.metrics.get("imbalance")
+        expected = "" if imbalance is None else f", imbalance {imbalance:.3f} predicted"
+        return f"Plan({self.scheme}{base}, {self.channels} channels, {len(self.explicit):,} pinned keys{expected})"
+
     def content_hash(self) -> str:
         """SHA-256 in hex of the mapping and the parameters.
 
@@ -126,14 +140,6 @@ class Plan:
         return sha256(before + field_name + explicit_json(self.explicit) + after.removeprefix(b"{}")).hexdigest()
 
 
-def explicit_table(plan: Plan) -> pa.Table:
-    """The pinned keys as a table in key order.
-
-    Columns `key` of the plan's key type, and `channel` int32.
-    """
-    return pa.table({"key": plan.explicit.column, "channel": pa.array(plan.explicit.channels)})
-
-
 def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     """The plan as JSON data.
 
@@ -141,7 +147,7 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     of the null key, which has no text, is in `explicit_null`.
 
     Args:
-        with_explicit: Without it `explicit` is null, for readers of `explicit_table`.
+        with_explicit: Without it `explicit` is null, for readers of the table of pinned keys.
     """
     schema = BASED_SCHEMA if plan.is_based else SCHEMA
     data = {"schema": schema, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}

@@ -20,12 +20,12 @@ from adapt.core.partitioning.repartition.periods import Period, periods
 from adapt.core.partitioning.repartition.plan_in_force import PlanInForce, imbalance_of_nothing
 from adapt.core.run import run_as_data
 from adapt.core.stream import Weight
-from adapt.core.table import Table
+from adapt.core.table import Displayed, Table
 from adapt.core.units.row_or_time_span import Length
 
 
-@dataclass(frozen=True, slots=True)
-class RepartitionRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class RepartitionRun(Displayed):
     """Result of a repartitioning replay.
 
     Attributes:
@@ -49,9 +49,9 @@ class RepartitionRun:
         """The run as JSON data."""
         return run_as_data(self.mechanism, self.parameters, self.summary(), self.tables())
 
-    def _repr_html_(self) -> str:
-        """Summary and periods, for a notebook."""
-        return self.summary()._repr_html_() + periods_table(self.outcomes)._repr_html_()
+    def displayed(self) -> list[Table]:
+        """Summary and periods."""
+        return [self.summary(), periods_table(self.outcomes)]
 
 
 def replay_repartition(

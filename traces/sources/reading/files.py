@@ -50,6 +50,7 @@ class SourceFile:
         container: Compression.
         size: Bytes on disk, compressed.
         member: Name of the member in a zip archive.
+        rows_before: Rows of the parts before it, if it is a part of a table.
     """
 
     path: str
@@ -57,6 +58,7 @@ class SourceFile:
     container: Container
     size: int
     member: str | None = None
+    rows_before: int = 0
 
 
 def source_files(sources: Sequence[str], kept: Path | None = None) -> list[SourceFile]:

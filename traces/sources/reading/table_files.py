@@ -4,6 +4,7 @@ import datetime
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -95,8 +96,11 @@ def read_table(
     # aliased, since a column of the files may have the same name
     named = {name: f"_folder{at}" for at, name in enumerate(folders) if name in wanted}
     names = spark.createDataFrame(
-        [(at, _absolute(file), file.label, *(folders[name][at] for name in named)) for at, file in enumerate(files)],
-        "_file int, _where string, _path string"
+        [
+            (at, _absolute(file), file.label, file.rows_before, *(folders[name][at] for name in named))
+            for at, file in enumerate(files)
+        ],
+        "_file int, _where string, _path string, _before bigint"
         + "".join(f", {alias} {_kind_of(folders[name])}" for name, alias in named.items()),
     )
     # the path of a file URI, with %XX decoded but plus signs kept
@@ -111,7 +115,7 @@ def read_table(
             F.coalesce("_file", F.raise_error(F.concat(F.lit("not a source file: "), "_where")).cast("int")).alias(
                 "_file"
             ),
-            "_line",
+            (F.col("_line") + F.col("_before")).alias("_line"),
             F.lit(None).cast("string").alias("_reason"),
             "_text",
             *own,
@@ -202,6 +206,15 @@ def _spark_type(kind: pa.DataType) -> "T.DataType":
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return T.LongType()
     return from_arrow_type(wider.get(kind, kind), prefer_timestamp_ntz=True)
+
+
+def as_spark_schema(schema: pa.Schema) -> "T.StructType":
+    """The columns that Spark can read, with their types there."""
+    fields = []
+    for field in schema:
+        with suppress(TypeError):
+            fields.append(T.StructField(field.name, _spark_type(field.type)))
+    return T.StructType(fields)
 
 
 def _absolute(file: SourceFile) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapt.core.engines.names import BASES, SCHEMES_BY_NAME, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
+from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
@@ -111,12 +111,12 @@ def test_explicit_entries_may_travel_in_a_table(plan):
     data = json.loads(json.dumps(plan_to_data(plan, with_explicit=False)))
     assert data["explicit"] is None
     assert data["explicit_null"] is None
-    assert plan_from_data(data, explicit_table(plan)) == plan
+    assert plan_from_data(data, plan.to_arrow()) == plan
 
 
 def test_the_table_has_key_and_channel_in_key_order():
-    assert explicit_table(PLAN).to_pydict() == {"key": [None, "a", "b"], "channel": [3, 1, 7]}
-    assert explicit_table(PLAN).schema == pa.schema({"key": pa.string(), "channel": pa.int32()})
+    assert PLAN.to_arrow().to_pydict() == {"key": [None, "a", "b"], "channel": [3, 1, 7]}
+    assert PLAN.to_arrow().schema == pa.schema({"key": pa.string(), "channel": pa.int32()})
 
 
 def test_the_partitioner_places_as_the_plan_says():

@@ -13,7 +13,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioning.compare import compare_schemes
-from adapt.core.partitioning.plans.plan import explicit_table, plan_from_data, plan_to_data
+from adapt.core.partitioning.plans.plan import plan_from_data, plan_to_data
 from adapt.core.partitioning.plans.plan_tables import plan_table
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, RING_SCHEMES, Scheme
 
@@ -29,7 +29,7 @@ def test_a_built_plan_comes_back_equal_in_one_document_or_two(scheme):
     plan = build_plan(STREAM, Recipe(scheme), 9, previous=build_plan(STREAM, Recipe(scheme), 8))
     assert plan_from_data(json.loads(json.dumps(plan_to_data(plan)))) == plan
     alone = json.loads(json.dumps(plan_to_data(plan, with_explicit=False)))
-    again = plan_from_data(alone, explicit_table(plan))
+    again = plan_from_data(alone, plan.to_arrow())
     assert again == plan
     assert again.content_hash() == plan.content_hash()
     placed = build_partitioner(STREAM, Recipe(scheme), 9, build_partitioner(STREAM, Recipe(scheme), 8))
