@@ -57,7 +57,9 @@ class PlanningOptions:
     smoothing: float | None = setting(
         None, "Weight of the newest rates in the moving average, up to 1 (no smoothing).", "RATIO"
     )
-    min_rate_change: float | None = setting(None, "Ignore changes of a drop rate below this.", "RATIO")
+    min_rate_change: float | None = setting(
+        None, "Raise the share kept on an arc only by more than this part of it.", "RATIO"
+    )
     feedback: bool | None = setting(None, "Correct the nodes' capacities by their measured utilization.")
     drops: Drops | None = setting(
         None,
@@ -83,7 +85,11 @@ class TableOptions:
     """Precomputed drop plans."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-    grid: Grid = setting(Grid.SAFE, "How densely c-fit and d-fit sample input rates.")
+    grid: Grid = setting(
+        Grid.GUARANTEED,
+        "How densely c-fit and d-fit sample input rates. A guaranteed grid never loses more than epsilon: where a"
+        " table cannot promise that, c-fit plans exactly.",
+    )
     distance: float = setting(
         0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
     )

@@ -68,7 +68,7 @@ class FitOptions:
     seed: int = 0
     cost_scale: float = 1.0
     overload: Overload | None = None
-    grid: Grid = Grid.SAFE
+    grid: Grid = Grid.GUARANTEED
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -122,7 +122,7 @@ class FitRun:
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings.tick_us)
+        return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
 
     def tables(self) -> dict[str, Table]:
         """The tables `planners`, `ticks`, `nodes` and `drops`."""
@@ -205,7 +205,7 @@ def replay_fit(
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
         flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
         use = kept_use(wiring, flows, options.cost_scale)
-        prepared = (control.prepared_s, control.sent, control.table, control.epsilon)
+        prepared = (control.prepared_s, control.sent, control.table, control.proof)
         outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}

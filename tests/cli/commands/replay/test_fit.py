@@ -1,6 +1,7 @@
 """`adapt replay fit`: what it prints and keeps, what it warns of, and every way to get it wrong."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -228,10 +229,32 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
 
 def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
     line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
-    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--max-plans", "20"]))
-    for before, after in zip(large, small, strict=True):
-        assert before["epsilon"] <= 0.1 < after["epsilon"]
+    large, small = (json.loads(adapt.done(*line, *more).out) for more in ([], ["--max-plans", "20"]))
+    for before, after in zip(large["planners"], small["planners"], strict=True):
+        assert before["epsilon"] <= 0.1
         assert after["table"] <= 20 < before["table"]
+    solver, c_fit = small["planners"]
+    assert solver["epsilon"] > 0.1 >= c_fit["epsilon"]
+    assert f"solver may lose {solver['epsilon']:.1%} of the best score, not 10.0%" in small["summary"]["verdict"]
+    assert f"in {c_fit['unproved']:.2%} of the overloaded rates" in small["summary"]["verdict"]
+
+
+def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is_said(adapt, here):
+    desk = '[[operator]]\nname = "pages"\nnode = "desk"'
+    link = '[[link]]\nfrom = "edge"\nto = "desk"\nbytes_per_s = 2000\n\n' + desk
+    text = TWO_NODES.replace(desk, link).replace("cost =", "out_bytes = 4\ncost =")
+    (here / "link.toml").write_text(text)
+    (here / "dear.toml").write_text(re.sub(r"cost = (\S+)", lambda cost: f"cost = {float(cost[1]) * 1000}", text))
+    line = "--planner c-fit,d-fit,exact --flow fluid --headroom 0".split()
+    for name, grid in (("link", "guaranteed"), ("dear", "guaranteed"), ("link", "paper")):
+        document = told(adapt, "x.trace", "-n", f"{name}.toml", *line, "--grid", grid)
+        for row in document["planners"]:
+            assert row["overloaded"] == 0
+            assert row["optimum_share"] >= 1 - (row["epsilon"] or 0) - 0.01
+            if row["epsilon"] is not None:
+                said = f"{row['planner']} may lose {row['epsilon']:.1%} of the best score"
+                assert (said in document["summary"]["verdict"]) == (row["epsilon"] > 0.05)
+        assert (document["planners"][0]["epsilon"] <= 0.05) == (grid == "guaranteed")
 
 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
