@@ -52,6 +52,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/distributed",
         "core/fit/running",
         "core/fit",
+        "core/fit/rules",
         "core/fit/replay",
         "core/ordered/chain",
         "core/ordered/functions",

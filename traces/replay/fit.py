@@ -12,6 +12,7 @@ from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
 from adapt.traces.read_errors import parsed
+from adapt.traces.replay.rules import write_rules
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
@@ -54,6 +55,7 @@ class FitTraceOptions:
         fit: Options of load shedding.
         speedup: Trace seconds per second in the network.
         plans: Folder of precomputed plans: reused if it exists, else written before the replay starts.
+        rules: Folder to write the rules to; None: none.
         workload_source: Where the workload of `fit` comes from, to record in the run.
     """
 
@@ -61,6 +63,7 @@ class FitTraceOptions:
     fit: FitOptions
     speedup: float = 1.0
     plans: Path | None = None
+    rules: Path | None = None
     workload_source: Mapping[str, Any] | None = None
 
 
@@ -92,6 +95,7 @@ def replay_fit_trace(
             another network or other settings.
     """
     check_folder_free(out, force=force)
+    check_folder_free(options.rules, force=force)
     network, fit = options.network, options.fit
     binding = Binding(network.read.network, fit.settings.tick_us, options.speedup)
     binding.check(trace.columns)
@@ -121,6 +125,8 @@ def replay_fit_trace(
         if warn is not None:
             warn(sentence)
     keep_run(run, out, command, inputs, force=force)
+    if options.rules is not None:
+        write_rules(run.rules, options.rules, force=force)
     return run
 
 

@@ -15,7 +15,20 @@ from adapt.core.fit.network.names import DropPlanner
 
 
 @short_help(
-    *("network", "out", "planner", "tick", "headroom", "lag", "epsilon", "plans", "speedup", "flow", "queue", "format")
+    *(
+        "network",
+        "out",
+        "planner",
+        "tick",
+        "headroom",
+        "lag",
+        "plans",
+        "rules",
+        "speedup",
+        "flow",
+        "queue",
+        "format",
+    )
 )
 def fit(
     trace: TracePath,
@@ -65,7 +78,7 @@ def fit(
         run = replay_fit_trace(
             opened,
             output.out,
-            FitTraceOptions(named, shedding, running.speedup, plans, source),
+            FitTraceOptions(named, shedding, running.speedup, plans, running.rules, source),
             clock=perf_counter,
             force=output.force,
             command=command_line(),
@@ -74,4 +87,6 @@ def fit(
         )
     if plans is not None and makes_plans:
         narrate_written(plans)
+    if running.rules is not None:
+        narrate_written(running.rules)
     output.show(run.shown(), run.as_data())

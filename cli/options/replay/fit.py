@@ -31,6 +31,9 @@ class RunningOptions:
         completion=completion.planners,
     )
     plans: Path | None = setting(None, "Precomputed drop plans: reused if the folder exists, else written.", "DIR")
+    rules: Path | None = setting(
+        None, "Write the best plan over all rates as rules: a TOML file, and a Python module that applies it.", "DIR"
+    )
     speedup: float = setting(1.0, "Trace seconds per second in the network.", "RATIO")
     flow: Flow = setting(Flow.TUPLES, "Simulate single tuples with queues, or a fluid.")
     seed: int = setting(0, "Random seed.", "SEED")

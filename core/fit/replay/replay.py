@@ -30,6 +30,8 @@ from adapt.core.fit.replay.tables import (
     summary_table,
     ticks_table,
 )
+from adapt.core.fit.rules.rules import Rules
+from adapt.core.fit.rules.tables import capacities_table, rules_table, sentences
 from adapt.core.fit.running.fluid import Fluid, scales
 from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Running, Tick
@@ -101,6 +103,7 @@ class FitRun:
         counts: Rows by tick and input.
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with actual costs, shape (ticks,).
+        rules: The best plan over all rates.
         parameters: Everything that determines the result, except the stream; JSON data.
     """
 
@@ -112,6 +115,7 @@ class FitRun:
     counts: Counts
     rates: Floats
     optimum: Floats
+    rules: Rules
     parameters: Mapping[str, Any]
 
     @property
@@ -122,23 +126,28 @@ class FitRun:
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
+        table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
+        verdict, *rest = table.rows[0]
+        return replace(table, rows=((" ".join((str(verdict), *sentences(self.rules))), *rest),))
 
     def tables(self) -> dict[str, Table]:
-        """The tables `planners`, `ticks`, `nodes` and `drops`."""
+        """The tables `planners`, `ticks`, `nodes`, `drops`, `rules` and `capacities`."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
             "drops": drops_table(self.outcomes, wiring, tick_us),
+            "rules": rules_table(self.rules),
+            "capacities": capacities_table(self.rules),
         }
 
-    def shown(self) -> tuple[Table, Table]:
-        """The planners below the verdict, and the rest of the summary."""
+    def shown(self) -> tuple[Table, ...]:
+        """Planners below the verdict, the summary, rules, capacities."""
         wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        return verdict_under(planners_shown(table), self.summary())
+        tables = verdict_under(planners_shown(table), self.summary())
+        return (*tables, rules_table(self.rules), capacities_table(self.rules))
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -209,7 +218,8 @@ def replay_fit(
         outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
-    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, decisive)
+    rules = Rules.from_network(network, rates, settings.headroom, options.seed)
+    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, rules, decisive)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -255,6 +257,22 @@ def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is
                 said = f"{row['planner']} may lose {row['epsilon']:.1%} of the best score"
                 assert (said in document["summary"]["verdict"]) == (row["epsilon"] > 0.05)
         assert (document["planners"][0]["epsilon"] <= 0.05) == (grid == "guaranteed")
+
+
+def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner exact --headroom 0 --rules two.rules".split()
+    document = json.loads(adapt.done(*line, "--format", "json", "-o", "two.fit").out)
+    rule = document["rules"][1]
+    kept = r"Keep 500 tuples/s of clicks while more arrives \(3\d%\); keep 1000 tuples/s of orders while more arrives"
+    assert re.match(kept, rule["keep"])
+    assert (rule["ticks"], rule["bottleneck"]) == (10, "edge, then desk")
+    assert f"{rule['keep'][0].lower()}{rule['keep'][1:]}; bottleneck" in document["summary"]["verdict"]
+    assert [row["node"] for row in document["capacities"]] == ["edge", "desk"]
+    adapt.done("report", "two.fit", "--html", "two.html")
+    assert "keep 1000 tuples/s of orders" in (here / "two.html").read_text()
+    script = [sys.executable, "two.rules/shedder.py", "clicks=1000", "orders=100"]
+    assert "clicks -> read" in subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    assert "two.rules exists; add --force" in adapt.refused(4, *line)
 
 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
