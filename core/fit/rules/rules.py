@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.planners.fragments import Fragment, fragments
+from adapt.core.fit.planners.direct_planners import Exact
+from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner, fragments
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.rules.regimes import Regime, arc_names, regimes_of
 
 UNSHED, UNKNOWN = -1, -2
@@ -147,10 +146,10 @@ def regime_at(program: Program, regimes: tuple[Regime, ...], rates: Floats) -> I
 
 def _gains(network: Network, rates: Floats, headroom: float) -> Floats:
     """What a tenth more of each resource adds to the best score."""
-    options = PlannerOptions(headroom=headroom)
 
     def score(changed: Network) -> float:
-        return float(planner_of(DropPlanner.EXACT, changed, options).plan(rates).scores.sum())
+        planner = FragmentPlanner(changed, lambda part: Exact(Program.from_network(part.network, headroom)))
+        return float(planner.plan(rates).scores.sum())
 
     before = score(network)
     if not before:
