@@ -29,7 +29,7 @@ class _Block:
 
 
 def with_lines(text: str, faults: Sequence[str]) -> str:
-    """All faults in one line, in the order of their lines in the file.
+    """All faults in one sentence, in the order of their lines.
 
     Args:
         text: Of the file.
