@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Wiring
@@ -104,6 +105,8 @@ class NetworkLoad:
             )
         else:
             said.append(f"Nothing to do: the given input rates fit. {name} is the busiest, at {load:.1%}.")
+        if self.are_given:
+            said += [f"Warning: {doubt}." for doubt in doubts(self.wiring, self.rates[None])]
         if self.rules.gains.any():
             tight = [name for name, price in zip(self.wiring.resources, self._prices(), strict=True) if price > 0]
             best = int(np.argmax(self.rules.gains))

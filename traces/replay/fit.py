@@ -7,7 +7,9 @@ from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans, from_tables
+from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.network_file import NetworkFile, read_network
+from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
@@ -56,6 +58,7 @@ class FitTraceOptions:
         speedup: Trace seconds per second in the network.
         plans: Folder of precomputed plans: reused if it exists, else written before the replay starts.
         rules: Folder to write the rules to; None: none.
+        costs: Costs fitted to measurements, by operator, to record in the run; None: those of the network file.
         workload_source: Where the workload of `fit` comes from, to record in the run.
     """
 
@@ -64,6 +67,7 @@ class FitTraceOptions:
     speedup: float = 1.0
     plans: Path | None = None
     rules: Path | None = None
+    costs: Mapping[str, float] | None = None
     workload_source: Mapping[str, Any] | None = None
 
 
@@ -103,6 +107,10 @@ def replay_fit_trace(
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
     if options.workload_source is not None:
         parameters["workload"] = dict(options.workload_source)
+    if options.costs is not None:
+        if options.plans is not None:
+            raise UsageError("--plans cannot be combined with --utilization; write the costs to the network file")
+        parameters["costs"] = dict(options.costs)
     inputs = [trace.as_input]
     kept = None
     if options.plans is not None:
@@ -116,7 +124,7 @@ def replay_fit_trace(
         progress=lambda what, done, total: progress(what, done, total or trace.rows),
         plans=kept,
     )
-    warnings = run.counts.unmatched(run.network)
+    warnings = [*run.counts.unmatched(run.network), *doubts(Wiring.from_network(run.network), run.rates)]
     if kept is not None:
         run = replace(run, parameters={**run.parameters, "plans": kept.content_hash})
         warnings += kept.plans.beyond(run.rates)

@@ -37,6 +37,11 @@ class RunningOptions:
     speedup: float = setting(1.0, "Trace seconds per second in the network.", "RATIO")
     flow: Flow = setting(Flow.TUPLES, "Simulate single tuples with queues, or a fluid.")
     seed: int = setting(0, "Random seed.", "SEED")
+    utilization: Path | None = setting(
+        None,
+        "Fit the operators' costs to measurements. A CSV with tuples/s of each input and utilization of each node.",
+        "FILE.csv",
+    )
     true_costs: float = setting(1.0, "Actual cost per tuple / cost in the network file.", "RATIO")
 
     def planners(self) -> tuple[DropPlanner, ...]:

@@ -259,6 +259,28 @@ def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is
         assert (document["planners"][0]["epsilon"] <= 0.05) == (grid == "guaranteed")
 
 
+def test_costs_are_fitted_to_measurements_and_recorded(adapt, here):
+    rates = np.random.default_rng(0).integers(1, 900, (20, 2))
+    edge, desk = rates @ [0.0004, 0.0016], rates @ [0.0012, 0.0004]
+    rows = [",".join(map(str, (*pair, a, b))) for pair, a, b in zip(rates.tolist(), edge, desk, strict=True)]
+    (here / "used.csv").write_text("\n".join(("clicks,orders,edge,desk", *rows)))
+    line = "x.trace -n two.toml --planner exact --flow fluid --utilization used.csv".split()
+    costs = told(adapt, *line)["parameters"]["costs"]
+    assert costs == pytest.approx({"read": 0.0004, "book": 0.0016, "pages": 0.0012, "sales": 0.0004})
+    assert "Fitted costs" in adapt.done("replay", "fit", *line).out
+    refused = adapt.refused(2, "replay", "fit", *line, "--planner", "c-fit", "--plans", "p")
+    assert "--plans cannot be combined with --utilization" in refused
+    (here / "used.csv").write_text("clicks,orders,edge,shop\n1,1,1,1\n")
+    assert "column 'shop' is not an input or node of the network" in adapt.refused(3, "replay", "fit", *line)
+
+
+def test_a_unit_that_cannot_be_right_is_warned_of(adapt, here):
+    (here / "far.toml").write_text(re.sub(r"cost = (\S+)", r"cost = 4", TWO_NODES))
+    said = adapt.done("replay", "fit", "x.trace", "-n", "far.toml", "--planner", "exact", "--flow", "fluid").err
+    assert "warning: edge would need" in said
+    assert "check units: cost is in CPU seconds per tuple" in said
+
+
 def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
     line = "replay fit x.trace -n two.toml --planner exact --headroom 0 --rules two.rules".split()
     document = json.loads(adapt.done(*line, "--format", "json", "-o", "two.fit").out)
