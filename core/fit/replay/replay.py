@@ -1,7 +1,7 @@
 """The replay of a trace through a query network, planner by planner."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -103,7 +103,6 @@ class FitRun:
         counts: Rows by tick and input.
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with actual costs, shape (ticks,).
-        rules: The best plan over all rates.
         parameters: Everything that determines the result, except the stream; JSON data.
     """
 
@@ -115,14 +114,23 @@ class FitRun:
     counts: Counts
     rates: Floats
     optimum: Floats
-    rules: Rules
     parameters: Mapping[str, Any]
+    _made: list[Rules] = field(default_factory=list)
+    """The rules, once they are asked for."""
 
     @property
     def full(self) -> NDArray[np.bool_]:
         """Whether a tick is overloaded: more arrives than fits; shape (ticks,)."""
         wiring = Wiring.from_network(self.network)
         return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
+
+    @property
+    def rules(self) -> Rules:
+        """The best plan over all rates."""
+        if not self._made:
+            options = self.options
+            self._made.append(Rules.from_network(self.network, self.rates, options.settings.headroom, options.seed))
+        return self._made[0]
 
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
@@ -218,8 +226,7 @@ def replay_fit(
         outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
-    rules = Rules.from_network(network, rates, settings.headroom, options.seed)
-    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, rules, decisive)
+    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, decisive)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:
