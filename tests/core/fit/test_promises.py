@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,11 +25,13 @@ EXACT = (DropPlanner.EXACT, DropPlanner.LP, DropPlanner.D_FIT_CUTS)
 ON_TREES = (DropPlanner.C_FIT, DropPlanner.D_FIT)
 
 
+@cache
 def case(seed):
-    """A network, and rates that its tables cover."""
+    """A network, rates that its tables cover, the highest of these, and the best scores by scipy."""
     network = any_network(seed)
     unit = 1000.0 if max(operator.cost for operator in network.operators) > 100 else 1.0
-    return network, random_rates(seed, len(network.inputs), 5) / unit, 4.0 / unit
+    rates = random_rates(seed, len(network.inputs), 5) / unit
+    return network, rates, 4.0 / unit, np.array([scipy_score(network, point) for point in rates])
 
 
 def checked(name, network, rates, most, **options):
@@ -48,13 +51,12 @@ def checked(name, network, rates, most, **options):
 @pytest.mark.parametrize("name", [name for name in DropPlanner if name is not DropPlanner.NONE])
 def test_no_plan_overloads_a_node_and_none_loses_more_than_is_proved(name: DropPlanner) -> None:
     for seed in SEEDS:
-        network, rates, most = case(seed)
+        network, rates, most, best = case(seed)
         if name in ON_TREES and circle_of_nodes(Program.from_network(network).wiring):
             with pytest.raises(UsageError, match="no cycle"):
                 checked(name, network, rates, most)
             continue
         scores, proved = checked(name, network, rates, most, workload=Observed(rates))
-        best = np.array([scipy_score(network, point) for point in rates])
         near = 1e-7 * np.maximum(best, 1e-6)
         assert (scores <= best + near).all(), seed
         if name in EXACT:
@@ -103,7 +105,7 @@ def test_nothing_is_promised_of_tuples_that_an_operator_of_selectivity_0_would_e
 
 
 def test_a_cell_that_could_lose_more_is_planned_exactly() -> None:
-    network, rates, most = case(6)
+    network, rates, most, _ = case(6)
     options = PlannerOptions(max_rates=np.full(3, most), epsilon=EPSILON)
     repaired, raw = (
         planner_of(DropPlanner.C_FIT, network, replace(options, grid=grid)) for grid in (Grid.GUARANTEED, Grid.SAFE)

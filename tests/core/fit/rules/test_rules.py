@@ -23,7 +23,7 @@ from adapt.traces.replay.rules import write_rules
 from tests.core.fit.networks import FIGURE_1, FIGURE_7, any_network, random_rates
 
 EXAMPLE = read_network((Path(__file__).parents[4] / "examples" / "fx-ticks.toml").read_text()).network
-SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 12)
+SEEDS = range(300 if os.environ.get("ADAPT_SOAK") else 8)
 
 
 def best(network, rates, headroom=0.0):
