@@ -1,32 +1,35 @@
 """Typed fields of TOML files, with errors that name the element."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from adapt.core.errors import BadInput, did_you_mean
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Value = TypeVar("Value")
 
 
 class Element:
     """One table of the file, with typed access to its fields."""
 
-    def __init__(self, where: str, fields: Mapping[str, Any], known: Sequence[str]) -> None:
+    def __init__(
+        self, where: str, fields: Mapping[str, Any], known: Sequence[str], faults: list[str] | None = None
+    ) -> None:
         """A table, its name in messages, and its allowed fields.
+
+        Args:
+            faults: Collects what is wrong; None: the first fault is raised.
 
         Raises:
             BadInput: the table has an unknown field.
         """
-        only(where, fields, known)
-        self.where, self._fields = where, fields
+        self.where, self._fields, self._faults = where, fields, faults
+        self._collected(lambda: only(where, fields, known), None)
 
     def text(self, name: str) -> str:
         """A required text."""
-        value = self._given(name)
-        if not isinstance(value, str):
-            raise BadInput(f"{self.where}: {name} must be a text in quotes (got {value!r})")
-        return value
+        return self.read(name, text_of, "?")
 
     def text_or_none(self, name: str) -> str | None:
         """An optional text."""
@@ -36,7 +39,7 @@ class Element:
         """A number, required without default."""
         if default is not None and name not in self._fields:
             return default
-        return number_of(self.where, name, self._given(name))
+        return self.read(name, number_of, 1.0)
 
     def number_or_none(self, name: str) -> float | None:
         """An optional number."""
@@ -44,35 +47,52 @@ class Element:
 
     def whole(self, name: str, default: int) -> int:
         """An optional integer."""
-        value = self._fields.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadInput(f"{self.where}: {name} must be an integer (got {value!r})")
-        return value
+        return self.read(name, _whole_of, default) if name in self._fields else default
 
     def truth(self, name: str, default: bool) -> bool:
         """An optional boolean."""
-        value = self._fields.get(name, default)
-        if not isinstance(value, bool):
-            raise BadInput(f"{self.where}: {name} must be true or false (got {value!r})")
-        return value
+        return self.read(name, _truth_of, default) if name in self._fields else default
 
     def choice(self, name: str, kinds: type[Choice], default: Choice | None = None) -> Choice:
         """A field with one of several names, required without default."""
         if default is not None and name not in self._fields:
             return default
-        value = self.text(name)
-        if value not in [str(kind) for kind in kinds]:
-            raise BadInput(f"{self.where}: there is no {name} {value!r}{did_you_mean(value, kinds)}")
-        return kinds(value)
+
+        def kind_of(where: str, name: str, value: Any) -> Choice:
+            text = text_of(where, name, value)
+            if text not in [str(kind) for kind in kinds]:
+                raise BadInput(f"{where}: there is no {name} {text!r}{did_you_mean(text, kinds)}")
+            return kinds(text)
+
+        return self.read(name, kind_of, default or next(iter(kinds)))
 
     def get(self, name: str) -> Any:
         """A field of any type; None if omitted."""
         return self._fields.get(name)
 
-    def _given(self, name: str) -> Any:
-        if name not in self._fields:
-            raise BadInput(f"{self.where} has no {name}; add {name} = ...")
-        return self._fields[name]
+    def read(self, name: str, parse: Callable[[str, str, Any], Value], fallback: Value) -> Value:
+        """A required field as `parse` gives it.
+
+        Args:
+            parse: Takes the element's name, the field's name and its value; raises BadInput.
+            fallback: Where faults are collected: what takes the place of an invalid value.
+        """
+
+        def given() -> Value:
+            if name not in self._fields:
+                raise BadInput(f"{self.where} has no {name}; add {name} = ...")
+            return parse(self.where, name, self._fields[name])
+
+        return self._collected(given, fallback)
+
+    def _collected(self, read: Callable[[], Value], fallback: Value) -> Value:
+        try:
+            return read()
+        except BadInput as error:
+            if self._faults is None:
+                raise
+            self._faults.append(str(error))
+            return fallback
 
 
 def elements(document: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
@@ -101,3 +121,22 @@ def number_of(where: str, name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadInput(f"{where}: {name} must be a number (got {value!r})")
     return float(value)
+
+
+def text_of(where: str, name: str, value: Any) -> str:
+    """A required text."""
+    if not isinstance(value, str):
+        raise BadInput(f"{where}: {name} must be a text in quotes (got {value!r})")
+    return value
+
+
+def _whole_of(where: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadInput(f"{where}: {name} must be an integer (got {value!r})")
+    return value
+
+
+def _truth_of(where: str, name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadInput(f"{where}: {name} must be true or false (got {value!r})")
+    return value

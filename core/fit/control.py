@@ -12,8 +12,9 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.fragments import FragmentPlanner
+from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import UNSHED, Planner
-from adapt.core.fit.registry import Distributed, PlannerOptions, Precomputed, planner_of
+from adapt.core.fit.registry import Distributed, PlannerOptions, Precomputed, planner_of, proof_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
@@ -78,7 +79,8 @@ class Control:
     """The control loop: one plan per tick.
 
     A plan is made for the rates of `lag_ticks` ago, smoothed; before any are known, nothing is dropped. Nothing is
-    dropped where everything fits. A share that a plan changes by less than `min_rate_change` keeps its old value.
+    dropped where everything fits. A share that a plan raises by less than `min_rate_change` of itself keeps its old
+    value; a lower one is always taken, as otherwise a node could be overloaded.
 
     Where windows are dropped whole, shares before aggregates are shares of windows, chosen so that nodes are loaded as
     planned.
@@ -151,7 +153,7 @@ class Control:
         planned = self._planned.popleft()
         keeps, before = planned.keeps, self._keeps
         if (planned.ids != UNSHED).any():
-            slight = np.abs(keeps - before) < self._settings.min_rate_change
+            slight = (keeps >= before) & (keeps - before < self._settings.min_rate_change * keeps)
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
@@ -194,9 +196,9 @@ class Control:
         return sum(made) if made else None
 
     @property
-    def epsilon(self) -> float | None:
-        """The largest epsilon of the precomputed tables; None without tables."""
-        return max((each.epsilon for each in self._planner.planners if isinstance(each, Precomputed)), default=None)
+    def proof(self) -> Proof:
+        """The proved loss of precomputed plans."""
+        return proof_of(self._planner)
 
     def _receive(self) -> bool:
         """Deliver the messages due at the start of a tick; returns whether more are on their way."""

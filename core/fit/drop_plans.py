@@ -7,6 +7,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput
+from adapt.core.fit.distributed.coordinator import proved
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
 from adapt.core.fit.network.names import DropPlanner, Grid
@@ -207,6 +208,8 @@ def _reader(
             else:
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
+        if name is DropPlanner.C_FIT:
+            return proved(program, tuple(parts), epsilon, box, options.epsilon, options.grid is Grid.GUARANTEED)
         return TablePlanner(program, tuple(parts), epsilon)
 
     return read

@@ -33,19 +33,31 @@ def network_charts(network: Network, nodes: Table) -> tuple[Chart, ...]:
     """The diagram of a network; empty if it is too large.
 
     Args:
-        nodes: Its nodes with their `load`.
+        nodes: Its nodes and links with their `load` and `price`.
     """
     if len(network.sources) + len(network.outputs) > MAX_DRAWN:
         return ()
     layout = _Layout.from_network(network)
     shares = dict(zip(nodes.values("node"), nodes.values("load"), strict=True))
-    points = [point for node, span in layout.bands.items() for point in _band(node, shares[node], span, layout.last)]
-    points += [_arrow(layout, arc.source, arc.target, arc.port) for arc in Wiring.from_network(network).arcs]
+    prices = zip(nodes.values("node"), nodes.values("price"), strict=True)
+    tight = {str(node) for node, price in prices if is_real(price) and float(price) > 0}
+    points = [
+        point
+        for node, span in layout.bands.items()
+        for point in _band(node, shares[node], span, layout.last, node in tight)
+    ]
+    wiring = Wiring.from_network(network)
+    links = [at for at, name in enumerate(wiring.resources) if at >= len(network.nodes) and name in tight]
+    full = (wiring.use[links] > 0).sum(axis=0)
+    points += [
+        {**_arrow(layout, arc.source, arc.target, arc.port), "part": "tight arrow" if full[at] else "arrow"}
+        for at, arc in enumerate(wiring.arcs)
+    ]
     points += [_box(kind, name, at) for (kind, name), at in layout.places.items()]
     sentence = (
         "Each band is a node with its operators. The bar at its top is the node's load: half of the width is the"
         " capacity, and overload has another color. Tuples flow from the inputs on the left to the outputs on the"
-        " right."
+        " right. Bottlenecks, nodes and links of which more would raise the score, have an outline of that color."
     )
     body = {"height": round(layout.height * _ROW_PIXELS), "layer": _layers(layout)}
     return (chart("The network", body, points, sentence, nodes),)
@@ -113,13 +125,13 @@ def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
     return placed
 
 
-def _band(node: str, share: Cell, span: tuple[float, float], last: int) -> Records:
+def _band(node: str, share: Cell, span: tuple[float, float], last: int, tight: bool) -> Records:
     """A node's band, labeled with its name and load, with the load as a bar."""
     left, right = 0.5, last - 0.5
     top, bottom = span
     load = float(share) if is_real(share) else 0.0
     middle = (left + right) / 2  # full load, so that twice as much is visible
-    named = f"{label(node)}, load {human(share, Column('load', Kind.SHARE))}"
+    named = f"{label(node)}, load {human(share, Column('load', Kind.SHARE))}{', bottleneck' if tight else ''}"
     band: dict[str, Any] = {"part": "band", "x": left, "x2": right, "y": top, "y2": bottom, "name": named}
     bars = [{"part": "load", "x": left, "x2": left + (middle - left) * min(load, 1.0), "y": top, "y2": top + 0.1}]
     if load > 1:
@@ -127,7 +139,7 @@ def _band(node: str, share: Cell, span: tuple[float, float], last: int) -> Recor
             {"part": "over", "x": middle, "x2": middle + (right - middle) * min(load - 1, 1.0)}
             | {"y": top, "y2": top + 0.1}
         )
-    return [band, *bars]
+    return [band, *bars, *([{**band, "part": "tight"}] if tight else [])]
 
 
 def _arrow(layout: _Layout, source: str, target: str, port: int) -> dict[str, Any]:
@@ -158,7 +170,11 @@ def _layers(layout: _Layout) -> Sequence[Mapping[str, Any]]:
         layer(["band"], {"type": "rect", "color": INK, "opacity": 0.08, "aria": False}, ends),
         layer(["load"], {"type": "rect", "color": PALETTE[0], "aria": False}, ends),
         layer(["over"], {"type": "rect", "color": PALETTE[1], "aria": False}, ends),
+        layer(
+            ["tight"], {"type": "rect", "filled": False, "stroke": PALETTE[1], "strokeWidth": 2, "aria": False}, ends
+        ),
         layer(["arrow"], {"type": "rule", "color": INK, "opacity": 0.55, "aria": False}, ends),
+        layer(["tight arrow"], {"type": "rule", "color": PALETTE[1], "strokeWidth": 2, "aria": False}, ends),
         *(
             layer([kind], {"type": "rect", "color": color, "fillOpacity": 0.22, "stroke": color, "aria": False}, ends)
             for kind, color in _COLORS.items()

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Input, Network, Operator, Output
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import planner_of
+from adapt.core.fit.rules.rules import MORE, Rules
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 
@@ -33,6 +35,8 @@ NODE_COLUMNS = (
     Column("operators", Kind.COUNT),
     Column("load", Kind.SHARE, about="without drops"),
     Column("load_best", Kind.SHARE, about="with the best drop plan"),
+    Column("price", Kind.NUMBER, about="score per unit of capacity; above 0 at a bottleneck"),
+    Column("gain", Kind.SHARE, about=f"of the best score, by {MORE:.0%} more capacity"),
 )
 
 
@@ -47,6 +51,7 @@ class NetworkLoad:
         loads: Utilization of nodes and links without drops; shape (resources,).
         best_loads: The same with the best drop plan.
         score: Of the best drop plan, weighted tuples/s.
+        rules: Of these rates; of slightly higher ones where they just fit.
     """
 
     wiring: Wiring
@@ -56,6 +61,7 @@ class NetworkLoad:
     loads: Floats
     best_loads: Floats
     score: float
+    rules: Rules
 
     @classmethod
     def from_network(cls, network: Network) -> "NetworkLoad":
@@ -73,9 +79,9 @@ class NetworkLoad:
         flows = wiring.unshed(rates[None])
         best = planner_of(DropPlanner.EXACT, network).plan(rates[None])
         kept = wiring.flows(rates[None], best.keeps)
-        return cls(
-            wiring, rates, are_given, flows[0], wiring.uses(flows)[0], wiring.uses(kept)[0], float(best.scores[0])
-        )
+        loads, best_loads = wiring.uses(flows)[0], wiring.uses(kept)[0]
+        rules = Rules.from_network(network, rates[None] * (1 if are_given else 1 + 1e-6), 0.0, 0)
+        return cls(wiring, rates, are_given, flows[0], loads, best_loads, float(best.scores[0]), rules)
 
     def sentences(self) -> list[str]:
         """A summary of the load and the best possible output."""
@@ -99,6 +105,15 @@ class NetworkLoad:
             )
         else:
             said.append(f"Nothing to do: the given input rates fit. {name} is the busiest, at {load:.1%}.")
+        if self.are_given:
+            said += [f"Warning: {doubt}." for doubt in doubts(self.wiring, self.rates[None])]
+        if self.rules.gains.any():
+            tight = [name for name, price in zip(self.wiring.resources, self._prices(), strict=True) if price > 0]
+            best = int(np.argmax(self.rules.gains))
+            said.append(
+                f"Bottleneck: {', '.join(tight)}. {MORE:.0%} more capacity of {self.wiring.resources[best]} is worth"
+                f" {self.rules.gains[best]:.1%} of the score."
+            )
         return said
 
     def elements(self) -> Table:
@@ -118,8 +133,14 @@ class NetworkLoad:
         on = [operator.node for operator in network.operators]
         numbers = [*(on.count(node.name) for node in network.nodes), *(None for _ in network.links)]
         limits, loads, best_loads = (map(float, each) for each in (self.wiring.limits, self.loads, self.best_loads))
-        columns = zip(self.wiring.resources, limits, numbers, loads, best_loads, strict=True)
+        worth = (self._prices(), map(float, self.rules.gains))
+        columns = zip(self.wiring.resources, limits, numbers, loads, best_loads, *worth, strict=True)
         return Table.from_rows("Load of the nodes", NODE_COLUMNS, columns)
+
+    def _prices(self) -> list[float]:
+        """Score per unit of each node and link."""
+        prices = self.rules.prices()
+        return [float(prices[name].sum()) if name in prices else 0.0 for name in self.wiring.resources]
 
     def _cells(self, element: Input | Operator | Output, loads: Floats) -> tuple[Cell, ...]:
         wiring = self.wiring

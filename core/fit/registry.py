@@ -1,13 +1,14 @@
 """All drop planners by name."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.coordinator import fit, proved
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
@@ -17,7 +18,7 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
-from adapt.core.fit.planners.plan_table import TablePlanner
+from adapt.core.fit.planners.plan_table import Proof, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.solver import MAX_PLANS, Regions
 from adapt.core.fit.planners.workload import Workload
@@ -27,6 +28,9 @@ from adapt.core.fit.tables.spacing import Spacing
 
 Precomputed: TypeAlias = TablePlanner | DFit
 """Planners with precomputed tables."""
+
+GUARANTEED_ROWS = 20_000
+"""Maximum rows of a table on the guaranteed grid; beyond, the safe grid takes its place."""
 
 Distributed: TypeAlias = DFit | DFitCuts
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
@@ -55,7 +59,7 @@ class PlannerOptions:
     max_rates: Floats | None = None
     workload: Workload | None = None
     max_plans: int = MAX_PLANS
-    grid: Grid = Grid.SAFE
+    grid: Grid = Grid.GUARANTEED
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -100,6 +104,17 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
     return _solver(program, options, options.workload)
 
 
+def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
+    most, epsilon, repairs = options.box, options.epsilon, options.grid is Grid.GUARANTEED
+    made = None
+    if repairs:
+        with suppress(UsageError):
+            made = fit(program, most, epsilon, Grid.GUARANTEED, min(options.max_plans, GUARANTEED_ROWS))
+    if made is None or made.epsilon > epsilon:
+        made = fit(program, most, epsilon, Grid.SAFE if repairs else options.grid, options.max_plans)
+    return proved(program, made.parts(), made.epsilon, most, epsilon, repairs)
+
+
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
     """D-FIT nodes, settled unless messages take time.
 
@@ -110,7 +125,8 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
         UsageError: d-fit does not support this network.
         KeyError: `kept` belongs to another network.
     """
-    spacing = Spacing(options.epsilon, options.grid, max_rows=options.max_plans)
+    grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
+    spacing = Spacing(options.epsilon, grid, max_rows=options.max_plans)
     way = (options.distance, options.transport, options.seed, options.trust_upstream)
     nodes = DFit(program, options.box, spacing, *way, kept)
     if options.transport is None:
@@ -135,15 +151,22 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
         DropPlanner.LP: lambda program, _: LinearProgram(program),
         DropPlanner.SOLVER: _solver,
         DropPlanner.SOLVER_W: _solver_w,
-        DropPlanner.C_FIT: lambda program, options: fit(
-            program, options.box, options.epsilon, options.grid, options.max_plans
-        ).planner(),
+        DropPlanner.C_FIT: _c_fit,
         DropPlanner.D_FIT: d_fit,
         DropPlanner.D_FIT_CUTS: _d_fit_cuts,
         DropPlanner.EXACT: lambda program, _: Exact(program),
     }
 )
 """Builds each planner for the program of a fragment."""
+
+
+def proof_of(planner: FragmentPlanner) -> Proof:
+    """What precomputed plans of the worst fragment are proved to lose."""
+    return max(
+        (each.proof for each in planner.planners if isinstance(each, Precomputed)),
+        default=Proof(None),
+        key=lambda proof: (1.0 if proof.epsilon is None else proof.epsilon, proof.unproved),
+    )
 
 
 def planner_of(

@@ -3,6 +3,8 @@
 import copy
 import json
 import re
+import tomllib
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +14,9 @@ from jsonschema import Draft202012Validator
 from adapt.cli.main import run
 from adapt.cli.terminal.formats import json_text
 from adapt.core.check.metrics import metrics_tables
+from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.network_file import FIELDS, read_network
+from adapt.core.fit.network.settings import SheddingSettings
 from tests.any_trace import VISITS, two_halves
 from tests.docs.pages import ROOT, blocks, text_of
 from tests.traces.small_traces import write_trace
@@ -125,7 +130,9 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
-    assert {f"adapt.{name}/1" for name in NAMES} - seen == {"adapt.manifest/1", "adapt.faults/1", "adapt.tables/1"}
+    assert {f"adapt.{name}/1" for name in NAMES} - seen == {
+        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1")
+    }
     assert "adapt.plan/2" in seen
 
 
@@ -140,6 +147,24 @@ def test_manifests_and_plans_are_as_their_schemas_say(made):
     assert len(plans) > 5
     for path in plans:
         check(json.loads(path.read_text()), "plan")
+
+
+def test_network_files_are_as_their_schema_says():
+    known = schema("network")["properties"]
+    assert {kind: tuple(known[kind]["items"]["properties"]) for kind in FIELDS} == FIELDS
+    assert list(known["settings"]["properties"]) == [
+        field.name.removesuffix("_us") for field in fields(SheddingSettings)
+    ]
+    assert known["settings"]["properties"]["planner"]["enum"] == list(DropPlanner)
+    validator = Draft202012Validator(schema("network"))
+    for path in sorted((ROOT / "examples").glob("*.toml")):
+        document = tomllib.loads(path.read_text())
+        if "node" in document:
+            read_network(path.read_text())
+            validator.validate(document)
+    document["operator"][0]["cots"] = document["operator"][0].pop("cost")
+    document["settings"]["tick"] = 60
+    assert len(list(validator.iter_errors(document))) == 3
 
 
 def test_faults_and_tables_are_as_their_schemas_say():

@@ -64,7 +64,7 @@ def check_page(adapt, trace, folder):
     assert best["exact"] == pytest.approx(best["lp"], abs=2e-3)
     assert best["exact"] == pytest.approx(best["d-fit-cuts"], abs=2e-3)
     assert best["exact"] > best["greedy-local"] > best["proportional"] > best["none"]
-    assert best["c-fit"] == pytest.approx(best["d-fit"], abs=1e-3)
+    assert best["exact"] > best["c-fit"] > best["d-fit"]
     assert all(rows[name]["wait_max"] < 0.2 * rows["none"]["wait_max"] for name in rows if name != "none")
     assert rows["d-fit-cuts"]["message_bytes"] < 0.01 * rows["d-fit"]["message_bytes"]
 

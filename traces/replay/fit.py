@@ -7,11 +7,14 @@ from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans, from_tables
+from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.network_file import NetworkFile, read_network
+from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
 from adapt.traces.read_errors import parsed
+from adapt.traces.replay.rules import write_rules
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.drop_plans import read_drop_plans, write_drop_plans
@@ -54,6 +57,8 @@ class FitTraceOptions:
         fit: Options of load shedding.
         speedup: Trace seconds per second in the network.
         plans: Folder of precomputed plans: reused if it exists, else written before the replay starts.
+        rules: Folder to write the rules to; None: none.
+        costs: Costs fitted to measurements, by operator, to record in the run; None: those of the network file.
         workload_source: Where the workload of `fit` comes from, to record in the run.
     """
 
@@ -61,6 +66,8 @@ class FitTraceOptions:
     fit: FitOptions
     speedup: float = 1.0
     plans: Path | None = None
+    rules: Path | None = None
+    costs: Mapping[str, float] | None = None
     workload_source: Mapping[str, Any] | None = None
 
 
@@ -92,6 +99,7 @@ def replay_fit_trace(
             another network or other settings.
     """
     check_folder_free(out, force=force)
+    check_folder_free(options.rules, force=force)
     network, fit = options.network, options.fit
     binding = Binding(network.read.network, fit.settings.tick_us, options.speedup)
     binding.check(trace.columns)
@@ -99,6 +107,10 @@ def replay_fit_trace(
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
     if options.workload_source is not None:
         parameters["workload"] = dict(options.workload_source)
+    if options.costs is not None:
+        if options.plans is not None:
+            raise UsageError("--plans cannot be combined with --utilization; write the costs to the network file")
+        parameters["costs"] = dict(options.costs)
     inputs = [trace.as_input]
     kept = None
     if options.plans is not None:
@@ -112,7 +124,7 @@ def replay_fit_trace(
         progress=lambda what, done, total: progress(what, done, total or trace.rows),
         plans=kept,
     )
-    warnings = run.counts.unmatched(run.network)
+    warnings = [*run.counts.unmatched(run.network), *doubts(Wiring.from_network(run.network), run.rates)]
     if kept is not None:
         run = replace(run, parameters={**run.parameters, "plans": kept.content_hash})
         warnings += kept.plans.beyond(run.rates)
@@ -121,6 +133,8 @@ def replay_fit_trace(
         if warn is not None:
             warn(sentence)
     keep_run(run, out, command, inputs, force=force)
+    if options.rules is not None:
+        write_rules(run.rules, options.rules, force=force)
     return run
 
 

@@ -1,5 +1,6 @@
-"""Distributions of input rates, read from a CSV."""
+"""Input rates and utilization, read from a CSV."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.workload import Exponential, Observed, Workload
 from adapt.traces.read_errors import readable
@@ -53,30 +55,49 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
     path = Path(said)
     with readable(path):
         sha256 = file_sha256(path)
+    return NamedWorkload(Observed(_columns(path, {"input": names})), {"name": path.name, "sha256": sha256})
+
+
+def read_costs(path: Path, network: Network) -> FittedCosts:
+    """Fit the costs of a network to a CSV of measurements.
+
+    The CSV has a column of tuples/s for each input, and one of utilization for each node with operators, 1 at capacity.
+
+    Raises:
+        BadInput: the file is missing or invalid, or does not determine the costs.
+    """
+    inputs = [entering.name for entering in network.inputs]
+    nodes = [node.name for node in network.nodes]
+    both = set(inputs) & set(nodes)
+    if both:
+        raise BadInput(f"{path}: {min(both)!r} is both an input and a node; rename one in the network file")
+    columns = _columns(path, {"input": inputs, "node": nodes})
+    return fitted_costs(network, columns[:, : len(inputs)], columns[:, len(inputs) :])
+
+
+def _columns(path: Path, named: Mapping[str, list[str]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The columns of these elements, by kind, in their order; shape (times, elements)."""
+    with readable(path):
         try:
             table = pcsv.read_csv(path)
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} is not a CSV of rates: {error}") from error
-    return NamedWorkload(Observed(_rates(path, table, names)), {"name": path.name, "sha256": sha256})
-
-
-def _rates(path: Path, table: pa.Table, names: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Tuples/s, shape (times, inputs)."""
+    names, kinds = [name for each in named.values() for name in each], " or ".join(named)
     for name in table.column_names:
         if name not in names:
-            raise BadInput(f"{path}: column {name!r} is not an input of the network{did_you_mean(name, names)}")
+            raise BadInput(f"{path}: column {name!r} is not an {kinds} of the network{did_you_mean(name, names)}")
     columns = []
     for name in names:
         if name not in table.column_names:
-            raise BadInput(f"{path}: column {name!r} is missing; every input needs a column of rates")
+            raise BadInput(f"{path}: column {name!r} is missing; every {kinds} needs a column of numbers")
         try:
             rates = table.column(name).cast(pa.float64()).to_numpy()
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path}: column {name!r} must hold numbers: {error}") from error
         bad = ~(np.isfinite(rates) & (rates >= 0))
         if bad.any():
-            row = int(bad.argmax())
-            raise BadInput(f"{path} row {row + 1}: {name!r} must be at least 0 tuples/s (got {rates[row]:g})")
+            row, unit = int(bad.argmax()), " tuples/s" if name in named["input"] else ""
+            raise BadInput(f"{path} row {row + 1}: {name!r} must be at least 0{unit} (got {rates[row]:g})")
         columns.append(rates)
     if not len(table):
         raise BadInput(f"{path}: the file has a header but no rates")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.registry import proof_of
 from adapt.core.table import Table
 from adapt.traces.reports.reported import Reported, reported_of
 from adapt.traces.store.drop_plans import read_drop_plans
@@ -21,16 +23,15 @@ def reported(path: Path, manifest: Manifest) -> Reported:
         f" {highest}.",
         "A plan covers overloaded rates from its lower bound: inputs are scaled down to that, and arcs keep the shares"
         " in the table.",
-        *(f"{table.title}: {len(table.rows):,} plans{_largest_error(table)}." for table in tables if _of_plans(table)),
+        *(
+            f"Plans of {name} lose at most {proof.epsilon:.1%} of the best possible score"
+            f"{' on average' if name is DropPlanner.SOLVER_W else ''}."
+            for name, proof in ((name, proof_of(planner)) for name, planner in plans.planners.items())
+        ),
+        *(f"{table.title}: {len(table.rows):,} plans." for table in tables if _of_plans(table)),
     ]
     return reported_of(path, manifest, sentences, tables, ())
 
 
 def _of_plans(table: Table) -> bool:
     return table.columns[0].name == "plan"
-
-
-def _largest_error(table: Table) -> str:
-    named = any(column.name == "error" for column in table.columns)
-    errors = [error for error in table.values("error") if isinstance(error, float)] if named else []
-    return f", which lose at most {max(errors):.1%} of the best possible score" if errors else ""

@@ -121,7 +121,12 @@ def _fit(run: StoredRun) -> Told:
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
-    told = [replace(planners_shown(planners), note=""), summary, *tables_of_arcs(tables["drops"])]
+    told = [
+        replace(planners_shown(planners), note=""),
+        summary,
+        *(tables[name] for name in ("rules", "capacities") if name in tables),
+        *tables_of_arcs(tables["drops"]),
+    ]
     return sentences, told, charts
 
 

@@ -1,5 +1,6 @@
 """`adapt replay fit`: load shedding in a query network, planner by planner."""
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("network", "out", "planner", "tick", "headroom", "lag", "epsilon", "plans", "speedup", "flow", "queue", "format")
+    *(
+        "network",
+        "out",
+        "planner",
+        "tick",
+        "headroom",
+        "lag",
+        "plans",
+        "rules",
+        "speedup",
+        "flow",
+        "queue",
+        "format",
+    )
 )
 def fit(
     trace: TracePath,
@@ -41,11 +55,14 @@ def fit(
     from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
-    from adapt.traces.replay.workloads import open_workload
+    from adapt.traces.replay.workloads import open_workload, read_costs
     from adapt.traces.store.trace import open_trace
 
     output.check()
     named = open_network(network)
+    fitted = None if running.utilization is None else read_costs(running.utilization, named.read.network)
+    if fitted is not None:
+        named = replace(named, read=replace(named.read, network=fitted.network))
     likely = None if ahead.workload is None else open_workload(ahead.workload, named.read.network)
     settings = planning.settings(named.read.settings)
     shedding = FitOptions(
@@ -62,13 +79,14 @@ def fit(
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
     )
+    costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source
     opened, makes_plans = open_trace(trace), plans is not None and not plans.exists()
     with stages() as progress:
         run = replay_fit_trace(
             opened,
             output.out,
-            FitTraceOptions(named, shedding, running.speedup, plans, source),
+            FitTraceOptions(named, shedding, running.speedup, plans, running.rules, costs, source),
             clock=perf_counter,
             force=output.force,
             command=command_line(),
@@ -77,5 +95,7 @@ def fit(
         )
     if plans is not None and makes_plans:
         narrate_written(plans)
-    output.show(run.shown(), run.as_data())
+    if running.rules is not None:
+        narrate_written(running.rules)
+    output.show((*run.shown(), *(() if fitted is None else (fitted.table,))), run.as_data())
     return run

@@ -31,9 +31,17 @@ class RunningOptions:
         completion=completion.planners,
     )
     plans: Path | None = setting(None, "Precomputed drop plans: reused if the folder exists, else written.", "DIR")
+    rules: Path | None = setting(
+        None, "Write the best plan over all rates as rules: a TOML file, and a Python module that applies it.", "DIR"
+    )
     speedup: float = setting(1.0, "Trace seconds per second in the network.", "RATIO")
     flow: Flow = setting(Flow.TUPLES, "Simulate single tuples with queues, or a fluid.")
     seed: int = setting(0, "Random seed.", "SEED")
+    utilization: Path | None = setting(
+        None,
+        "Fit the operators' costs to measurements. A CSV with tuples/s of each input and utilization of each node.",
+        "FILE.csv",
+    )
     true_costs: float = setting(1.0, "Actual cost per tuple / cost in the network file.", "RATIO")
 
     def planners(self) -> tuple[DropPlanner, ...]:
@@ -57,7 +65,9 @@ class PlanningOptions:
     smoothing: float | None = setting(
         None, "Weight of the newest rates in the moving average, up to 1 (no smoothing).", "RATIO"
     )
-    min_rate_change: float | None = setting(None, "Ignore changes of a drop rate below this.", "RATIO")
+    min_rate_change: float | None = setting(
+        None, "Raise the share kept on an arc only by more than this part of it.", "RATIO"
+    )
     feedback: bool | None = setting(None, "Correct the nodes' capacities by their measured utilization.")
     drops: Drops | None = setting(
         None,
@@ -83,7 +93,11 @@ class TableOptions:
     """Precomputed drop plans."""
 
     PANEL: ClassVar[str] = PLANNING_PANEL
-    grid: Grid = setting(Grid.SAFE, "How densely c-fit and d-fit sample input rates.")
+    grid: Grid = setting(
+        Grid.GUARANTEED,
+        "How densely c-fit and d-fit sample input rates. A guaranteed grid never loses more than epsilon: where a"
+        " table cannot promise that, c-fit plans exactly.",
+    )
     distance: float = setting(
         0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
     )

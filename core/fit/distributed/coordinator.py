@@ -7,7 +7,8 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.network.names import Grid
-from adapt.core.fit.planners.plan_table import PlanTable, TablePlanner
+from adapt.core.fit.planners.cell_bounds import CellBounds
+from adapt.core.fit.planners.plan_table import Finder, PlanTable, Proof, TablePlanner
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
 from adapt.core.fit.tables.local_plans import busy_nodes, circle_of_nodes, worth_of_arrival
@@ -35,7 +36,11 @@ class Fit:
     tables: tuple[FitRows, ...]
 
     def planner(self, prune: bool = True) -> TablePlanner:
-        """A planner that scales inputs down to the best row.
+        """A planner of these tables, with nothing proved of them."""
+        return TablePlanner(self.program, self.parts(prune), self.epsilon, Proof(None))
+
+    def parts(self, prune: bool = True) -> tuple[tuple[PlanTable, PointTree], ...]:
+        """The tables over all inputs, with their indexes.
 
         Args:
             prune: Whether to omit rows that are dominated by another row.
@@ -58,7 +63,29 @@ class Fit:
                 flows=flows,
             )
             parts.append((table, tree))
-        return TablePlanner(program, tuple(parts), self.epsilon)
+        return tuple(parts)
+
+
+def proved(
+    program: Program,
+    parts: tuple[tuple[PlanTable, Finder], ...],
+    step: float,
+    most: Floats,
+    epsilon: float,
+    repairs: bool,
+) -> TablePlanner:
+    """A table planner with its loss checked in every cell.
+
+    Args:
+        step: Grid step of the tables.
+        most: The highest rates, tuples/s, shape (inputs,).
+        epsilon: Share of the best score that plans may lose.
+        repairs: Whether the best plan takes the place of the table's in cells that may lose more.
+    """
+    bounds = CellBounds.from_tables(program, [table for table, _ in parts], most)
+    errors = bounds.errors[bounds.errors <= epsilon] if repairs else bounds.errors
+    proof = Proof(float(errors.max(initial=0.0)), bounds.share_above(epsilon), bounds if repairs else None)
+    return TablePlanner(program, parts, step, proof)
 
 
 def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, max_rows: int = 1_000_000) -> Fit:

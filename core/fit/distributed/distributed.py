@@ -7,13 +7,14 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import COARSER, check_nodes, too_large
+from adapt.core.fit.distributed.coordinator import COARSER, Fit, check_nodes, proved, too_large
 from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned, shed
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import Plans
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
@@ -95,6 +96,16 @@ class DFit(Exchanging):
     def epsilon(self) -> float:
         """Grid step of the tables."""
         return self._spacing.epsilon
+
+    @property
+    def proof(self) -> Proof:
+        """The proved loss once all tables have settled."""
+        made = [self._states[node].table for node in self.tops()]
+        tables = tuple(table for table in made if table is not None)
+        if len(tables) < len(made) or not self.settled:
+            return Proof(None)
+        parts = Fit(self.program, self.epsilon, tables).parts(prune=False)
+        return proved(self.program, parts, self.epsilon, self._most, self._epsilon, repairs=False).proof
 
     @property
     def settled(self) -> bool:

@@ -47,7 +47,8 @@ class Grid(StrEnum):
     SAFE = "safe"
     """The same spacing; rates within a cell of the triangle's edge are kept."""
     GUARANTEED = "guaranteed"
-    """Fine enough that no point loses more than epsilon."""
+    """Fine enough that no point loses more than epsilon, or safe where that does not fit. Where the table of c-fit
+    cannot promise epsilon, the best plan takes its place."""
 
 
 class Drops(StrEnum):

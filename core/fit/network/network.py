@@ -5,10 +5,9 @@ Every consumer that names a source gets all its tuples: naming one source twice 
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Protocol
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.network.names import OperatorKind
@@ -177,9 +176,9 @@ class Network:
         operators: Sources before their consumers; may be given in any order.
 
     Raises:
-        BadInput: an element is invalid, and named in the message: unknown or duplicate names, cycles, operators that
-            reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count windows, a
-            wrong number of inputs, numbers out of range, missing tuple sizes on a link.
+        BadInput: elements are invalid; one line for each, which names it: unknown or duplicate names, cycles, operators
+            that reach no output, inputs that nothing reads, cost and selectivity both 0, joins without two count
+            windows, a wrong number of inputs, numbers out of range, missing tuple sizes on a link.
     """
 
     nodes: tuple[Node, ...]
@@ -189,25 +188,17 @@ class Network:
     links: tuple[Link, ...] = ()
 
     def __post_init__(self) -> None:
-        _some("node", self.nodes)
-        _some("input", self.inputs)
-        _some("output", self.outputs)
-        _unique("node", self.nodes)
-        _unique("input or operator", self.sources)
-        _unique("output", self.outputs)
-        _unique("link", self.links)
-        for node in self.nodes:
-            _above_0(f"node {node.name!r}", "capacity", node.capacity)
-        for entering in self.inputs:
-            self._check_input(entering)
-        for operator in self.operators:
-            self._check_operator(operator)
-        for output in self.outputs:
-            self._known_source(f"output {output.name!r} reads", output.source)
-            _from_0(f"output {output.name!r}", "weight", output.weight)
-        object.__setattr__(self, "operators", _sources_first(self.operators))
-        self._check_ways()
-        self._check_links()
+        names, faults = list(self._names()), list(self._numbers())
+        unknown = [] if names else list(self._references())
+        faults = [*names, *unknown, *faults]
+        if not names and not unknown:  # otherwise the structure is not known
+            try:
+                object.__setattr__(self, "operators", _sources_first(self.operators))
+                faults += [*self._ways(), *self._sizes()]
+            except BadInput as error:
+                faults.append(str(error))
+        if faults:
+            raise BadInput("\n".join(faults))
 
     @property
     def sources(self) -> tuple[Input | Operator, ...]:
@@ -221,129 +212,126 @@ class Network:
         first = next((operator.node for operator in self.operators if source.name in operator.inputs), None)
         return source.node or first or self.nodes[0].name
 
-    def _check_input(self, entering: Input) -> None:
-        where = f"input {entering.name!r}"
-        _above_0(where, "scale", entering.scale)
-        if entering.rate is not None:
-            _from_0(where, "rate", entering.rate)
-        if entering.out_bytes is not None:
-            _from_0(where, "out_bytes", entering.out_bytes)
-        if entering.node is not None:
-            self._known_node(where, entering.node)
-        match entering.stream:
-            case KeyBucket(bucket, of) if not 0 <= bucket < of:
-                raise BadInput(f"{where}: bucket must be from 0 to {of - 1} (got {bucket})")
-            case KeyRange(first, end) if first is not None and end is not None and type(first) is not type(end):
-                raise BadInput(
-                    f"{where}: keys from {first!r} to {end!r} are of two types; give two strings or two integers"
-                )
-            case _:
-                pass
+    def _names(self) -> Iterator[str]:
+        """Faults of names: missing elements, and names used twice."""
+        for kind in ("node", "input", "output"):
+            if not getattr(self, f"{kind}s"):
+                yield f"the network has no {kind}; add a [[{kind}]]"
+        groups = {"node": self.nodes, "input or operator": self.sources, "output": self.outputs, "link": self.links}
+        for what, elements in groups.items():
+            for name, times in Counter(element.name for element in elements).items():
+                if times > 1:
+                    yield f"{what} {name!r} is defined {times} times; names must be unique"
 
-    def _check_operator(self, operator: Operator) -> None:
-        where = f"operator {operator.name!r}"
-        self._known_node(where, operator.node)
-        for source in operator.inputs:
-            self._known_source(f"{where} reads", source)
-        _from_0(where, "cost", operator.cost)
-        _from_0(where, "selectivity", operator.selectivity)
-        if operator.out_bytes is not None:
-            _from_0(where, "out_bytes", operator.out_bytes)
-        if operator.cost == 0 and operator.selectivity == 0:
-            raise BadInput(f"{where} has cost 0 and selectivity 0, so it does nothing; set one of them or remove it")
-        if operator.kind is OperatorKind.FILTER and operator.selectivity > 1:
-            raise BadInput(
-                f"{where}: selectivity of a filter must be at most 1 (got {operator.selectivity:g}); use a map"
-            )
-        needed = {OperatorKind.JOIN: "2", OperatorKind.UNION: "1 or more"}.get(operator.kind, "1")
-        number = len(operator.inputs)
-        if number < 1 or (needed in "12" and str(number) != needed):
-            raise BadInput(f"{where} is a {operator.kind} and must read {needed} inputs (got {number})")
-        _check_windows(where, operator)
-
-    def _known_source(self, which: str, name: str) -> None:
-        known = [source.name for source in self.sources]
-        if name not in known:
-            raise BadInput(f"{which} {name!r}, which is neither an input nor an operator{did_you_mean(name, known)}")
-
-    def _known_node(self, where: str, name: str) -> None:
-        known = [node.name for node in self.nodes]
-        if name not in known:
-            raise BadInput(f"{where} is on node {name!r}, which does not exist{did_you_mean(name, known)}")
-
-    def _check_ways(self) -> None:
-        """Require a path from every source to an output."""
-        reaching = {output.source for output in self.outputs}
-        for operator in reversed(self.operators):
-            if operator.name in reaching:
-                reaching |= set(operator.inputs)
-        for operator in self.operators:
-            if operator.name not in reaching:
-                raise BadInput(f"operator {operator.name!r} does not reach an output; add an [[output]] or remove it")
+    def _numbers(self) -> Iterator[str]:
+        """Faults within single elements."""
+        for node in self.nodes:
+            yield from _above_0(f"node {node.name!r}", "capacity", node.capacity)
         for entering in self.inputs:
-            if entering.name not in reaching:
-                raise BadInput(
-                    f"input {entering.name!r} does not reach an output; let an operator read it or remove it"
-                )
+            yield from _faults_of_input(entering)
+        for operator in self.operators:
+            yield from _faults_of_operator(operator)
+        for output in self.outputs:
+            yield from _from_0(f"output {output.name!r}", "weight", output.weight)
+        for link in self.links:
+            yield from _above_0(f"link {link.name!r}", "bytes_per_s", link.bytes_per_s)
+            if link.source == link.target:
+                yield f"link {link.name!r} connects a node to itself, which needs no link; remove it"
 
-    def _check_links(self) -> None:
+    def _references(self) -> Iterator[str]:
+        """Names that do not exist."""
+        nodes, sources = [node.name for node in self.nodes], [source.name for source in self.sources]
+        on = [(f"input {entering.name!r}", entering.node) for entering in self.inputs if entering.node is not None]
+        on += [(f"operator {operator.name!r}", operator.node) for operator in self.operators]
+        on += [(f"link {link.name!r}", name) for link in self.links for name in (link.source, link.target)]
+        for where, name in on:
+            if name not in nodes:
+                yield f"{where} is on node {name!r}, which does not exist{did_you_mean(name, nodes)}"
+        reads = [(f"operator {operator.name!r}", name) for operator in self.operators for name in operator.inputs]
+        reads += [(f"output {output.name!r}", output.source) for output in self.outputs]
+        for where, name in reads:
+            if name not in sources:
+                hint = did_you_mean(name, sources)
+                yield f"{where} reads {name!r}, which is neither an input nor an operator{hint}"
+
+    def _ways(self) -> Iterator[str]:
+        """Inputs and operators that nothing reads."""
+        read = {output.source for output in self.outputs}.union(*(operator.inputs for operator in self.operators))
+        for operator in self.operators:
+            if operator.name not in read:
+                yield f"operator {operator.name!r} does not reach an output; add an [[output]] or remove it"
+        for entering in self.inputs:
+            if entering.name not in read:
+                yield f"input {entering.name!r} does not reach an output; let an operator read it or remove it"
+
+    def _sizes(self) -> Iterator[str]:
+        """Missing tuple sizes on links."""
         by_name = {source.name: source for source in self.sources}
         for link in self.links:
-            where = f"link {link.name!r}"
-            self._known_node(where, link.source)
-            self._known_node(where, link.target)
-            _above_0(where, "bytes_per_s", link.bytes_per_s)
-            if link.source == link.target:
-                raise BadInput(f"{where} connects a node to itself, which needs no link; remove it")
             for operator in self.operators:
                 for source in [by_name[name] for name in operator.inputs]:
                     crosses = (self.node_of(source), operator.node) == (link.source, link.target)
                     if crosses and source.out_bytes is None:
-                        raise BadInput(f"{where} limits bytes, so {source.name!r}, which crosses it, needs out_bytes")
+                        yield f"link {link.name!r} limits bytes, so {source.name!r}, which crosses it, needs out_bytes"
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
+def _faults_of_input(entering: Input) -> Iterator[str]:
+    where = f"input {entering.name!r}"
+    yield from _above_0(where, "scale", entering.scale)
+    if entering.rate is not None:
+        yield from _from_0(where, "rate", entering.rate)
+    if entering.out_bytes is not None:
+        yield from _from_0(where, "out_bytes", entering.out_bytes)
+    match entering.stream:
+        case KeyBucket(bucket, of) if not 0 <= bucket < of:
+            yield f"{where}: bucket must be from 0 to {of - 1} (got {bucket})"
+        case KeyRange(first, end) if first is not None and end is not None and type(first) is not type(end):
+            yield f"{where}: keys from {first!r} to {end!r} are of two types; give two strings or two integers"
+        case _:
+            pass
 
 
-def _some(what: str, elements: Sequence[object]) -> None:
-    if not elements:
-        raise BadInput(f"the network has no {what}; add a [[{what}]]")
+def _faults_of_operator(operator: Operator) -> Iterator[str]:
+    where = f"operator {operator.name!r}"
+    yield from _from_0(where, "cost", operator.cost)
+    yield from _from_0(where, "selectivity", operator.selectivity)
+    if operator.out_bytes is not None:
+        yield from _from_0(where, "out_bytes", operator.out_bytes)
+    if operator.cost == 0 and operator.selectivity == 0:
+        yield f"{where} has cost 0 and selectivity 0, so it does nothing; set one of them or remove it"
+    if operator.kind is OperatorKind.FILTER and operator.selectivity > 1:
+        yield f"{where}: selectivity of a filter must be at most 1 (got {operator.selectivity:g}); use a map"
+    needed = {OperatorKind.JOIN: "2", OperatorKind.UNION: "1 or more"}.get(operator.kind, "1")
+    number = len(operator.inputs)
+    if number < 1 or (needed in "12" and str(number) != needed):
+        yield f"{where} is a {operator.kind} and must read {needed} inputs (got {number})"
+    yield from _faults_of_windows(where, operator)
 
 
-def _unique(what: str, elements: Iterable[_Named]) -> None:
-    names = [element.name for element in elements]
-    name, times = next(iter(Counter(names).most_common(1)), ("", 0))
-    if times > 1:
-        raise BadInput(f"{what} {name!r} is defined {times} times; names must be unique")
-
-
-def _from_0(where: str, what: str, value: float) -> None:
-    if not (0 <= value < math.inf):
-        raise BadInput(f"{where}: {what} must be a finite number, at least 0 (got {value:g})")
-
-
-def _above_0(where: str, what: str, value: float) -> None:
-    if not (0 < value < math.inf):
-        raise BadInput(f"{where}: {what} must be a finite number above 0 (got {value:g})")
-
-
-def _check_windows(where: str, operator: Operator) -> None:
+def _faults_of_windows(where: str, operator: Operator) -> Iterator[str]:
     joins = operator.kind is OperatorKind.JOIN
     if joins and operator.join_windows is None:
-        raise BadInput(f"{where} is a join and needs two count windows: window = [TUPLES, TUPLES]")
-    if joins != (operator.join_windows is not None):
-        raise BadInput(f"{where} is a {operator.kind}, but only a join takes window = [TUPLES, TUPLES]; remove window")
-    if operator.join_windows is not None:
-        for side in operator.join_windows:
-            _above_0(where, "window", side)
-    if operator.window is None:
+        yield f"{where} is a join and needs two count windows: window = [TUPLES, TUPLES]"
+    elif joins != (operator.join_windows is not None):
+        yield f"{where} is a {operator.kind}, but only a join takes window = [TUPLES, TUPLES]; remove window"
+    for side in operator.join_windows or ():
+        yield from _above_0(where, "window", side)
+    if operator.window is None or joins:
         return
     if operator.kind is not OperatorKind.AGGREGATE:
-        raise BadInput(f"{where} is a {operator.kind}, but only an aggregate takes a size and a slide; remove window")
+        yield f"{where} is a {operator.kind}, but only an aggregate takes a size and a slide; remove window"
     if not 0 < operator.window.slide <= operator.window.size:
-        raise BadInput(f"{where}: the slide of a window must be above 0 and at most its size")
+        yield f"{where}: the slide of a window must be above 0 and at most its size"
+
+
+def _from_0(where: str, what: str, value: float) -> Iterator[str]:
+    if not (0 <= value < math.inf):
+        yield f"{where}: {what} must be a finite number, at least 0 (got {value:g})"
+
+
+def _above_0(where: str, what: str, value: float) -> Iterator[str]:
+    if not (0 < value < math.inf):
+        yield f"{where}: {what} must be a finite number above 0 (got {value:g})"
 
 
 def _sources_first(operators: tuple[Operator, ...]) -> tuple[Operator, ...]:

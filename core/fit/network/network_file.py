@@ -3,6 +3,7 @@
 Its tables are [settings], [[node]], [[input]], [[operator]], [[output]] and [[link]].
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.network.fault_lines import with_lines
 from adapt.core.fit.network.names import DropPlanner, Drops, OperatorKind
 from adapt.core.fit.network.network import (
     ColumnEquals,
@@ -25,7 +27,7 @@ from adapt.core.fit.network.network import (
     Window,
 )
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.toml import Element, called, elements, number_of, only
+from adapt.core.toml import Element, called, elements, number_of, only, text_of
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
@@ -50,33 +52,54 @@ def read_network(text: str) -> NetworkFile:
     """Read a network from the text of its file.
 
     Raises:
-        BadInput: the text is not TOML, or an element is invalid; the message names the element.
+        BadInput: the text is not TOML, or elements are invalid; the message has all of them, with their lines.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the network is not valid TOML: {error}") from None
-    only("the network", document, ("settings", *FIELDS))
-    network = Network(
-        nodes=tuple(_node(element) for element in elements(document, "node")),
-        inputs=tuple(_input(element) for element in elements(document, "input")),
-        operators=tuple(_operator(element) for element in elements(document, "operator")),
-        outputs=tuple(_output(element) for element in elements(document, "output")),
-        links=tuple(_link(element) for element in elements(document, "link")),
+    faults: list[str] = []
+    try:
+        only("the network", document, ("settings", *FIELDS))
+        found = {kind: elements(document, kind) for kind in FIELDS}
+        settings = _settings(document.get("settings", {}), faults)
+    except BadInput as error:
+        raise BadInput(with_lines(text, [*faults, str(error)])) from None
+    parts = (
+        tuple(_node(Element(called("node", each), each, FIELDS["node"], faults)) for each in found["node"]),
+        tuple(_input(Element(called("input", each), each, FIELDS["input"], faults)) for each in found["input"]),
+        tuple(
+            _operator(Element(called("operator", each), each, FIELDS["operator"], faults)) for each in found["operator"]
+        ),
+        tuple(_output(Element(called("output", each), each, FIELDS["output"], faults)) for each in found["output"]),
+        tuple(_link(Element(_link_name(each), each, FIELDS["link"], faults)) for each in found["link"]),
     )
-    return NetworkFile(network, _settings(document.get("settings", {})))
+    try:
+        network = Network(*parts)
+    except BadInput as error:
+        # What follows from a value that could not be read says nothing new.
+        unread = {_element_of(fault) for fault in faults}
+        new = [fault for fault in str(error).splitlines() if _element_of(fault) not in unread]
+        faults += [fault for fault in new if not unread or "does not reach" not in fault]
+    if faults:
+        raise BadInput(with_lines(text, faults))
+    return NetworkFile(network, settings)
 
 
-def _node(fields: Mapping[str, Any]) -> Node:
-    element = Element(called("node", fields), fields, FIELDS["node"])
+def _element_of(fault: str) -> str:
+    """The element that a fault names: its kind and name."""
+    named = re.match(r"(settings|\w+ (?:'[^']*'|\[\[\w+\]\]))", fault)
+    return named[1] if named else fault
+
+
+def _node(element: Element) -> Node:
     return Node(element.text("name"), element.number("capacity", 1.0))
 
 
-def _input(fields: Mapping[str, Any]) -> Input:
-    element = Element(called("input", fields), fields, FIELDS["input"])
+def _input(element: Element) -> Input:
     return Input(
         name=element.text("name"),
-        stream=_stream(element.where, element.get("stream")),
+        stream=element.read("stream", _stream, None) if element.get("stream") is not None else None,
         scale=element.number("scale", 1.0),
         rate=element.number_or_none("rate"),
         out_bytes=element.number_or_none("out_bytes"),
@@ -84,10 +107,8 @@ def _input(fields: Mapping[str, Any]) -> Input:
     )
 
 
-def _stream(where: str, binding: Any) -> Stream | None:
+def _stream(where: str, _: str, binding: Any) -> Stream | None:
     """The rows that an input reads."""
-    if binding is None:
-        return None
     match binding:
         case {"column": str(column), "equals": (str() | int()) as value, **rest} if not rest:
             return ColumnEquals(column, value)
@@ -101,36 +122,38 @@ def _stream(where: str, binding: Any) -> Stream | None:
     )
 
 
-def _operator(fields: Mapping[str, Any]) -> Operator:
-    element = Element(called("operator", fields), fields, FIELDS["operator"])
-    inputs = element.get("inputs")
-    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
-        raise BadInput(f'{element.where}: inputs must be a list of names such as ["parse"] (got {inputs!r})')
+def _operator(element: Element) -> Operator:
     window = element.get("window")
     return Operator(
         name=element.text("name"),
         node=element.text("node"),
         kind=element.choice("kind", OperatorKind),
-        inputs=tuple(inputs),
+        inputs=element.read("inputs", _inputs, ()),
         cost=element.number("cost"),
         selectivity=element.number("selectivity", 1.0),
-        join_windows=_join_windows(element.where, window) if isinstance(window, list) else None,
-        window=_window(element.where, window) if window is not None and not isinstance(window, list) else None,
+        join_windows=element.read("window", _join_windows, None) if isinstance(window, list) else None,
+        window=None if window is None or isinstance(window, list) else element.read("window", _window, None),
         out_bytes=element.number_or_none("out_bytes"),
     )
 
 
-def _join_windows(where: str, window: Sequence[Any]) -> tuple[float, float]:
+def _inputs(where: str, _: str, inputs: Any) -> tuple[str, ...]:
+    if not isinstance(inputs, list) or not all(isinstance(name, str) for name in inputs):
+        raise BadInput(f'{where}: inputs must be a list of names such as ["parse"] (got {inputs!r})')
+    return tuple(inputs)
+
+
+def _join_windows(where: str, _: str, window: Sequence[Any]) -> tuple[float, float] | None:
     if len(window) != 2 or any(isinstance(side, str) for side in window):
         raise BadInput(f"{where}: a join needs window = [TUPLES, TUPLES] (got {window})")
     first, second = (number_of(where, "window", side) for side in window)
     return first, second
 
 
-def _window(where: str, window: Any) -> Window:
+def _window(where: str, _: str, window: Any) -> Window | None:
     match window:
         case {"size": str(size), "slide": str(slide), **rest}:
-            timed, sizes = True, (_duration(where, size), _duration(where, slide))
+            timed, sizes = True, (_duration(where, "size", size), _duration(where, "slide", slide))
         case {"size": int(tuples), "slide": int(step), **rest}:
             timed, sizes = False, (tuples, step)
         case _:
@@ -145,39 +168,49 @@ def _window(where: str, window: Any) -> Window:
     return Window(*sizes, timed, group_by)
 
 
-def _output(fields: Mapping[str, Any]) -> Output:
-    element = Element(called("output", fields), fields, FIELDS["output"])
+def _output(element: Element) -> Output:
     return Output(element.text("name"), element.text("from"), element.number("weight", 1.0))
 
 
-def _link(fields: Mapping[str, Any]) -> Link:
-    where = f"link {fields.get('from', '?')!s} to {fields.get('to', '?')!s}"
-    element = Element(where, fields, FIELDS["link"])
+def _link(element: Element) -> Link:
     return Link(element.text("from"), element.text("to"), element.number("bytes_per_s"))
 
 
-def _settings(fields: Any) -> SheddingSettings:
+def _link_name(fields: Mapping[str, Any]) -> str:
+    return f"link '{fields.get('from', '?')!s} to {fields.get('to', '?')!s}'"
+
+
+def _settings(fields: Any, faults: list[str]) -> SheddingSettings:
     if not isinstance(fields, dict):
         raise BadInput("settings must be a table: [settings], with its fields below")
     names = [field.name.removesuffix("_us") for field in fields_of(SheddingSettings)]
-    element, default = Element("settings", fields, names), SheddingSettings()
-    tick = element.text_or_none("tick")
-    return SheddingSettings(
-        tick_us=default.tick_us if tick is None else _duration("settings", tick),
-        planner=element.choice("planner", DropPlanner, default.planner),
-        epsilon=element.number("epsilon", default.epsilon),
-        headroom=element.number("headroom", default.headroom),
-        lag_ticks=element.whole("lag_ticks", default.lag_ticks),
-        smoothing=element.number("smoothing", default.smoothing),
-        min_rate_change=element.number("min_rate_change", default.min_rate_change),
-        feedback=element.truth("feedback", default.feedback),
-        drops=element.choice("drops", Drops, default.drops),
-        batch=element.whole("batch", default.batch),
-    )
+    default, before = SheddingSettings(), len(faults)
+    element = Element("settings", fields, names, faults)
+    read: dict[str, Any] = {
+        "tick_us": element.read("tick", _duration, default.tick_us) if "tick" in fields else default.tick_us,
+        "planner": element.choice("planner", DropPlanner, default.planner),
+        "epsilon": element.number("epsilon", default.epsilon),
+        "headroom": element.number("headroom", default.headroom),
+        "lag_ticks": element.whole("lag_ticks", default.lag_ticks),
+        "smoothing": element.number("smoothing", default.smoothing),
+        "min_rate_change": element.number("min_rate_change", default.min_rate_change),
+        "feedback": element.truth("feedback", default.feedback),
+        "drops": element.choice("drops", Drops, default.drops),
+        "batch": element.whole("batch", default.batch),
+    }
+    if len(faults) == before:
+        for name, value in read.items():  # one by one, so that every fault is found
+            try:
+                SheddingSettings(**{name: value})
+            except BadInput as error:
+                faults.append(str(error))
+    return SheddingSettings(**read) if len(faults) == before else default
 
 
-def _duration(where: str, text: str) -> int:
+def _duration(where: str, name: str, value: Any) -> int:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise BadInput(f'{where}: {name} needs a unit, such as {name} = "{value}s" (got {value})')
     try:
-        return duration_us(text)
+        return duration_us(text_of(where, name, value))
     except UsageError as error:
-        raise BadInput(f"{where}: {error}") from None
+        raise BadInput(f"{where}: {name}: {error}") from None

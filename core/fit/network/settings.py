@@ -17,7 +17,7 @@ class SheddingSettings:
         headroom: Share of every capacity that plans leave free, in [0, 1).
         lag_ticks: Age of the newest rates that a plan knows, in ticks.
         smoothing: Weight of the newest rates in the moving average, in (0, 1]; 1: no smoothing.
-        min_rate_change: Changes of a drop rate below this are ignored, in [0, 1).
+        min_rate_change: A share kept is raised only by more than this part of itself, in [0, 1); it is always lowered.
         feedback: Whether capacities are corrected by measured utilization.
         drops: What is dropped before aggregates.
         batch: Consecutive windows kept or dropped together, where windows are dropped; at least 1.

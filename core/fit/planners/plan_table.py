@@ -7,7 +7,8 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.planners.planner import NO_PLAN, UNSHED, Plans
+from adapt.core.fit.planners.planner import BEST, NO_PLAN, UNSHED, Plans
+from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.table import Column, Kind, Table
 
@@ -71,6 +72,32 @@ class Finder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The proved loss of all plans of a planner.
+
+    Attributes:
+        epsilon: Share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known.
+        unproved: Share of the overloaded rates where the table could lose more than was asked for.
+        bounds: The loss by rates, if the best plan takes the place of the table's at these rates; else None.
+    """
+
+    epsilon: float | None
+    unproved: float = 0.0
+    bounds: "Bounds | None" = None
+
+
+class Bounds(Protocol):
+    """The proved loss of a table, by rates."""
+
+    def at(self, rates: Floats) -> Floats:
+        """Share of the best score lost at most, shape (points,).
+
+        It is inf where nothing is proved.
+        """
+        ...
+
+
 class TablePlanner:
     """Looks up plans for overloaded points; points without a plan drop everything.
 
@@ -78,15 +105,20 @@ class TablePlanner:
         parts: Tables with their indexes; each plans some of the drop arcs.
         epsilon: Accuracy of the tables: the share of the best score that plans of regions may lose, at most or on
             average, or the relative spacing of rates.
+        proof: What is known of the loss.
     """
 
-    def __init__(self, program: Program, parts: tuple[tuple[PlanTable, Finder], ...], epsilon: float) -> None:
+    def __init__(
+        self,
+        program: Program,
+        parts: tuple[tuple[PlanTable, Finder], ...],
+        epsilon: float,
+        proof: "Proof | None" = None,
+    ) -> None:
         self.program, self.parts, self.epsilon = program, parts, epsilon
-        wiring = program.wiring
-        self._whole = np.flatnonzero(
-            (wiring.source[program.drop_arcs] < wiring.inputs) & (wiring.target[program.drop_arcs] < 0)
-        )
-        """Arcs from inputs straight to outputs, where drops save nothing."""
+        self.proof = proof or Proof(epsilon)
+        self._pool = BasisPool(program)
+        self._whole = np.flatnonzero(program.free)
 
     @property
     def size(self) -> int:
@@ -107,5 +139,9 @@ class TablePlanner:
             ids[overloaded, part] = np.where(fits, found + 1, NO_PLAN)
             planned[fits] += table.flows[found[fits]]
         planned[:, self._whole] = flows[np.ix_(overloaded, self._whole)]
+        if self.proof.bounds is not None:
+            weak = np.flatnonzero(self.proof.bounds.at(wanted) > (self.proof.epsilon or 0.0))
+            planned[weak], _ = self._pool.plan(wanted[weak])
+            ids[overloaded[weak]] = BEST
         flows[overloaded] = planned
         return Plans(program.keeps(rates, flows), flows @ program.weights, ids)

@@ -12,6 +12,9 @@ UNSHED = 0
 NO_PLAN = -1
 """Id where no plan in the table fits: everything is dropped."""
 
+BEST = -3
+"""Id where the table of plans proves too little: the best plan takes its place."""
+
 MADE = 1
 """Id of plans made on demand."""
 

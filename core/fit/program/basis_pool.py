@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.basis_search import TOLERANCE, Pool, Variables, plan_points
+from adapt.core.fit.program.basis import Basis
+from adapt.core.fit.program.basis_search import Pool, Variables, plan_points
 from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.lp_presolve import Merged
 from adapt.core.fit.program.program import Program
@@ -36,13 +37,14 @@ class BasisPool:
         self.solved = 0
         """Number of linear programs solved."""
         self._most = most
-        self._merged = merged = Merged.from_program(program)
+        self.merged = merged = Merged.from_program(program)
+        self.known: list[Basis] = []
+        """The bases of the pool."""
         self._solver = WarmSolver(merged.scaled)
         rows, columns = merged.scaled.rows.shape
-        self._every = np.concatenate((merged.scaled.rows, np.eye(rows)), axis=1)
         self._seen: set[bytes] = set()
         self._last = -1
-        self._vertex_count = self._basis_count = 0
+        self._vertex_count = 0
         self._pool = Pool(
             vertices=np.zeros((merged.dimensions + 1, 8)),
             first=np.full(8, -1, np.int64),
@@ -64,7 +66,7 @@ class BasisPool:
     @property
     def bases(self) -> int:
         """Number of bases in the pool."""
-        return self._basis_count
+        return len(self.known)
 
     @property
     def vertices(self) -> int:
@@ -87,12 +89,12 @@ class BasisPool:
         missing = np.flatnonzero(found < 0)
         while len(missing):
             point = missing[0]
-            flows[point] = self._merged.flows(rates[point], self._solver.values(self._merged.upper(rates[point])))
+            flows[point] = self.merged.flows(rates[point], self._solver.values(self.merged.upper(rates[point])))
             scores[point] = flows[point] @ self.program.weights
             self.solved += 1
             missing = missing[1:]
-            if self._basis_count < self._most and self._keep(*self._solver.basis()):
-                self._last = self._basis_count - 1
+            if self.bases < self._most and self._keep(*self._solver.basis()):
+                self._last = self.bases - 1
                 self._search(rates, missing, 0, flows, scores, found)
                 missing = missing[found[missing] < 0]
         return flows, scores
@@ -101,41 +103,29 @@ class BasisPool:
         self, rates: Floats, points: Indices, vertices: int, flows: Floats, scores: Floats, found: Indices
     ) -> None:
         """Plan points by the last basis, then by those of the first dual solutions; skip what none fits."""
-        reduced = rates @ self._merged.rays.T
+        reduced = rates @ self.merged.rays.T
         pool, variables = self._pool, self._variables
         self._last = plan_points(rates, reduced, points, pool, vertices, variables, self._last, flows, scores, found)
 
     def _keep(self, basic: NDArray[np.bool_], at_upper: NDArray[np.bool_]) -> bool:
         """Add a basis; false if it is known or singular."""
-        scaled, columns = self._merged.scaled, self._pool.upper.shape[1]
-        inside = np.flatnonzero(basic)
-        try:
-            inverse = np.linalg.inv(self._every[:, inside])
-        except np.linalg.LinAlgError:
+        basis = Basis.from_solver(self.merged, basic, at_upper)
+        if basis is None:
             return False
-        prices = np.append(scaled.weights, np.zeros(len(scaled.limits)))[inside]
-        # Where both bounds are 0, the solver may report either one; the reduced cost decides.
-        gained = scaled.weights - (prices @ inverse) @ scaled.rows
-        upper = (gained > TOLERANCE) | ((gained > -TOLERANCE) & at_upper)
-        upper &= ~basic[:columns] & (self._merged.dimension_of >= 0)
-        name = basic.tobytes() + upper.tobytes()
+        name = basis.inside.tobytes() + basis.upper.tobytes()
         if name in self._seen:
             return False
         self._seen.add(name)
-        held = np.flatnonzero(upper)
-        per_rate = np.zeros((columns, self._merged.dimensions))
-        per_rate[held, self._merged.dimension_of[held]] = self._merged.height[held]
-        lines = np.concatenate(((inverse @ scaled.limits)[:, None], -inverse @ (scaled.rows @ per_rate)), axis=1)
-        lines[np.abs(lines) < 1e-15 * np.abs(lines).max(axis=1, keepdims=True, initial=0.0)] = 0.0
-        dual = prices @ lines
-        dual[1:] += scaled.weights @ per_rate
+        self.known.append(basis)
         # A slack that cannot fall below 0 needs no check.
-        watched = (inside < columns) | (lines < 0).any(axis=1)
-        self._store(np.where(inside < columns, inside, -1)[watched], lines[watched], dual, upper)
+        column = basis.inside < len(basis.upper)
+        watched = column | (basis.lines < 0).any(axis=1)
+        variable = np.where(column, basis.inside, -1)
+        self._store(variable[watched], basis.lines[watched], basis.dual, basis.upper)
         return True
 
     def _store(self, variable: Indices, lines: Floats, dual: Floats, upper: NDArray[np.bool_]) -> None:
-        if self._basis_count == len(self._pool.following):
+        if self.bases > len(self._pool.following):
             pool = self._pool
             self._pool = pool._replace(
                 following=_doubled(pool.following, -1),
@@ -144,8 +134,7 @@ class BasisPool:
                 variable=_doubled(pool.variable, 0),
                 upper=_doubled(pool.upper, 0),
             )
-        at = self._basis_count
-        self._basis_count += 1
+        at = self.bases - 1
         vertex = self._vertex(dual)
         pool = self._pool
         pool.values[at, :, : len(lines)] = lines.T

@@ -78,6 +78,14 @@ class Program:
         """Number of rows that limit a node or a link."""
         return len(self.wiring.limits)
 
+    @property
+    def free(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which variables lead straight from inputs to outputs.
+
+        Drops save nothing there. Shape (variables,).
+        """
+        return np.asarray((self.input_of >= 0) & (self.wiring.target[self.drop_arcs] < 0))
+
     def upper(self, rates: Floats) -> Floats:
         """Upper bounds of the variables; shape (..., inputs) to (..., variables)."""
         return np.where(self.input_of >= 0, rates[..., self.input_of], np.inf)

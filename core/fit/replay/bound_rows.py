@@ -27,11 +27,13 @@ class Bound:
         at_us: Arrival, in microseconds since the first row of the trace; shape (rows,).
         inputs: Number of the input, shape (rows,).
         matched: Number of distinct rows of the trace: several inputs may read the same row.
+        shared: Rows of each input that another one reads too, shape (inputs,).
     """
 
     at_us: NDArray[np.int64]
     inputs: NDArray[np.int64]
     matched: int
+    shared: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,14 @@ class Binding:
             yield Offered(begin_us, end_us, at_us[begin:stop], inputs[begin:stop])
 
     def _bound(self, batch: pa.RecordBatch, at_us: NDArray[np.int64]) -> Bound:
-        matches = [_matches(entering, batch) for entering in self.network.inputs]
+        matches = np.array([_matches(entering, batch) for entering in self.network.inputs])
         found = [np.flatnonzero(each) for each in matches]
         rows = np.concatenate(found)
         inputs = np.repeat(np.arange(len(found)), [len(each) for each in found])
         order = np.argsort(rows, kind="stable")
-        return Bound(at_us[rows[order]], inputs[order], int(np.logical_or.reduce(matches).sum()))
+        readers = matches.sum(axis=0)
+        shared = (matches & (readers > 1)).sum(axis=1)
+        return Bound(at_us[rows[order]], inputs[order], int(np.count_nonzero(readers)), shared)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,11 +146,13 @@ class Counts:
         by_tick: Rows of each input, shape (ticks, inputs).
         rows: Of the trace.
         unbound: Rows that no input reads.
+        shared: Rows of each input that another one reads too, shape (inputs,).
     """
 
     by_tick: NDArray[np.int64]
     rows: int
     unbound: int
+    shared: NDArray[np.int64]
 
     @classmethod
     def from_batches(
@@ -165,7 +171,7 @@ class Counts:
         inputs = len(binding.network.inputs)
         so_far: NDArray[np.int64] = np.zeros((0, inputs), np.int64)
         seen = _Seen(batches)
-        last_us, bound_rows = 0, 0
+        last_us, bound_rows, shared = 0, 0, np.zeros(inputs, np.int64)
         for bound in binding.bound(seen):
             last_us = max(last_us, int(seen.span_us / binding.speedup))
             ticks = last_us // binding.tick_us + 1
@@ -181,16 +187,23 @@ class Counts:
                 added = np.bincount(cells - first)
                 so_far.reshape(-1)[first : first + len(added)] += added
             bound_rows += bound.matched
+            shared += bound.shared
             if progress is not None:
                 progress(seen.rows)
         if not seen.rows:
             raise BadInput("the trace has no rows")
-        return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows)
+        return cls(so_far[: last_us // binding.tick_us + 1], seen.rows, seen.rows - bound_rows, shared)
 
     def unmatched(self, network: Network) -> list[str]:
-        """A warning for each input that reads no row."""
+        """Warnings about inputs that read no rows, or those of others."""
         totals = self.by_tick.sum(axis=0)
-        return [
+        said = [
+            f"input {entering.name!r} ({binding_text(entering.stream)}) shares {rows:,} of its rows with other inputs;"
+            " each reads them as tuples of its own"
+            for entering, rows in zip(network.inputs, self.shared, strict=True)
+            if rows
+        ]
+        return said + [
             f"input {entering.name!r} ({binding_text(entering.stream)}) matches none of the {self.rows:,} rows"
             for entering, total in zip(network.inputs, totals, strict=True)
             if total == 0

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.fit.control import Decision, Sent
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.running.tick import Tick
 from adapt.core.histogram import percentile
 
@@ -25,8 +26,7 @@ class FitOutcome:
         prepared_s: Time to build the planner.
         sent: Messages between nodes.
         table: Number of precomputed plans or table rows; None without tables.
-        epsilon: Accuracy of precomputed plans: the share of the best score that plans of solver lose at most, and those
-            of solver-w on average; the relative spacing of rates in tables of c-fit and d-fit. None without tables.
+        proof: The proved loss of precomputed plans.
         kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
     """
 
@@ -37,7 +37,7 @@ class FitOutcome:
     prepared_s: float
     sent: Sent
     table: int | None
-    epsilon: float | None
+    proof: Proof
     kept_use: Floats
 
     @property

@@ -1,7 +1,7 @@
 """The replay of a trace through a query network, planner by planner."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -30,6 +30,8 @@ from adapt.core.fit.replay.tables import (
     summary_table,
     ticks_table,
 )
+from adapt.core.fit.rules.rules import Rules
+from adapt.core.fit.rules.tables import capacities_table, rules_table, sentences
 from adapt.core.fit.running.fluid import Fluid, scales
 from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Running, Tick
@@ -68,7 +70,7 @@ class FitOptions:
     seed: int = 0
     cost_scale: float = 1.0
     overload: Overload | None = None
-    grid: Grid = Grid.SAFE
+    grid: Grid = Grid.GUARANTEED
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -113,6 +115,8 @@ class FitRun(Displayed):
     rates: Floats
     optimum: Floats
     parameters: Mapping[str, Any]
+    _made: list[Rules] = field(default_factory=list)
+    """The rules, once they are asked for."""
 
     @property
     def full(self) -> NDArray[np.bool_]:
@@ -120,25 +124,38 @@ class FitRun(Displayed):
         wiring = Wiring.from_network(self.network)
         return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
 
+    @property
+    def rules(self) -> Rules:
+        """The best plan over all rates."""
+        if not self._made:
+            options = self.options
+            self._made.append(Rules.from_network(self.network, self.rates, options.settings.headroom, options.seed))
+        return self._made[0]
+
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
-        return summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings.tick_us)
+        table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
+        verdict, *rest = table.rows[0]
+        return replace(table, rows=((" ".join((str(verdict), *sentences(self.rules))), *rest),))
 
     def tables(self) -> dict[str, Table]:
-        """The tables `planners`, `ticks`, `nodes` and `drops`."""
+        """The tables `planners`, `ticks`, `nodes`, `drops`, `rules` and `capacities`."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
             "drops": drops_table(self.outcomes, wiring, tick_us),
+            "rules": rules_table(self.rules),
+            "capacities": capacities_table(self.rules),
         }
 
-    def shown(self) -> tuple[Table, Table]:
-        """The planners below the verdict, and the rest of the summary."""
+    def shown(self) -> tuple[Table, ...]:
+        """Planners below the verdict, the summary, rules, capacities."""
         wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        return verdict_under(planners_shown(table), self.summary())
+        tables = verdict_under(planners_shown(table), self.summary())
+        return (*tables, rules_table(self.rules), capacities_table(self.rules))
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -205,7 +222,7 @@ def replay_fit(
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
         flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
         use = kept_use(wiring, flows, options.cost_scale)
-        prepared = (control.prepared_s, control.sent, control.table, control.epsilon)
+        prepared = (control.prepared_s, control.sent, control.table, control.proof)
         outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}

@@ -1,6 +1,6 @@
 """Tables of a replay with load shedding."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
@@ -39,8 +40,9 @@ PLANNER_COLUMNS = (
     Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
     Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
     Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
+    Column("epsilon", Kind.SHARE, about="proved: share of the best score lost at most; with solver-w, on average"),
     Column(
-        "epsilon", Kind.SHARE, about="reached: lost at most (solver), on average (solver-w); grid step (c-fit, d-fit)"
+        "unproved", Kind.SHARE, about="of the overloaded rates: the table could lose more than the epsilon asked for"
     ),
     Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
     Column("messages", Kind.COUNT, about="between nodes; retries included"),
@@ -51,7 +53,7 @@ PLANNER_COLUMNS = (
 _SHOWN_IF_ANY = {
     "queue_drops",
     *("latency_p50", "latency_p95", "latency_p99"),
-    *("table", "epsilon", "stale", "messages", "message_rows", "message_bytes"),
+    *("table", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
 }
 """Columns of planners shown only if a cell is neither empty nor 0."""
 
@@ -79,7 +81,7 @@ TICK_COLUMNS = (
     Column("queue_drops", Kind.COUNT, "tuples"),
     Column("latency", Kind.SECONDS, "s", "on average"),
     Column("latency_max", Kind.SECONDS, "s"),
-    Column("plan", about="id per independent part of the network; 0 drops nothing"),
+    Column("plan", about="id per independent part of the network; 0 drops nothing, -3 is exact"),
     Column("changed", about="whether a drop rate changed"),
     Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
     Column("stale", about="whether messages were still on their way"),
@@ -135,7 +137,8 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         outcome.prepared_s,
         outcome.planned_s,
         outcome.table,
-        outcome.epsilon,
+        outcome.proof.epsilon,
+        outcome.proof.unproved if outcome.table else None,
         outcome.stale,
         outcome.sent.messages,
         outcome.sent.rows,
@@ -175,7 +178,9 @@ def _longest_wait_s(outcome: FitOutcome) -> float:
     return max(float(tick.wait_s.max(initial=0.0)) for tick in outcome.ticks)
 
 
-def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, tick_us: int) -> Table:
+def summary_table(
+    outcomes: Sequence[FitOutcome], counts: Counts, optimum: Floats, full: Mask, settings: SheddingSettings
+) -> Table:
     """All planners in one row, with the verdict.
 
     Planners are compared in the overloaded ticks, if there are any.
@@ -183,16 +188,33 @@ def summary_table(outcomes: Sequence[FitOutcome], counts: Counts, optimum: Float
     ticks = full if optimum[full].any() else np.ones_like(full)
     best = max(outcomes, key=lambda each: (round(of_optimum(each, optimum, ticks) or 0.0, 3), -_longest_wait_s(each)))
     row = (
-        _verdict(outcomes, best, optimum, full),
+        " ".join((_verdict(outcomes, best, optimum, full), *_proofs(outcomes, settings.epsilon))),
         best.planner,
         counts.rows,
         counts.unbound,
         len(counts.by_tick),
         int(full.sum()),
-        tick_us / 1e6,
+        settings.tick_us / 1e6,
         float(optimum.mean()),
     )
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
+
+
+def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
+    """What precomputed plans promise, where it is not what was asked for."""
+    for outcome in outcomes:
+        name, proof = outcome.planner, outcome.proof
+        if not outcome.table or (proof.epsilon is not None and proof.epsilon <= asked and not proof.unproved):
+            continue
+        some = f"{proof.unproved:.2%} of the overloaded rates"
+        if proof.epsilon is None:
+            yield f"{name}: nothing is proved of its plans while messages are on their way."
+        elif proof.bounds is not None:
+            yield f"{name}: its table cannot prove epsilon {asked:.1%} in {some}, so these are planned exactly."
+        elif name in (DropPlanner.C_FIT, DropPlanner.D_FIT):
+            yield f"{name} may lose {proof.epsilon:.1%} of the best score, and more than {asked:.1%} in {some}."
+        else:
+            yield f"{name} may lose {proof.epsilon:.1%} of the best score, not {asked:.1%}; raise --max-plans."
 
 
 def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, full: Mask) -> str:

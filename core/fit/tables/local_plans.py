@@ -75,13 +75,15 @@ class GreedyLocal:
     """Every node drops as if the others had unlimited capacity.
 
     A tuple that leaves a node is worth what it brings at the outputs without further drops. Nodes are planned in the
-    order in which tuples reach them, each once in a cycle. Links are ignored.
+    order in which tuples reach them, each once in a cycle. What then overloads a link, or a node of a cycle, is dropped
+    at all inputs alike.
 
     Source: FIT, section 1.1, plan 2 of Table 1.
     """
 
     def __init__(self, program: Program) -> None:
         self._wiring = program.wiring
+        self._per_tuple = program.wiring.use / program.limits[: program.resources, None]
         values = worth_of_arrival(program.wiring)
         parts = [
             Part.from_wiring(program.wiring, node, float(program.limits[node]), values)
@@ -96,6 +98,9 @@ class GreedyLocal:
             arriving = self._wiring.flows(rates, keeps)[:, part.entering]
             flows, _ = order.plan(arriving)
             keeps[:, part.arcs] *= part.program.keeps(arriving, flows)
+        fullest = (self._wiring.flows(rates, keeps) @ self._per_tuple.T).max(axis=1, initial=0.0)
+        over = np.where(fullest > 1 + 1e-11, fullest, 1.0)
+        keeps[:, self._wiring.source < self._wiring.inputs] /= over[:, None]
         scores = self._wiring.scores(self._wiring.flows(rates, keeps))
         return Plans(keeps, scores, np.where((keeps < 1).any(axis=1), MADE, UNSHED)[:, None])
 

@@ -73,6 +73,11 @@ def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilo
     reading = np.flatnonzero(wiring.target == operator)
     arcs = [int(arc) for arc in reading if wiring.gain[arc] > 0]
     chosen: Indices | None = None
+    if not arcs and needed.any():  # an operator that emits nothing
+        chosen = np.flatnonzero(needed == 0)
+        needed = needed[chosen]
+        for other in column:
+            column[other] = column[other][chosen]
     for arc in arcs[:-1]:
         part, of = _divided(needed, epsilon * needed.max(initial=0.0), most)
         for other in column:

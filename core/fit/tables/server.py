@@ -100,8 +100,7 @@ class Server:
         scaled = Scaled.from_program(inner)
         solver, upper = WarmSolver(scaled), inner.upper(self._most(bounds)) / scaled.unit
         most, corners = np.empty(len(self.leaving)), np.full(len(self.leaving), np.inf)
-        with np.errstate(divide="ignore"):
-            alone = np.minimum(bounds.corners, np.where(self._load > 0, 1 / self._load, np.inf))
+        alone = self._alone(bounds)
         for at, place in enumerate(self._place):
             weights = inner.flow[place] * scaled.unit
             solver.aim(weights / (weights.max(initial=0.0) or 1.0))
@@ -158,9 +157,13 @@ class Server:
         return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.max_rows)
 
     def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
+        return Triangle(self._alone(bounds), margin=spacing.grid is not Grid.PAPER)
+
+    def _alone(self, bounds: Bounds) -> Floats:
+        """The highest rate of each entering arc alone that needs no drops so far, links included; shape (entering,)."""
+        load = np.maximum(self._load, self.links.max(axis=0, initial=0.0))
         with np.errstate(divide="ignore"):
-            alone = np.where(self._load > 0, 1 / self._load, np.inf)
-        return Triangle(np.minimum(bounds.corners, alone), margin=spacing.grid is not Grid.PAPER)
+            return np.minimum(bounds.corners, np.where(load > 0, 1 / load, np.inf))
 
     def _parent_table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
         outputs = self.gridded()

@@ -1,9 +1,11 @@
 """Networks for tests: those of the paper, and random ones whose numbers are exact in binary."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from adapt.core.fit.network.names import OperatorKind
-from adapt.core.fit.network.network import Input, Network, Node, Operator, Output
+from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 
 DELAY, UNION, JOIN = OperatorKind.DELAY, OperatorKind.UNION, OperatorKind.JOIN
 SHAPES = ("chains", "tree", "merges", "dag")
@@ -99,3 +101,25 @@ def random_rates(seed, inputs, points):
     random = np.random.default_rng([seed, 99])
     sizes = random.choice([0.0, 1 / 16, 0.25, 1.0, 4.0], size=(points, inputs), p=[0.1, 0.2, 0.3, 0.3, 0.1])
     return sizes * random.integers(1, 17, (points, inputs)) / 16
+
+
+def any_network(seed):
+    """A network of any shape, with links, selectivities, costs and weights of 0, costs in other units, node cycles."""
+    random = np.random.default_rng([seed, 7])
+    network = random_network(seed, SHAPES[seed % len(SHAPES)], size=int(random.integers(2, 9)))
+    names = [node.name for node in network.nodes]
+    unit = float(random.choice([1.0, 1.0, 1000.0]))
+    operators = []
+    for operator in network.operators:
+        selectivity = 0.0 if random.random() < 0.08 else operator.selectivity
+        cost = 0.0 if selectivity and random.random() < 0.1 else operator.cost * unit
+        node = str(random.choice(names)) if random.random() < 0.1 else operator.node
+        operators.append(replace(operator, selectivity=selectivity, cost=cost, node=node, out_bytes=8.0))
+    ways = [(one, other) for one in names for other in names if one != other and random.random() < 0.4]
+    return replace(
+        network,
+        inputs=tuple(replace(entering, out_bytes=8.0, node=str(random.choice(names))) for entering in network.inputs),
+        operators=tuple(operators),
+        outputs=tuple(replace(o, weight=0.0 if random.random() < 0.1 else o.weight) for o in network.outputs),
+        links=tuple(Link(*way, float(random.choice([1.0, 4.0, 16.0])) / unit) for way in ways),
+    )

@@ -27,6 +27,15 @@ def written_out(network, rates):
     for node in network.nodes:
         rows.append([target.cost if port >= 0 and target.node == node.name else 0.0 for _, target, port in arcs])
         limits.append(node.capacity)
+    by_name = {source.name: source for source in network.sources}
+    for link in network.links:
+        crosses = [
+            port >= 0 and (network.node_of(by_name[source]), target.node) == (link.source, link.target)
+            for source, target, port in arcs
+        ]
+        sizes = [by_name[source].out_bytes or 0.0 for source, _, _ in arcs]
+        rows.append([size if crossing else 0.0 for size, crossing in zip(sizes, crosses, strict=True)])
+        limits.append(link.bytes_per_s)
     return [0.0 if port >= 0 else target.weight for _, target, port in arcs], rows, limits
 
 

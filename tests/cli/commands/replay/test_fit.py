@@ -1,6 +1,9 @@
 """`adapt replay fit`: what it prints and keeps, what it warns of, and every way to get it wrong."""
 
 import json
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -228,10 +231,70 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
 
 def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
     line = "replay fit x.trace -n two.toml --planner solver,c-fit --epsilon 0.1 --format json".split()
-    large, small = (json.loads(adapt.done(*line, *more).out)["planners"] for more in ([], ["--max-plans", "20"]))
-    for before, after in zip(large, small, strict=True):
-        assert before["epsilon"] <= 0.1 < after["epsilon"]
+    large, small = (json.loads(adapt.done(*line, *more).out) for more in ([], ["--max-plans", "20"]))
+    for before, after in zip(large["planners"], small["planners"], strict=True):
+        assert before["epsilon"] <= 0.1
         assert after["table"] <= 20 < before["table"]
+    solver, c_fit = small["planners"]
+    assert solver["epsilon"] > 0.1 >= c_fit["epsilon"]
+    assert f"solver may lose {solver['epsilon']:.1%} of the best score, not 10.0%" in small["summary"]["verdict"]
+    assert f"in {c_fit['unproved']:.2%} of the overloaded rates" in small["summary"]["verdict"]
+
+
+def test_a_link_and_costs_times_1000_are_planned_for_and_what_tables_may_lose_is_said(adapt, here):
+    desk = '[[operator]]\nname = "pages"\nnode = "desk"'
+    link = '[[link]]\nfrom = "edge"\nto = "desk"\nbytes_per_s = 2000\n\n' + desk
+    text = TWO_NODES.replace(desk, link).replace("cost =", "out_bytes = 4\ncost =")
+    (here / "link.toml").write_text(text)
+    (here / "dear.toml").write_text(re.sub(r"cost = (\S+)", lambda cost: f"cost = {float(cost[1]) * 1000}", text))
+    line = "--planner c-fit,d-fit,exact --flow fluid --headroom 0".split()
+    for name, grid in (("link", "guaranteed"), ("dear", "guaranteed"), ("link", "paper")):
+        document = told(adapt, "x.trace", "-n", f"{name}.toml", *line, "--grid", grid)
+        for row in document["planners"]:
+            assert row["overloaded"] == 0
+            assert row["optimum_share"] >= 1 - (row["epsilon"] or 0) - 0.01
+            if row["epsilon"] is not None:
+                said = f"{row['planner']} may lose {row['epsilon']:.1%} of the best score"
+                assert (said in document["summary"]["verdict"]) == (row["epsilon"] > 0.05)
+        assert (document["planners"][0]["epsilon"] <= 0.05) == (grid == "guaranteed")
+
+
+def test_costs_are_fitted_to_measurements_and_recorded(adapt, here):
+    rates = np.random.default_rng(0).integers(1, 900, (20, 2))
+    edge, desk = rates @ [0.0004, 0.0016], rates @ [0.0012, 0.0004]
+    rows = [",".join(map(str, (*pair, a, b))) for pair, a, b in zip(rates.tolist(), edge, desk, strict=True)]
+    (here / "used.csv").write_text("\n".join(("clicks,orders,edge,desk", *rows)))
+    line = "x.trace -n two.toml --planner exact --flow fluid --utilization used.csv".split()
+    costs = told(adapt, *line)["parameters"]["costs"]
+    assert costs == pytest.approx({"read": 0.0004, "book": 0.0016, "pages": 0.0012, "sales": 0.0004})
+    assert "Fitted costs" in adapt.done("replay", "fit", *line).out
+    refused = adapt.refused(2, "replay", "fit", *line, "--planner", "c-fit", "--plans", "p")
+    assert "--plans cannot be combined with --utilization" in refused
+    (here / "used.csv").write_text("clicks,orders,edge,shop\n1,1,1,1\n")
+    assert "column 'shop' is not an input or node of the network" in adapt.refused(3, "replay", "fit", *line)
+
+
+def test_a_unit_that_cannot_be_right_is_warned_of(adapt, here):
+    (here / "far.toml").write_text(re.sub(r"cost = (\S+)", r"cost = 4", TWO_NODES))
+    said = adapt.done("replay", "fit", "x.trace", "-n", "far.toml", "--planner", "exact", "--flow", "fluid").err
+    assert "warning: edge would need" in said
+    assert "check units: cost is in CPU seconds per tuple" in said
+
+
+def test_rules_are_printed_kept_and_written_as_a_shedder(adapt, here):
+    line = "replay fit x.trace -n two.toml --planner exact --headroom 0 --rules two.rules".split()
+    document = json.loads(adapt.done(*line, "--format", "json", "-o", "two.fit").out)
+    rule = document["rules"][1]
+    kept = r"Keep 500 tuples/s of clicks while more arrives \(3\d%\); keep 1000 tuples/s of orders while more arrives"
+    assert re.match(kept, rule["keep"])
+    assert (rule["ticks"], rule["bottleneck"]) == (10, "edge, then desk")
+    assert f"{rule['keep'][0].lower()}{rule['keep'][1:]}; bottleneck" in document["summary"]["verdict"]
+    assert [row["node"] for row in document["capacities"]] == ["edge", "desk"]
+    adapt.done("report", "two.fit", "--html", "two.html")
+    assert "keep 1000 tuples/s of orders" in (here / "two.html").read_text()
+    script = [sys.executable, "two.rules/shedder.py", "clicks=1000", "orders=100"]
+    assert "clicks -> read" in subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    assert "two.rules exists; add --force" in adapt.refused(4, *line)
 
 
 def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
@@ -260,7 +323,8 @@ def test_a_network_is_drawn_with_the_load_of_its_nodes(adapt, here):
 )
 def test_a_network_that_cannot_be_is_reported_by_the_element_at_fault(adapt, here, wrong, sentence):
     (here / "wrong.toml").write_text(NETWORK.replace(*wrong))
-    assert f"wrong.toml: {sentence}" in adapt.refused(3, "report", "wrong.toml", "--html", "n.html")
+    said = adapt.refused(3, "report", "wrong.toml", "--html", "n.html")
+    assert re.search(rf"wrong.toml: line \d+: {re.escape(sentence)}", said)
     assert not (here / "n.html").exists()
 
 
@@ -309,7 +373,7 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (
             3,
             "x.trace -n broken.toml",
-            "broken.toml: operator 'both': cost must be a finite number, at least 0 (got -1)",
+            "broken.toml: line 27: operator 'both': cost must be a finite number, at least 0 (got -1)",
         ),
         (3, "x.trace -n unbound.toml", "input 'clicks' has no stream"),
         (3, "bare.trace -n n.toml", "input 'clicks' reads column 'stream', which the trace does not have"),

@@ -123,7 +123,7 @@ REFUSED = (
         'slide = "70s"',
         r"operator 'per_page': the slide of a window must be above 0 and at most its size",
     ),
-    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': 10 needs a unit"),
+    ('slide = "10s"', 'slide = "10"', r"operator 'per_page': slide: 10 needs a unit"),
     ('slide = "10s"', "slide = 10", r"operator 'per_page': an aggregate needs window"),
     ("capacity = 1.5", "capacity = 0", r"node 'edge': capacity must be .* above 0 \(got 0\)"),
     ("capacity = 1.5", "capacity = nan", r"node 'edge': capacity must be .*\(got nan\)"),
@@ -149,6 +149,7 @@ REFUSED = (
     ("bytes_per_s = 1e6", "bytes_per_s = 0", r"link 'edge to core': bytes_per_s must be .*\(got 0\)"),
     ("out_bytes = 80", "", r"link 'edge to core' limits bytes, so 'parse'"),
     ('to = "core"', 'to = "edge"', r"link 'edge to edge' connects a node to itself"),
+    ('tick = "500ms"', "tick = 60", r'^line 3: settings: tick needs a unit, such as tick = "60s" \(got 60\)$'),
     ("epsilon = 0.1", "epsilon = 1", r"settings: epsilon must be above 0 and below 1 \(got 1\)"),
     ("epsilon = 0.1", "epsilon = 0", r"settings: epsilon must be .*\(got 0\)"),
     ("epsilon = 0.1", "headroom = 1.0", r"settings: headroom must be .*\(got 1\)"),
@@ -174,6 +175,32 @@ def test_a_mistake_is_refused_by_the_name_of_its_element(was: str, becomes: str,
         read_network(WHOLE.replace(was, becomes, 1))
     assert re.search(said, str(refused.value)), refused.value
     assert "\n" not in str(refused.value)
+    assert "mistakes" not in str(refused.value) or becomes == "cots = 2e-5"  # an unknown field, and a missing one
+
+
+def test_all_mistakes_are_said_at_once_each_with_its_line_and_remedy() -> None:
+    text = WHOLE
+    for was, becomes in (
+        ('tick = "500ms"', "tick = 60"),
+        ("capacity = 1.5", "capacity = 0"),
+        ("rate = 5", "rate = -5"),
+        ('kind = "map"', 'kind = "mop"'),
+        ("cost = 4e-5", "cost = -1"),
+        ('from = "attribute"', 'from = "atribute"'),
+        ("bytes_per_s = 1e6", 'bytes_per_s = "1 MB"'),
+    ):
+        text = text.replace(was, becomes, 1)
+    with pytest.raises(BadInput) as refused:
+        read_network(text)
+    first, *lines = re.split(r";? \(\d\) line ", str(refused.value))
+    assert first == "7 mistakes:"
+    numbers = [int(line.split(":")[0]) for line in lines]
+    assert numbers == sorted(numbers)
+    of_file = text.splitlines()
+    fields = [of_file[number - 1].split(" = ")[0] for number in numbers]
+    assert fields == ["tick", "capacity", "rate", "kind", "cost", "from", "bytes_per_s"]
+    assert "did you mean 'map'" in lines[3]
+    assert "did you mean 'attribute'" in lines[5]
 
 
 def test_a_network_without_outputs_says_what_to_add() -> None:

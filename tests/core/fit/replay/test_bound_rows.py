@@ -80,6 +80,14 @@ def test_counts_by_tick_and_says_what_matches_nothing() -> None:
     assert counts.unmatched(of) == ["input 'in1' (topic = 'z') matches none of the 5 rows"]
 
 
+def test_inputs_that_read_the_same_rows_are_warned_of() -> None:
+    of = network(ColumnEquals("topic", "x"), KeyRange(None, None))
+    counts = Counts.from_batches(Binding(of, 10), ROWS())
+    said = counts.unmatched(of)
+    assert len(said) == 2
+    assert said[0].startswith("input 'in0' (topic = 'x') shares 1 of its rows with other inputs")
+
+
 @given(
     st.lists(
         st.tuples(st.integers(0, 200), st.sampled_from("abc"), st.sampled_from("xy"), st.integers(0, 2)), min_size=1

@@ -171,7 +171,7 @@ def test_the_run_is_tables_and_data() -> None:
     assert sum(row["dropped"] for row in tables["drops"].records()) == run.outcomes[0].total("dropped").sum()
     assert run.as_data() == run_as_data("fit", run.parameters, run.summary(), tables)
     assert "Shed load with exact: " in str(run.summary().records()[0]["verdict"])
-    shown, _ = run.shown()
+    shown, *_ = run.shown()
     assert shown.note == run.summary().records()[0]["verdict"]
 
 

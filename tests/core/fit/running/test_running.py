@@ -239,9 +239,10 @@ def test_small_changes_wait_and_what_fits_is_never_shed() -> None:
     control = Control(
         network, DropPlanner.EXACT, SheddingSettings(lag_ticks=0, min_rate_change=0.05), PlannerOptions(), still
     )
-    kept = [(d.keeps[0], d.changed) for d in (control.decide(np.array([r])) for r in (200.0, 205.0, 400.0, 99.0))]
-    assert [share for share, _ in kept] == pytest.approx([0.5, 0.5, 0.25, 1.0])
-    assert [changed for _, changed in kept] == [True, False, True, True]
+    rates = [200.0, 196.0, 204.0, 400.0, 99.0]
+    kept = [(d.keeps[0], d.changed) for d in (control.decide(np.array([rate])) for rate in rates)]
+    assert [share for share, _ in kept] == pytest.approx([0.5, 0.5, 100 / 204, 0.25, 1.0])
+    assert [changed for _, changed in kept] == [True, False, True, True, True]
 
 
 def test_plans_that_are_foreseen_are_those_of_one_tick_at_a_time() -> None:

@@ -1,0 +1,1 @@
+"""Rules: the best drop plan over all rates."""
