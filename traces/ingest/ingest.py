@@ -190,8 +190,12 @@ def ingest(
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}
         if source.null_text:
             evidence["null_text"] = source.null_text
-        if topic is not None and options.topic.share < 1:
-            evidence["record_sample"] = {"share": float(options.topic.share), "records": topic.offsets}
+        if topic is not None and topic.sample_effect is not None:
+            evidence["record_sample"] = {
+                "share": float(options.topic.share),
+                "records": topic.offsets,
+                "effect": topic.sample_effect,
+            }
         where = None if held is not None else spark
         settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
     if topic is not None:

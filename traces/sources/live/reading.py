@@ -19,6 +19,11 @@ BATCH = 5000
 """Records that are taken from the client at once."""
 
 WAIT_S = 0.5
+"""How long to wait for them."""
+
+SPARSE_WAIT_S = 0.01
+"""Likewise for runs of a sample, since the client reads on meanwhile."""
+
 DOWN_S = 10.0
 """How long brokers may send nothing, once a connection has failed."""
 
@@ -57,6 +62,9 @@ class Connection(Protocol):
 
     consumer: Any
 
+    def skip(self, partition: int, offset: int) -> None:
+        """Seek to a later offset of a partition."""
+
     def has_failed(self) -> bool:
         """Whether any connection has failed since the start."""
 
@@ -79,6 +87,7 @@ class Reader:
         for partition, end in wanted.ends.items():
             self._next[partition] = max(wanted.begins[partition], files.last.get(partition, -1) + 1)
             self._ends[partition] = end
+            self._skips(partition)
         self._begun = self._next.copy()
 
     def read(self, place: Any) -> None:
@@ -96,18 +105,27 @@ class Reader:
         last = time.monotonic()
         try:
             while unfinished:
-                messages = consumer.consume(BATCH, WAIT_S)
+                messages = consumer.consume(*self._batch)
                 if not messages:
                     self._check(time.monotonic() - last)
                     continue
                 last = time.monotonic()
-                done = self._taken(messages) & unfinished
+                done, skipping = self._taken(messages)
+                done &= unfinished
                 unfinished -= done
                 if done and unfinished:
                     consumer.pause([place(self._topic, partition, 0) for partition in done])
+                for partition in skipping & unfinished:
+                    self._cluster.skip(partition, int(self._next[partition]))
                 self._progress("reading the topic", int((self._next - self._begun).sum()), self._total)
         finally:
             self._files.flush()
+
+    @property
+    def _batch(self) -> tuple[int, float]:
+        """Most records to take from the client at once, and the wait for them in seconds."""
+        sample = self._wanted.sample
+        return (BATCH, WAIT_S) if sample is None or sample.fetch_bytes is None else (sample.run, SPARSE_WAIT_S)
 
     @property
     def _total(self) -> int:
@@ -117,8 +135,20 @@ class Reader:
         if quiet_s > (DOWN_S if self._cluster.has_failed() else SILENT_S):
             raise self._cluster.lost(quiet_s)
 
-    def _taken(self, messages: Sequence[Any]) -> set[int]:
-        """Keep the wanted messages, and return the partitions that have reached their end."""
+    def _skips(self, partition: int) -> bool:
+        """Move on to the next record of the sample, if it is far; whether it was."""
+        sample, at = self._wanted.sample, int(self._next[partition])
+        if sample is None or sample.fetch_bytes is None:
+            return False
+        self._next[partition] = max(at, min(sample.next_from(partition, at), self._ends[partition]))
+        return bool(self._next[partition] > at)
+
+    def _taken(self, messages: Sequence[Any]) -> tuple[set[int], set[int]]:
+        """Keep the wanted messages.
+
+        Returns:
+            The partitions that have reached their end, and those to be read from a later offset on.
+        """
         ended: set[int] = set()
         errors = [message.error() for message in messages]
         if any(errors):
@@ -129,11 +159,12 @@ class Reader:
                     raise self._cluster.failed(error)
             messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
         if not messages:
-            return ended
+            return ended, set()
         partitions = np.array([message.partition() for message in messages], np.int64)
         offsets = np.array([message.offset() for message in messages], np.int64)
         wanted = (offsets >= self._next[partitions]) & (offsets < self._ends[partitions])
         np.maximum.at(self._next, partitions, np.minimum(offsets + 1, self._ends[partitions]))
+        skipping = {partition for partition in set(partitions.tolist()) if self._skips(partition)}
         if self._wanted.sample is not None:
             wanted &= self._wanted.sample.takes(partitions, offsets)
         if not wanted.all():
@@ -142,7 +173,7 @@ class Reader:
             messages = [messages[row] for row in kept.tolist()]
         if messages:
             self._files.add(self._columns(messages, partitions, offsets))
-        return ended | set(np.flatnonzero(self._next >= self._ends).tolist())
+        return ended | set(np.flatnonzero(self._next >= self._ends).tolist()), skipping
 
     def _columns(
         self, messages: Sequence[Any], partitions: NDArray[np.int64], offsets: NDArray[np.int64]
