@@ -22,6 +22,9 @@ _OURS = {
     "enable.partition.eof": True,
 }
 
+_QUEUE_KIB = 4096
+"""Records that the client reads ahead, of all partitions together; by its own default, 64 MiB."""
+
 _NO_READING_AHEAD = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1, "fetch.wait.max.ms": 50}
 
 _JAVA_ONLY = ("key.deserializer", "value.deserializer", "client.dns.lookup", "max.poll.records")
@@ -51,7 +54,7 @@ class ClientConfig:
 
     def for_readers(self, servers: str) -> dict[str, object]:
         """Settings of a consumer without a group that commits nothing."""
-        return {**self.settings, **_OURS, "bootstrap.servers": servers}
+        return {"queued.max.messages.kbytes": _QUEUE_KIB, **self.settings, **_OURS, "bootstrap.servers": servers}
 
     def for_runs(self, servers: str, fetch_bytes: int) -> dict[str, object]:
         """Settings of such a consumer with small fetches, which skips records."""

@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -150,7 +151,7 @@ class Reader:
             The partitions that have reached their end, and those to be read from a later offset on.
         """
         ended: set[int] = set()
-        errors = [message.error() for message in messages]
+        errors = list(_each(messages, "error"))
         if any(errors):
             for message, error in zip(messages, errors, strict=True):
                 if error is not None and error.name() == _END:
@@ -160,11 +161,13 @@ class Reader:
             messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
         if not messages:
             return ended, set()
-        partitions = np.array([message.partition() for message in messages], np.int64)
-        offsets = np.array([message.offset() for message in messages], np.int64)
+        partitions, offsets = (
+            np.fromiter(_each(messages, name), np.int64, len(messages)) for name in ("partition", "offset")
+        )
         wanted = (offsets >= self._next[partitions]) & (offsets < self._ends[partitions])
         np.maximum.at(self._next, partitions, np.minimum(offsets + 1, self._ends[partitions]))
-        skipping = {partition for partition in set(partitions.tolist()) if self._skips(partition)}
+        sampled = set[int]() if self._wanted.sample is None else set(partitions.tolist())
+        skipping = {partition for partition in sampled if self._skips(partition)}
         if self._wanted.sample is not None:
             wanted &= self._wanted.sample.takes(partitions, offsets)
         if not wanted.all():
@@ -179,21 +182,24 @@ class Reader:
         self, messages: Sequence[Any], partitions: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> pa.RecordBatch:
         schema = self._wanted.schema
-        told = np.array([message.timestamp() for message in messages], np.int64)
+        parts = chain.from_iterable(_each(messages, "timestamp"))
+        told = np.fromiter(parts, np.int64, 2 * len(messages)).reshape(-1, 2)
         columns = {
             "partition": pa.array(partitions, pa.int32()),
             "offset": pa.array(offsets),
             "ts": pa.array(told[:, 1], mask=(told[:, 0] == 0) | (abs(told[:, 1]) > LATEST_MS)).cast(
                 schema.field("ts").type
             ),
-            "key": pa.array([message.key() for message in messages], pa.binary()),
-            "payload_size": pa.array([len(message) for message in messages], pa.int32()),
+            "key": pa.array(list(_each(messages, "key")), pa.binary()),
+            "payload_size": pa.array(np.fromiter(map(len, messages), np.int32, len(messages))),
         }
         if "payload" in schema.names:
-            columns["payload"] = pa.array([message.value() for message in messages], pa.binary())
+            columns["payload"] = pa.array(list(_each(messages, "value")), pa.binary())
         if "headers" in schema.names:
             columns["headers"] = pa.array([_headers(message.headers()) for message in messages], pa.string())
         batch = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        if self._wanted.first_ms is self._wanted.end_ms is None:
+            return batch
         return batch.filter(pa.array(self._in_time(told[:, 1]) | (told[:, 0] == 0)))
 
     def _in_time(self, times_ms: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -201,6 +207,11 @@ class Reader:
         return (times_ms >= (first if first is not None else times_ms)) & (
             times_ms < end if end is not None else np.ones(len(times_ms), bool)
         )
+
+
+def _each(messages: Sequence[Any], name: str) -> Iterator[Any]:
+    """What a method gives for each message, without looking it up each time."""
+    return map(getattr(type(messages[0]), name), messages)
 
 
 def _headers(headers: Sequence[tuple[str, bytes | None]] | None) -> str | None:
