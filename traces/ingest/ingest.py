@@ -132,9 +132,8 @@ def ingest(
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
         if address is not None:
-            beside = folder.with_name(f".{out.name}.topic")
             texts = [text for stream in streams for text in stream.texts]
-            topic = read_topic(address, options.topic, texts, beside, options.time_zone, progress)
+            topic = read_topic(address, options.topic, texts, topic_folder(out), options.time_zone, progress)
         files = source_files(sources, kept) if topic is None else topic.files
         groups = grouped(files, streams, None if topic is None else Recognized(topic.form))
         small = sum(file.size for file in files) <= SMALL_BYTES
@@ -205,6 +204,11 @@ def ingest(
     if topic is None:
         return Ingested(trace, rejects, source.guesses)
     return Ingested(trace, rejects, (*topic.guesses, *source.guesses), tuple(topic.notes))
+
+
+def topic_folder(out: Path) -> Path:
+    """Where records of a topic are kept until its trace is complete."""
+    return out.with_name(f".{out.name}.topic")
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:
