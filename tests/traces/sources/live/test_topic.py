@@ -1,5 +1,8 @@
 """Topics of a real broker, read to disk."""
 
+import shutil
+import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -170,6 +173,26 @@ def test_refused_authentication_shows_no_secret(clicks, tmp_path):
         read(clicks, tmp_path, TopicOptions(client_config=file))
     assert "hunter2" not in str(raised.value)
     assert "ann" not in str(raised.value)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not there; it makes a certificate")
+def test_a_topic_is_read_by_tls(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    line = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*line.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    plain = Proxy(free_port(), port=free_port())
+    with running(plain.behind, advertised=plain.port) as broker:
+        create_topic_behind(plain, broker.address, 1)
+        trusted, unknown = tmp_path / "trusted.properties", tmp_path / "unknown.properties"
+        trusted.write_text(f"security.protocol=SSL\nssl.ca.location={certificate}\n")
+        unknown.write_text("security.protocol=SSL\n")
+        address = TopicAddress(f"127.0.0.1:{plain.port}", "t")
+        with Proxy(plain.behind, port=plain.port, context=context).running():
+            with pytest.raises(EnvironmentFailure, match=r"no TLS connection .* \(.*certificate verify failed"):
+                read(address, tmp_path, TopicOptions(client_config=unknown))
+            assert len(rows(read(address, tmp_path, TopicOptions(client_config=trusted)))) == 1000
 
 
 def test_a_wrong_property_is_named(clicks, tmp_path):
