@@ -8,11 +8,11 @@ from typing import Any
 
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Verbosity, narrate
-from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, did_you_mean
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, Interrupted, did_you_mean
 
 USAGE = 2
 BUG = 5
-INTERRUPTED = 130
+INTERRUPTED = Interrupted.exit_code
 
 EXIT_CODES = {
     0: "done",

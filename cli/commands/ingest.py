@@ -12,7 +12,7 @@ from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOpti
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError, listed
+from adapt.core.errors import Interrupted, UsageError, listed
 from adapt.traces.sources.reading.files import SCHEME
 
 if TYPE_CHECKING:
@@ -58,18 +58,27 @@ def ingest(
             f"--key is required: the column or expression that partitions the stream{_columns_of(sources)}"
         )
     from adapt.traces.ingest.ingest import ingest as ingest_files
+    from adapt.traces.ingest.ingest import topic_folder
 
-    with stages() as progress:
-        ingested = ingest_files(
-            sources,
-            output.out,
-            given.mapping,
-            replace(given.options, topic=topic.values),
-            force=output.force,
-            spark_options=options,
-            command=command_line(),
-            progress=progress,
-        )
+    try:
+        with stages() as progress:
+            ingested = ingest_files(
+                sources,
+                output.out,
+                given.mapping,
+                replace(given.options, topic=topic.values),
+                force=output.force,
+                spark_options=options,
+                command=command_line(),
+                progress=progress,
+            )
+    except KeyboardInterrupt as stopped:
+        kept = topic_folder(output.out)
+        if not kept.exists():
+            raise
+        raise Interrupted(
+            f"interrupted; {kept} has the records so far, and the same command goes on from there"
+        ) from stopped
     output.show(ingested)
     return ingested
 

@@ -57,7 +57,7 @@ def verdict(
 
     Example: adapt verdict access.log --key host --engine kafka --channels 8
     """
-    from adapt.core.lint.evidence import is_record_sample
+    from adapt.core.lint.evidence import sample_effect
     from adapt.core.lint.findings import judged
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
@@ -86,7 +86,7 @@ def verdict(
         given = GivenOptions.over_file(reading, typed_of(context, list(asdict(mapping))), mapping.mapping)
         path = _kept_trace(source, out, given, spark, progress, force=output.force)
         trace = open_trace(path)
-        goal = replace(goal, is_sample=is_record_sample(trace.profile))
+        goal = replace(goal, sample_effect=sample_effect(trace.profile))
         keys = counted(path, Counting(channels=channels), spark_options=options, progress=progress)
         panes = panes_of(path, keys, spark_options=options, progress=progress)
         recipe = Recipe(replicas=replicas or DEFAULT_REPLICAS)

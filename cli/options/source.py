@@ -114,7 +114,7 @@ class TopicOptions:
     PANEL: ClassVar[str] = "Topics (kafka://HOST:PORT/TOPIC)"
     begin: str = setting("", "Read from this time: ISO 8601, or a duration before now such as 6h.", "TIME", "--from")
     end: str = setting("", "Read up to this time (default: the end of the topic when reading starts).", "TIME", "--to")
-    sample: str = setting("100%", "Read this share of the records, spread over all offsets.", "P%")
+    sample: str = setting("100%", "Read this share of the records, in runs spread over all offsets.", "P%")
     max_records: int | None = setting(None, "Read at most this many records, shared out over the partitions.", "N")
     client_config: Path | None = setting(
         None, "Properties of the Kafka client, such as those of SASL and TLS; they are kept nowhere.", "FILE"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import floor
 from typing import Any
 
 from adapt.core.audit.mixture import Share
@@ -30,7 +31,7 @@ class Producer:
         """Name, share and interval."""
         share = self.share
         if share.share > 1 - 1e-9:
-            return f"{self.name} (at least {percent(share.low)})"
+            return f"{self.name} (at least {percent(floor(1000 * share.low) / 1000)})"
         return f"{percent(share.share)} {self.name} ({percent(share.low)} to {percent(share.high)})"
 
 

@@ -25,7 +25,7 @@ _TITLES = {
     **dict.fromkeys((Engine.LIBRDKAFKA, Engine.LIBRDKAFKA_CONSISTENT), "librdkafka's CRC32"),
     **dict.fromkeys((Engine.LIBRDKAFKA_FNV1A, Engine.LIBRDKAFKA_FNV1A_RANDOM, Engine.SARAMA), "Sarama's FNV-1a"),
 }
-_OTHERS = {
+OTHERS = {
     Kind.AT_RANDOM: ("partitions at random", (Engine.LIBRDKAFKA_RANDOM,)),
     Kind.CUSTOM: ("a custom partitioner", ()),
     Kind.EITHER: ("partitions at random or a custom partitioner", ()),
@@ -80,7 +80,7 @@ def _producers(seen: KeyPartitions, plain: KeyPartitions, partitions: int) -> tu
         Producer(_title(engines[at]), _as_seen(engines[at], seen, partitions), share)
         for at, share in mixture.hashed.items()
     ]
-    others = [Producer(*_OTHERS[kind], share) for kind, share in mixture.others.items()]
+    others = [Producer(*OTHERS[kind], share) for kind, share in mixture.others.items()]
     return tuple(sorted((*hashed, *others), key=lambda each: -each.share.share))
 
 

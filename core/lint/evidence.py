@@ -66,6 +66,7 @@ class Evidence:
         return next((name for name in ("day", "hour", "minute") if whole[name] >= GRANULAR * self.rows), None)
 
 
-def is_record_sample(profile: Mapping[str, Any]) -> bool:
-    """Whether a trace holds a sample of a topic's records."""
-    return "record_sample" in profile.get(LINT, {})
+def sample_effect(profile: Mapping[str, Any]) -> float | None:
+    """Design effect of a trace's sample of records; None without a sample."""
+    sample = profile.get(LINT, {}).get("record_sample")
+    return None if sample is None else float(sample.get("effect", 1.0))

@@ -51,11 +51,13 @@ def record_sample(seen: Evidence) -> Finding | None:
     sample = seen.lint.get("record_sample")
     if sample is None:
         return None
+    effect = sample.get("effect", 1.0)
+    worth = "" if effect < thresholds.COSTLY else f", worth {count(round(seen.rows / effect))} independent ones"
     return Finding(
         "record-sample",
         Severity.WARNING,
         f"The trace holds a sample of {share(sample['share'])} of the records of its topic: {count(seen.rows)} of"
-        f" {count(sample['records'])}.",
+        f" {count(sample['records'])}{worth}.",
         "Shares and imbalances are within the intervals that the verdict prints. Rates and loads per second are"
         f" {share(sample['share'])} of the topic's, and rare keys are missing.",
         "For rates, latency or state, ingest all records; for all rows of some keys, use --sample-keys.",

@@ -93,3 +93,6 @@ CLOCK_CORRELATION = 0.15
 
 CLOCK_RATIO = 3.0
 """How many times the best shift must correlate better than no shift and than any other shift."""
+
+COSTLY = 1.1
+"""Design effect of a sample from which it is reported."""

@@ -14,7 +14,8 @@ class Goal:
         max_imbalance: T, the most imbalance that is accepted.
         limits: Limits of the plan; with any, the plan is the best within them.
         shows_frontier: Whether the frontier is asked for; it costs some time.
-        is_sample: Whether the rows are a sample of the records, for which an interval is asked even with windows.
+        sample_effect: Variance of shares over that of single rows, if the rows are a sample of records, for which an
+            interval is asked even with windows; else None.
 
     Raises:
         UsageError: `max_imbalance` is below 1.
@@ -23,7 +24,7 @@ class Goal:
     max_imbalance: float = MAX_IMBALANCE
     limits: Budget = NO_LIMITS
     shows_frontier: bool = False
-    is_sample: bool = False
+    sample_effect: float | None = None
 
     def __post_init__(self) -> None:
         check_max_imbalance(self.max_imbalance)

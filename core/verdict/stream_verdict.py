@@ -102,7 +102,7 @@ def judge(
         number_to_split=len(found.split),
         split_share=found.split_share,
         proved=found.proved,
-        confidence=_confidence(population.frequencies, weighed, today.channels, max_imbalance),
+        confidence=_confidence(population.frequencies, weighed, today.channels, goal),
         out_of_sample=plan.tested,
         over_time=_over_time(panes, windows, today, weighed, each, max_imbalance),
         sampled=plan.sampled,
@@ -167,10 +167,9 @@ def _planned(
     elif in_sample is VerdictClass.PINNING:
         pins = _fewest_pins(whole, limit)
     sampled = None
-    if draws is not None and (walk is None or goal.is_sample):
+    if draws is not None and (walk is None or goal.sample_effect is not None):
         judged_pins = pins is not None and walk is None and not goal.is_limited
-        level = OF_SAMPLE if goal.is_sample else LEVEL_OF_ROWS
-        sampled = _sampled(whole, draws, limit if judged_pins else None, level, is_hashed=is_hashed)
+        sampled = _sampled(whole, draws, limit if judged_pins else None, goal.sample_effect, is_hashed=is_hashed)
         if sampled.fails_held_out:
             verdict_class, pins = VerdictClass.UNKNOWN, None
     if tested is not None and pins is not None:
@@ -190,7 +189,9 @@ def _fewest_pins(whole: Whole, limit: float) -> ExplicitMap | None:
     return None if moved is None else whole.pins(np.flatnonzero(moved != whole.home), moved[moved != whole.home])
 
 
-def _sampled(whole: Whole, counted: Frequencies, limit: float | None, level: float, *, is_hashed: bool) -> Sampled:
+def _sampled(
+    whole: Whole, counted: Frequencies, limit: float | None, effect: float | None, *, is_hashed: bool
+) -> Sampled:
     """What the sampling of rows says of today's placement and, with a limit, of pins that keep it in-sample."""
 
     def plan(counts: Floats) -> Channels | None:
@@ -200,7 +201,9 @@ def _sampled(whole: Whole, counted: Frequencies, limit: float | None, level: flo
     of_hashing = float(np.sqrt(unlisted * counted.complete_above / len(whole.capacities)))  # of keys of this weight
     made = None if limit is None else plan
     error = of_hashing if is_hashed else 0.0
-    return by_sampling(whole.loads, counted.rows, whole.home, whole.capacities, made, error, level)
+    level, rows_a_draw = (LEVEL_OF_ROWS, 1.0) if effect is None else (OF_SAMPLE, effect)
+    draws = whole.loads / rows_a_draw
+    return by_sampling(draws, counted.rows, whole.home, whole.capacities, made, error / rows_a_draw, level)
 
 
 def _over_time(
@@ -245,22 +248,23 @@ def _named(population: Population, row: int) -> str:
     return key_shown(population.frequencies.keys[row].as_py())
 
 
-def _confidence(frequencies: Frequencies, resources: Resources, channels: int, limit: float) -> Confidence | None:
+def _confidence(frequencies: Frequencies, resources: Resources, channels: int, goal: Goal) -> Confidence | None:
     """Confidence interval of f_max: of sampled rows, or the counter's error bound for weighted rows."""
     counted = top_share(frequencies)
     if resources.network is not ResourceFunction.LINEAR or counted is None or not len(frequencies.keys):
         return None
     are_draws = _are_draws(frequencies)
     if are_draws:
-        low, high = (round(share * frequencies.rows) for share in counted)
-        ends = top_share_interval(low, high, frequencies.rows)
+        draws = round(frequencies.rows / (goal.sample_effect or 1.0))
+        low, high = (round(share * draws) for share in counted)
+        ends = top_share_interval(low, high, draws)
     elif counted[1] > counted[0]:
         ends = counted
     else:
         return None
     least, most = max(1.0, channels * ends[0]), max(1.0, channels * ends[1])
     level, method = (LEVEL, METHOD) if are_draws else (None, BY_COUNTER)
-    return Confidence(*ends, least, most, level, method, (least <= limit) == (most <= limit))
+    return Confidence(*ends, least, most, level, method, (least <= goal.max_imbalance) == (most <= goal.max_imbalance))
 
 
 def _are_draws(frequencies: Frequencies) -> bool:

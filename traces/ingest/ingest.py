@@ -149,9 +149,8 @@ def ingest(
     with whole_folder(out, force=force) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
         if address is not None:
-            beside = folder.with_name(f".{out.name}.topic")
             texts = [text for stream in streams for text in stream.texts]
-            topic = read_topic(address, options.topic, texts, beside, options.time_zone, progress)
+            topic = read_topic(address, options.topic, texts, topic_folder(out), options.time_zone, progress)
         files: Sequence[SourceFile]
         form: ParquetFiles | TopicRecords | None
         if frame is not None:
@@ -215,8 +214,12 @@ def ingest(
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}
         if source.null_text:
             evidence["null_text"] = source.null_text
-        if topic is not None and options.topic.share < 1:
-            evidence["record_sample"] = {"share": float(options.topic.share), "records": topic.offsets}
+        if topic is not None and topic.sample_effect is not None:
+            evidence["record_sample"] = {
+                "share": float(options.topic.share),
+                "records": topic.offsets,
+                "effect": topic.sample_effect,
+            }
         where = None if held is not None else spark
         settle(folder, made, rejects, lambda written: profile or written.profiled(where, progress), evidence)
     if topic is not None:
@@ -226,6 +229,11 @@ def ingest(
     if topic is None:
         return Ingested(trace, rejects, source.guesses)
     return Ingested(trace, rejects, (*topic.guesses, *source.guesses), tuple(topic.notes))
+
+
+def topic_folder(out: Path) -> Path:
+    """Where records of a topic are kept until its trace is complete."""
+    return out.with_name(f".{out.name}.topic")
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:

@@ -13,8 +13,9 @@ from adapt.cli.options.replay.compare import (
 )
 from adapt.cli.options.spark import ScenarioRunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import is_for_programs, narrate
+from adapt.cli.terminal.output import is_for_programs
 from adapt.cli.terminal.stages import stages
+from adapt.core.errors import Interrupted
 
 if TYPE_CHECKING:
     from adapt.core.mechanisms.comparison import ComparisonRun
@@ -52,10 +53,10 @@ def compare(
             run = compare_on_trace(
                 opened, output.out, options, force=output.force, command=command_line(), progress=progress
             )
-    except KeyboardInterrupt:
-        if output.out is not None:
-            narrate("interrupted; repeat the command to resume with the scenarios that are missing")
-        raise
+    except KeyboardInterrupt as stopped:
+        if output.out is None:
+            raise
+        raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
     output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])
     return run

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.audit.audit import Audit
-from adapt.core.audit.explaining import audit_of
+from adapt.core.audit.explaining import OTHERS, audit_of
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
@@ -21,7 +21,7 @@ SOAK = bool(os.environ.get("ADAPT_SOAK"))
 NOTHING = pa.array([], pa.string())
 
 
-@pytest.mark.parametrize("seed", range(20, 40))
+@pytest.mark.parametrize("seed", range(60))
 def test_a_thousand_records_name_the_producers_with_shares_inside_the_interval(seed):
     seen, partitions, shares = mixture(seed, 1000)
     found = {each.name: each.share for each in audit_of(seen, partitions, NOTHING).producers}
@@ -39,6 +39,15 @@ def test_of_many_topics_few_are_mistaken():
         right = found.keys() == shares.keys()
         wrong += not right or any(not found[name].low <= share <= found[name].high for name, share in shares.items())
     assert wrong <= 6  # a small producer beside random ones, with few keys
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_uneven_partitions_of_batches_name_no_partitioner(seed):
+    chance = np.random.default_rng(seed)
+    partition = np.repeat(chance.choice(6, 100, p=chance.dirichlet(np.ones(6))), 10)
+    rows = np.minimum(chance.zipf(1.6, 1000), len(KEYS)) - 1
+    found = audit_of(observed(KEYS, rows, partition), 6, NOTHING).producers
+    assert {each.name for each in found} <= {name for name, _ in OTHERS.values()}
 
 
 @pytest.mark.parametrize("seed", range(20 if SOAK else 3))

@@ -102,6 +102,17 @@ def test_a_sample_says_what_it_costs_and_secrets_are_kept_nowhere(adapt, orders,
     assert not any(word in text for text in (*kept, shown) for word in (b"hunter2", b"ann-the-user"))
 
 
+def test_after_an_interrupt_the_records_so_far_are_named(adapt, orders, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adapt.traces.ingest.ingest.grouped", interrupt)
+    error = adapt.refused(130, "ingest", orders, "-o", tmp_path / "i.trace")
+    kept = tmp_path / ".i.trace.topic"
+    assert error == f"adapt: interrupted; {kept} has the records so far, and the same command goes on from there"
+    assert list(tmp_path.iterdir()) == [kept]
+
+
 def test_options_of_topics_need_a_topic(adapt, tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("ts,key\n1,a\n")

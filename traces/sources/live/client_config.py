@@ -22,6 +22,11 @@ _OURS = {
     "enable.partition.eof": True,
 }
 
+_QUEUE_KIB = 4096
+"""Records that the client reads ahead, of all partitions together; by its own default, 64 MiB."""
+
+_NO_READING_AHEAD = {"queued.min.messages": 1, "fetch.queue.backoff.ms": 1, "fetch.wait.max.ms": 50}
+
 _JAVA_ONLY = ("key.deserializer", "value.deserializer", "client.dns.lookup", "max.poll.records")
 
 
@@ -49,7 +54,12 @@ class ClientConfig:
 
     def for_readers(self, servers: str) -> dict[str, object]:
         """Settings of a consumer without a group that commits nothing."""
-        return {**self.settings, **_OURS, "bootstrap.servers": servers}
+        return {"queued.max.messages.kbytes": _QUEUE_KIB, **self.settings, **_OURS, "bootstrap.servers": servers}
+
+    def for_runs(self, servers: str, fetch_bytes: int) -> dict[str, object]:
+        """Settings of such a consumer with small fetches, which skips records."""
+        most = dict.fromkeys(("fetch.max.bytes", "max.partition.fetch.bytes", "message.max.bytes"), fetch_bytes)
+        return {**most, **_NO_READING_AHEAD, **self.for_readers(servers)}
 
     def for_questions(self, servers: str) -> dict[str, object]:
         """Settings of a client that only asks for topics and offsets."""

@@ -56,10 +56,10 @@ class Cluster:
         self._admins = import_module("confluent_kafka.admin")
         self._address, self._config = address, config
         self._errors: dict[str, str] = {}
-        settings = config.for_readers(address.servers), config.for_questions(address.servers)
+        asking = config.for_questions(address.servers)
         try:
-            self.consumer = self._kafka.Consumer({**settings[0], "error_cb": self._note}, logger=_SILENT)
-            self._admin = self._admins.AdminClient({**settings[1], "error_cb": self._note}, logger=_SILENT)
+            self.consumer = self._reader(config.for_readers(address.servers))
+            self._admin = self._admins.AdminClient({**asking, "error_cb": self._note}, logger=_SILENT)
         except (self._kafka.KafkaException, ValueError, TypeError) as error:
             where = f"{config.file}: " if config.file else ""
             raise UsageError(f"{where}{self._said(error)}; see the properties of librdkafka") from None
@@ -72,6 +72,19 @@ class Cluster:
     def close(self) -> None:
         """Close the connections."""
         self.consumer.close()
+
+    def fetch_runs(self, fetch_bytes: int) -> None:
+        """Switch to small fetches of about this many bytes."""
+        self.consumer.close()
+        self.consumer = self._reader(self._config.for_runs(self._address.servers, fetch_bytes))
+
+    def skip(self, partition: int, offset: int) -> None:
+        """Seek to a later offset of a partition.
+
+        While a connection is being made, that is ignored, and records come on in order.
+        """
+        with suppress(self._kafka.KafkaException):
+            self.consumer.seek(self._kafka.TopicPartition(self._address.topic, partition, offset))
 
     def topic_id(self) -> str:
         """Identity of the topic, empty if brokers give none.
@@ -122,6 +135,9 @@ class Cluster:
         if kind in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC"):
             return EnvironmentFailure(f"{self._address}: a partition disappeared while it was read ({said})")
         return EnvironmentFailure(f"{self._address} cannot be read: {said}")
+
+    def _reader(self, settings: Mapping[str, object]) -> Any:
+        return self._kafka.Consumer({**settings, "error_cb": self._note}, logger=_SILENT)
 
     def _note(self, error: Any) -> None:
         self._errors[error.name()] = error.str()

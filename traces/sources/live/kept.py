@@ -18,8 +18,8 @@ import pyarrow as pa
 
 HEADER = struct.Struct("<4q")
 
-FLUSH_ROWS = 1 << 18
-FLUSH_BYTES = 32 << 20
+FLUSH_ROWS = 1 << 16
+FLUSH_BYTES = 16 << 20
 """Records that are held in memory before they are written."""
 
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -108,10 +108,10 @@ class RecordFiles:
             return
         partitions = held["partition"].to_numpy()
         order = np.argsort(partitions, kind="stable")
-        counts = np.bincount(partitions)
-        ends = np.cumsum(counts)
+        ordered, counts = held.take(pa.array(order)), np.bincount(partitions)
+        begins = np.cumsum(counts) - counts
         for partition in np.flatnonzero(counts).tolist():
-            self._append(partition, held.take(pa.array(order[ends[partition] - counts[partition] : ends[partition]])))
+            self._append(partition, ordered.slice(begins[partition], counts[partition]))
 
     def _append(self, partition: int, records: pa.Table) -> None:
         sink = pa.BufferOutputStream()

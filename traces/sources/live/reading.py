@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,11 @@ BATCH = 5000
 """Records that are taken from the client at once."""
 
 WAIT_S = 0.5
+"""How long to wait for them."""
+
+SPARSE_WAIT_S = 0.01
+"""Likewise for runs of a sample, since the client reads on meanwhile."""
+
 DOWN_S = 10.0
 """How long brokers may send nothing, once a connection has failed."""
 
@@ -57,6 +63,9 @@ class Connection(Protocol):
 
     consumer: Any
 
+    def skip(self, partition: int, offset: int) -> None:
+        """Seek to a later offset of a partition."""
+
     def has_failed(self) -> bool:
         """Whether any connection has failed since the start."""
 
@@ -79,6 +88,7 @@ class Reader:
         for partition, end in wanted.ends.items():
             self._next[partition] = max(wanted.begins[partition], files.last.get(partition, -1) + 1)
             self._ends[partition] = end
+            self._skips(partition)
         self._begun = self._next.copy()
 
     def read(self, place: Any) -> None:
@@ -96,18 +106,27 @@ class Reader:
         last = time.monotonic()
         try:
             while unfinished:
-                messages = consumer.consume(BATCH, WAIT_S)
+                messages = consumer.consume(*self._batch)
                 if not messages:
                     self._check(time.monotonic() - last)
                     continue
                 last = time.monotonic()
-                done = self._taken(messages) & unfinished
+                done, skipping = self._taken(messages)
+                done &= unfinished
                 unfinished -= done
                 if done and unfinished:
                     consumer.pause([place(self._topic, partition, 0) for partition in done])
+                for partition in skipping & unfinished:
+                    self._cluster.skip(partition, int(self._next[partition]))
                 self._progress("reading the topic", int((self._next - self._begun).sum()), self._total)
         finally:
             self._files.flush()
+
+    @property
+    def _batch(self) -> tuple[int, float]:
+        """Most records to take from the client at once, and the wait for them in seconds."""
+        sample = self._wanted.sample
+        return (BATCH, WAIT_S) if sample is None or sample.fetch_bytes is None else (sample.run, SPARSE_WAIT_S)
 
     @property
     def _total(self) -> int:
@@ -117,10 +136,22 @@ class Reader:
         if quiet_s > (DOWN_S if self._cluster.has_failed() else SILENT_S):
             raise self._cluster.lost(quiet_s)
 
-    def _taken(self, messages: Sequence[Any]) -> set[int]:
-        """Keep the wanted messages, and return the partitions that have reached their end."""
+    def _skips(self, partition: int) -> bool:
+        """Move on to the next record of the sample, if it is far; whether it was."""
+        sample, at = self._wanted.sample, int(self._next[partition])
+        if sample is None or sample.fetch_bytes is None:
+            return False
+        self._next[partition] = max(at, min(sample.next_from(partition, at), self._ends[partition]))
+        return bool(self._next[partition] > at)
+
+    def _taken(self, messages: Sequence[Any]) -> tuple[set[int], set[int]]:
+        """Keep the wanted messages.
+
+        Returns:
+            The partitions that have reached their end, and those to be read from a later offset on.
+        """
         ended: set[int] = set()
-        errors = [message.error() for message in messages]
+        errors = list(_each(messages, "error"))
         if any(errors):
             for message, error in zip(messages, errors, strict=True):
                 if error is not None and error.name() == _END:
@@ -129,11 +160,14 @@ class Reader:
                     raise self._cluster.failed(error)
             messages = [message for message, error in zip(messages, errors, strict=True) if error is None]
         if not messages:
-            return ended
-        partitions = np.array([message.partition() for message in messages], np.int64)
-        offsets = np.array([message.offset() for message in messages], np.int64)
+            return ended, set()
+        partitions, offsets = (
+            np.fromiter(_each(messages, name), np.int64, len(messages)) for name in ("partition", "offset")
+        )
         wanted = (offsets >= self._next[partitions]) & (offsets < self._ends[partitions])
         np.maximum.at(self._next, partitions, np.minimum(offsets + 1, self._ends[partitions]))
+        sampled = set[int]() if self._wanted.sample is None else set(partitions.tolist())
+        skipping = {partition for partition in sampled if self._skips(partition)}
         if self._wanted.sample is not None:
             wanted &= self._wanted.sample.takes(partitions, offsets)
         if not wanted.all():
@@ -142,27 +176,30 @@ class Reader:
             messages = [messages[row] for row in kept.tolist()]
         if messages:
             self._files.add(self._columns(messages, partitions, offsets))
-        return ended | set(np.flatnonzero(self._next >= self._ends).tolist())
+        return ended | set(np.flatnonzero(self._next >= self._ends).tolist()), skipping
 
     def _columns(
         self, messages: Sequence[Any], partitions: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> pa.RecordBatch:
         schema = self._wanted.schema
-        told = np.array([message.timestamp() for message in messages], np.int64)
+        parts = chain.from_iterable(_each(messages, "timestamp"))
+        told = np.fromiter(parts, np.int64, 2 * len(messages)).reshape(-1, 2)
         columns = {
             "partition": pa.array(partitions, pa.int32()),
             "offset": pa.array(offsets),
             "ts": pa.array(told[:, 1], mask=(told[:, 0] == 0) | (abs(told[:, 1]) > LATEST_MS)).cast(
                 schema.field("ts").type
             ),
-            "key": pa.array([message.key() for message in messages], pa.binary()),
-            "payload_size": pa.array([len(message) for message in messages], pa.int32()),
+            "key": pa.array(list(_each(messages, "key")), pa.binary()),
+            "payload_size": pa.array(np.fromiter(map(len, messages), np.int32, len(messages))),
         }
         if "payload" in schema.names:
-            columns["payload"] = pa.array([message.value() for message in messages], pa.binary())
+            columns["payload"] = pa.array(list(_each(messages, "value")), pa.binary())
         if "headers" in schema.names:
             columns["headers"] = pa.array([_headers(message.headers()) for message in messages], pa.string())
         batch = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        if self._wanted.first_ms is self._wanted.end_ms is None:
+            return batch
         return batch.filter(pa.array(self._in_time(told[:, 1]) | (told[:, 0] == 0)))
 
     def _in_time(self, times_ms: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -170,6 +207,11 @@ class Reader:
         return (times_ms >= (first if first is not None else times_ms)) & (
             times_ms < end if end is not None else np.ones(len(times_ms), bool)
         )
+
+
+def _each(messages: Sequence[Any], name: str) -> Iterator[Any]:
+    """What a method gives for each message, without looking it up each time."""
+    return map(getattr(type(messages[0]), name), messages)
 
 
 def _headers(headers: Sequence[tuple[str, bytes | None]] | None) -> str | None:

@@ -19,6 +19,7 @@ from adapt.traces.sources.live.cluster import Bounds, Cluster
 from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
 from adapt.traces.sources.live.reading import Reader, Wanted
 from adapt.traces.sources.live.sample import RecordSample
+from adapt.traces.sources.live.sample_effect import sample_effect
 from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.sources.live.topic_records import (
     TopicRecords,
@@ -105,6 +106,7 @@ class KeptTopic:
         notes: What a user should know, in words.
         guesses: Guessed settings, in words.
         offsets: Number of offsets in the ranges that were read, of records in the sample or not.
+        sample_effect: Variance of shares by the runs of the sample, over that of single records; None without a sample.
     """
 
     folder: Path
@@ -115,6 +117,7 @@ class KeptTopic:
     notes: list[str]
     guesses: tuple[str, ...]
     offsets: int
+    sample_effect: float | None
 
 
 def read_topic(
@@ -249,13 +252,19 @@ def _read(
     """Read what is missing."""
     from confluent_kafka import TopicPartition
 
-    sample = RecordSample(options.share, 1 + max(plan.ends)) if options.share < 1 else None
+    sample = _sample(options, plan)
+    if sample is not None and sample.fetch_bytes is not None:
+        cluster.fetch_runs(sample.fetch_bytes)
     wanted = Wanted(plan.begins, plan.ends, plan.first_ms, plan.end_ms, sample, schema)
     try:
         Reader(cluster, address.topic, wanted, files, progress).read(TopicPartition)
     except EnvironmentFailure as error:
         kept = f"{files.rows:,} records of up to {plan.offsets:,} are kept"
         raise EnvironmentFailure(f"{error}; {kept}, and the same command goes on from there") from error
+
+
+def _sample(options: TopicOptions, plan: Plan) -> RecordSample | None:
+    return RecordSample(options.share, plan.begins, plan.ends) if options.share < 1 else None
 
 
 def _kept(
@@ -286,12 +295,14 @@ def _kept(
         "max_records": options.max_records,
         "key_format": key_format.value,
     }
+    sources = [
+        SourceFile(str(path.absolute()), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
+        for partition, path in zip(partitions, paths, strict=True)
+    ]
+    sample = _sample(options, plan)
     return KeptTopic(
         files.folder,
-        [
-            SourceFile(str(path.absolute()), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
-            for partition, path in zip(partitions, paths, strict=True)
-        ],
+        sources,
         form,
         [
             {"name": f"{address}, partition {at}, offsets {begin} to {plan.ends[at] - 1}"}
@@ -302,6 +313,7 @@ def _kept(
         notes,
         guesses,
         plan.offsets,
+        None if sample is None else sample_effect(sample, form, sources),
     )
 
 

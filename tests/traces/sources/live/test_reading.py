@@ -6,12 +6,19 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.core.random_bits import mix
 from adapt.traces.sources.live import reading
 from adapt.traces.sources.live.kept import RecordFiles, frames_of, stored
 from adapt.traces.sources.live.reading import Reader, Wanted
 from adapt.traces.sources.live.sample import RecordSample
+from adapt.traces.sources.live.sample_effect import sample_effect
+from adapt.traces.sources.live.topic_records import TopicRecords
+from adapt.traces.sources.names import KeyFormat
+from adapt.traces.sources.reading.files import Container, SourceFile
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,7 @@ class Cluster:
     down: bool = True
     assigned: list = field(default_factory=list)
     paused: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
 
     def __post_init__(self):
         self.consumer = self
@@ -82,6 +90,9 @@ class Cluster:
 
     def consume(self, _most, _wait):
         return self.batches.pop(0) if self.batches else []
+
+    def skip(self, partition, offset):
+        self.skipped.append((partition, offset))
 
     def has_failed(self):
         return self.down
@@ -185,19 +196,86 @@ def test_a_sample_does_not_depend_on_how_records_arrive(tmp_path):
     for size in (1000, 7):
         folder = tmp_path / str(size)
         folder.mkdir()
-        sample = RecordSample(Fraction(1, 10), 2)
+        sample = RecordSample(Fraction(1, 10), {0: 0, 1: 0}, {0: 500, 1: 500})
         batches = [records[at : at + size] for at in range(0, len(records), size)]
         files = read(folder, Cluster(batches), wanted({0: 0, 1: 0}, {0: 500, 1: 500}, sample))
         found.append([held(files, at)["offset"].to_pylist() for at in range(2)])
     assert found[0] == found[1]
     assert found[0][0] != found[0][1]
-    assert 60 < sum(map(len, found[0])) < 140
+    assert [len(each) for each in found[0]] == [50, 50]
+
+
+@dataclass
+class Log(Cluster):
+    """Two partitions, fetched a few records at a time, from where the reader skipped to."""
+
+    length: int = 0
+    fetched: int = 0
+
+    def consume(self, _most, _wait):
+        found = []
+        for row, (name, partition, offset) in enumerate(self.assigned):
+            last = min(offset + 30, self.length)
+            found += [Message(partition, number) for number in range(offset, last) if number % 7]
+            self.assigned[row] = (name, partition, last)
+        self.fetched += len(found)
+        return found
+
+    def skip(self, partition, offset):
+        self.assigned = [(name, at, offset if at == partition else number) for name, at, number in self.assigned]
+
+
+def test_runs_that_lie_far_apart_are_fetched_alone(tmp_path):
+    begins, ends = {0: 0, 1: 700}, {0: 60_000, 1: 59_000}
+    sample, log = RecordSample(Fraction(1, 50), begins, ends), Log([], length=60_000)
+    files = read(tmp_path, log, wanted(begins, ends, sample))
+    for partition, begin, end in ((0, 0, 60_000), (1, 700, 59_000)):
+        offsets = np.array([number for number in range(begin, end) if number % 7])
+        taken = sample.takes(np.full(len(offsets), partition), offsets)
+        assert held(files, partition)["offset"].to_pylist() == offsets[taken].tolist()
+    assert log.fetched < 2.5 * files.rows
+
+
+@given(
+    st.fractions(Fraction(1, 10**4), Fraction(1, 2)), st.integers(0, 10**9), st.integers(1, 3000), st.integers(0, 20)
+)
+def test_the_next_record_of_a_sample_is_the_first_that_it_takes(share, begin, size, seed):
+    sample, offsets = RecordSample(share, {0: begin}, {0: begin + size}, seed), np.arange(begin, begin + size)
+    taken = offsets[sample.takes(np.zeros(size, np.int64), offsets)]
+    assert len(taken) - 1 <= share * size <= len(taken) + 1
+    for offset in offsets[:: max(1, size // 20)].tolist():
+        found = sample.next_from(0, offset)
+        later = taken[taken >= offset]
+        assert found == later[0] if len(later) else found >= begin + size
 
 
 def test_a_sample_takes_each_record_with_the_same_chance():
-    partitions, offsets = np.repeat(np.arange(4), 100_000), np.tile(np.arange(100_000), 4)
-    taken = RecordSample(Fraction(1, 100), 4).takes(partitions, offsets)
-    each = np.bincount(partitions[taken] * 10 + offsets[taken] // 10_000)
-    assert len(each) == 40
-    assert abs(each - 100).max() < 45  # 4.5 standard errors
-    assert RecordSample(Fraction(1), 4).takes(partitions, offsets).all()
+    partitions, offsets = np.repeat(np.arange(4), 10_000), np.tile(np.arange(10_000), 4)
+    counts = np.zeros(4 * 10_000)
+    for seed in range(400):
+        taken = RecordSample(Fraction(1, 100), dict.fromkeys(range(4), 0), dict.fromkeys(range(4), 10_000), seed)
+        counts += taken.takes(partitions, offsets)
+    assert counts.sum() == 400 * 400
+    assert abs(counts - 4).max() <= 4 * 5
+    assert abs(counts.reshape(40, -1).sum(axis=1) - 4000).max() < 4.5 * 200
+    every = RecordSample(Fraction(1), dict.fromkeys(range(4), 0), dict.fromkeys(range(4), 10_000))
+    assert every.takes(partitions, offsets).all()
+
+
+@dataclass(frozen=True)
+class Burst(Message):
+    """A record of one of 300 keys, which come in bursts of so many."""
+
+    length: int = 1
+
+    def key(self):
+        return str(int(mix(np.array([self.number // self.length], np.uint64))[0] % 300)).encode()
+
+
+@pytest.mark.parametrize(("length", "low", "high"), [(1, 1.0, 1.25), (20, 12.0, 25.0)])
+def test_runs_cost_what_bursts_of_a_key_make_of_them(tmp_path, length, low, high):
+    sample = RecordSample(Fraction(1, 2), {0: 0}, {0: 14_000})
+    batches = [[Burst(0, at + first, length=length) for at in range(700)] for first in range(0, 14_000, 700)]
+    path = read(tmp_path, Cluster(batches), wanted({0: 0}, {0: 14_000}, sample)).path(0)
+    source = SourceFile(str(path), "t/0", Container.PLAIN, path.stat().st_size)
+    assert low <= sample_effect(sample, TopicRecords(KeyFormat.TEXT), [source]) <= high

@@ -13,6 +13,7 @@ from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.stream_verdict import judge
 from adapt.traces.sources.live.sample import RecordSample
+from adapt.traces.sources.live.sample_effect import Spread
 
 RECORDS, PARTITIONS = 1_000_000, 12
 SEEDS = 200
@@ -26,33 +27,53 @@ def counted(keys, names):
     return Frequencies(names.take(pa.array(numbers[order])), counts, counts, float(len(keys)), len(keys))
 
 
-def misses(exponent, domain, engine, channels):
-    """Share of seeds whose intervals leave out the imbalance, and the hottest key's share, of the whole topic."""
+def topic(exponent, domain, *, drifts):
+    """Keys of records in the order of time; the popularity of keys may drift."""
     shares = 1 / np.arange(1.0, domain + 1) ** exponent
-    keys = np.random.default_rng(5).choice(domain, RECORDS, p=shares / shares.sum())
+    chance = np.random.default_rng(5)
+    keys = chance.choice(domain, RECORDS, p=shares / shares.sum())
+    if drifts:  # in bursts of 2,000 records, five keys are 5 times as popular as before
+        burst = np.arange(RECORDS) // 2000
+        drawn = chance.integers(0, 50, (RECORDS // 2000, 5))[burst, chance.integers(0, 5, RECORDS)]
+        keys = np.where(chance.random(RECORDS) < 0.2, drawn, keys)
+    return keys
+
+
+def misses(keys, domain, engine, channels):
+    """Share of seeds whose intervals leave out the imbalance, and the hottest key's share, of the whole topic."""
     names = pa.array([f"user-{number}" for number in range(domain)])
     partitions = make_partitioner(Engine.KAFKA, PARTITIONS).channels_of(names)[keys].astype(np.int64)
     offsets = np.empty(RECORDS, np.int64)
     for at in range(PARTITIONS):
         offsets[partitions == at] = np.arange((partitions == at).sum())
+    ends = dict(enumerate(np.bincount(partitions).tolist()))
     today = make_partitioner(engine, channels)
     whole = judge(counted(keys, names), today, engine)
-    missed = np.zeros(2)
+    missed, effects = np.zeros(2), []
     for seed in range(SEEDS):
-        taken = RecordSample(SHARE, PARTITIONS, seed).takes(partitions, offsets)
-        found = judge(counted(keys[taken], names), today, engine, goal=Goal(is_sample=True))
+        sample = RecordSample(SHARE, dict.fromkeys(ends, 0), ends, seed)
+        taken = np.flatnonzero(sample.takes(partitions, offsets))
+        spread = Spread()
+        for at in range(PARTITIONS):
+            own = taken[partitions[taken] == at]
+            spread.add(sample.runs(partitions[own], offsets[own]), names.take(pa.array(keys[own])))
+            spread.end_partition()
+        effects.append(max(1.0, spread.effect))
+        found = judge(counted(keys[taken], names), today, engine, goal=Goal(sample_effect=effects[-1]))
         low, high = found.sampled.today
         missed[0] += not low <= whole.imbalance <= high
         missed[1] += not found.confidence.top_share_low <= whole.top_share <= found.confidence.top_share_high
-    return missed / SEEDS
+    return missed / SEEDS, np.mean(effects)
 
 
 SKEWS = [(1.2, 2000, Engine.KAFKA, 8), (1.0, 5000, Engine.FLINK, 12), (1.5, 2000, Engine.KAFKA, 12)]
 
 
 @pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="some minutes; ADAPT_SOAK=1 runs it")
+@pytest.mark.parametrize("drifts", [False, True])
 @pytest.mark.parametrize(("exponent", "domain", "engine", "channels"), SKEWS)
-def test_a_sample_of_records_holds_the_verdict_of_the_topic(exponent, domain, engine, channels):
-    missed = misses(exponent, domain, engine, channels)
-    print(f"zipf {exponent:g}, {engine} on {channels}: {SEEDS} seeds, missed {missed[0]:.1%} and {missed[1]:.1%}")
+def test_a_sample_of_records_holds_the_verdict_of_the_topic(exponent, domain, engine, channels, drifts):
+    missed, effect = misses(topic(exponent, domain, drifts=drifts), domain, engine, channels)
+    told = f"{'drifting ' if drifts else ''}zipf {exponent:g}, {engine} on {channels}, effect {effect:.2f}"
+    print(f"{told}: {SEEDS} seeds, missed {missed[0]:.1%} and {missed[1]:.1%}")
     assert missed.max() <= 0.05

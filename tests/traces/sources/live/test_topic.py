@@ -1,5 +1,8 @@
 """Topics of a real broker, read to disk."""
 
+import shutil
+import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -7,12 +10,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.sources.live import cluster, reading
 from adapt.traces.sources.live.address import TopicAddress, topic_of
+from adapt.traces.sources.live.sample import RecordSample
 from adapt.traces.sources.live.topic import read_topic
 from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.spark.progress import silent
@@ -47,11 +52,14 @@ def rows(topic):
     return [row for block in blocks for batch in topic.form.read(block, wanted) for row in batch.to_pylist()]
 
 
+def places(topic):
+    return [(row["partition"], row["offset"]) for row in rows(topic)]
+
+
 def test_every_record_is_read_once_and_no_group_is_made(broker, clicks, tmp_path):
     stages = []
     topic = read(clicks, tmp_path, progress=lambda *stage: stages.append(stage))
-    places = {(row["partition"], row["offset"]) for row in rows(topic)}
-    assert len(places) == len(rows(topic)) == RECORDS
+    assert len(set(places(topic))) == len(places(topic)) == RECORDS
     assert stages[-1] == ("reading the topic", RECORDS, RECORDS)
     assert [file.label for file in topic.files] == ["clicks/0", "clicks/1", "clicks/2"]
     assert topic.guesses == ("key format text",)
@@ -87,6 +95,24 @@ def test_a_sample_is_the_same_each_time(clicks, tmp_path):
     assert 200 < len(once) < 400
 
 
+def test_a_small_sample_leaves_most_of_the_topic_unsent(tmp_path):
+    proxy = Proxy(free_port(), port=free_port())
+    with running(proxy.behind, advertised=proxy.port) as broker:
+        create_topic_behind(proxy, broker.address, 30)
+        with proxy.running():
+            address, share = TopicAddress(f"127.0.0.1:{proxy.port}", "t"), Fraction(1, 50)
+            small = places(read(address, tmp_path, TopicOptions(share=share)))
+            (tmp_path / "whole").mkdir()
+            came = proxy.passed
+            whole = places(read(address, tmp_path / "whole"))
+    partitions, offsets = np.array(whole).T
+    ends = dict(enumerate(np.bincount(partitions).tolist()))
+    taken = RecordSample(share, dict.fromkeys(ends, 0), ends).takes(partitions, offsets)
+    assert small == [place for place, is_taken in zip(whole, taken.tolist(), strict=True) if is_taken]
+    assert abs(len(small) - 600) <= len(ends)
+    assert came < 0.3 * (proxy.passed - came)
+
+
 def test_what_was_read_is_used_again(clicks, tmp_path):
     before = rows(read(clicks, tmp_path))
     gone = replace(clicks, servers=clicks.servers)
@@ -112,13 +138,13 @@ def test_a_run_goes_on_where_the_brokers_went_away(tmp_path, monkeypatch):
             topic = read(address, tmp_path)
         assert topic.notes[0].startswith("goes on from the ")
         assert not topic.notes[0].startswith("goes on from the 0 ")
-        assert len({(row["partition"], row["offset"]) for row in rows(topic)}) == len(rows(topic)) == 20_000
+        assert len(set(places(topic))) == len(places(topic)) == 20_000
 
 
-def create_topic_behind(proxy, address):
+def create_topic_behind(proxy, address, batches=20):
     with proxy.running():
         create_topic(address, "t", 4)
-        for _ in range(20):
+        for _ in range(batches):
             send(address, "t", ({"key": str(number), "value": b"x" * 100} for number in range(1000)))
 
 
@@ -147,6 +173,26 @@ def test_refused_authentication_shows_no_secret(clicks, tmp_path):
         read(clicks, tmp_path, TopicOptions(client_config=file))
     assert "hunter2" not in str(raised.value)
     assert "ann" not in str(raised.value)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not there; it makes a certificate")
+def test_a_topic_is_read_by_tls(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    line = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*line.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    plain = Proxy(free_port(), port=free_port())
+    with running(plain.behind, advertised=plain.port) as broker:
+        create_topic_behind(plain, broker.address, 1)
+        trusted, unknown = tmp_path / "trusted.properties", tmp_path / "unknown.properties"
+        trusted.write_text(f"security.protocol=SSL\nssl.ca.location={certificate}\n")
+        unknown.write_text("security.protocol=SSL\n")
+        address = TopicAddress(f"127.0.0.1:{plain.port}", "t")
+        with Proxy(plain.behind, port=plain.port, context=context).running():
+            with pytest.raises(EnvironmentFailure, match=r"no TLS connection .* \(.*certificate verify failed"):
+                read(address, tmp_path, TopicOptions(client_config=unknown))
+            assert len(rows(read(address, tmp_path, TopicOptions(client_config=trusted)))) == 1000
 
 
 def test_a_wrong_property_is_named(clicks, tmp_path):
