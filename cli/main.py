@@ -21,6 +21,7 @@ from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
+from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
@@ -30,6 +31,9 @@ PANELS = {
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Settings of every command, accepted anywhere in the command line."""
+
+VALUED = "--storage-option"
+"""Another one, with a value."""
 
 
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
@@ -69,12 +73,21 @@ def _show_version(asked: bool) -> None:
 def settings(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more detail on stderr.")] = False,
+    storage_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--storage-option",
+            metavar="K=V",
+            help="Option of object stores, such as region=eu-west-1.",
+        ),
+    ] = None,
     _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Settings of every command."""
+    use_options(read_options(storage_option or ()))
     set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL)
 
 
@@ -103,10 +116,14 @@ def run(arguments: list[str]) -> int:
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `SETTINGS` moved before the command name.
+    """The arguments, with `SETTINGS` and `VALUED` moved before the command name.
 
     The parser accepts them only there.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    leading = [each for each in arguments[:end] if each in SETTINGS]
-    return [*leading, *(each for each in arguments[:end] if each not in SETTINGS), *arguments[end:]]
+    leading: list[str] = []
+    others: list[str] = []
+    for at, each in enumerate(arguments[:end]):
+        is_setting = each in SETTINGS or each.partition("=")[0] == VALUED or (at and arguments[at - 1] == VALUED)
+        (leading if is_setting else others).append(each)
+    return [*leading, *others, *arguments[end:]]
