@@ -1,4 +1,4 @@
-"""Atomic folders in a store: parts in a run's folder, the manifest last.
+"""Atomic folders in a store: parts by run, manifest last.
 
 A store has no rename. A run writes its parts below `TARGET/_run-ID/`, then `TARGET/_manifest.json`, which names that
 folder, under the condition that no other run wrote it in between. Readers follow the manifest alone.
