@@ -8,6 +8,7 @@ import typer
 
 from adapt.cli.commands.advise import group as advise
 from adapt.cli.commands.check import check
+from adapt.cli.commands.clean import clean
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
 from adapt.cli.commands.ingest import ingest
@@ -25,7 +26,7 @@ from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "demo", "generate"),
+    "More commands": ("lint", "advise", "check", "demo", "generate", "clean"),
 }
 """The commands by panel of the help."""
 
@@ -46,6 +47,13 @@ class InOrder(Group):
         """The command names."""
         return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options; `--install-completion` is enough of completion for a page."""
+        params = super().get_params(ctx)
+        for each in params:
+            setattr(each, "hidden", each.name == "show_completion")  # noqa: B010
+        return params
+
 
 app = typer.Typer(
     cls=InOrder,
@@ -55,7 +63,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (verdict, ingest, lint, report, check, demo, generate):
+for command in (verdict, ingest, lint, report, check, demo, generate, clean):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
 for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
