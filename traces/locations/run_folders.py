@@ -67,15 +67,13 @@ def run_folder(target: StorePath, *, force: bool) -> Iterator[StorePath]:
         yield run
         written = (run / MANIFEST).read_bytes()
         _check_complete(run, written)
-        try:
-            (target / MANIFEST).upload(written, before)
-        except Occupied:
-            raise EnvironmentFailure(
-                f"{target} was written by another run in the meantime, and is not overwritten; choose another -o"
-            ) from None
     except BaseException:
-        with suppress(AdaptError, OSError):
-            run.remove_below()
+        _discard(run)
+        raise
+    try:
+        _write(target / MANIFEST, written, before, target)  # where the outcome is unknown, the parts stay
+    except _Overtaken:
+        _discard(run)
         raise
     with suppress(AdaptError, OSError):  # else `adapt clean` removes them
         (run / MANIFEST).unlink()
@@ -105,12 +103,25 @@ def write_object(target: StorePath, data: bytes, *, force: bool) -> None:
         EnvironmentFailure: see `check_free`; or another run wrote it in the meantime.
     """
     version = check_free(target, force=force, folder=False)
+    _write(target, data, version, target)
+
+
+class _Overtaken(EnvironmentFailure):
+    """Another run wrote the target first."""
+
+
+def _write(path: StorePath, data: bytes, version: str, target: StorePath) -> None:
     try:
-        target.upload(data, version)
+        path.upload(data, version)
     except Occupied:
-        raise EnvironmentFailure(
+        raise _Overtaken(
             f"{target} was written by another run in the meantime, and is not overwritten; choose another -o"
         ) from None
+
+
+def _discard(run: StorePath) -> None:
+    with suppress(AdaptError, OSError):
+        run.remove_below()
 
 
 def run_of(target: StorePath) -> str:
