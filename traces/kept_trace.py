@@ -26,7 +26,7 @@ def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
     Raises:
         UsageError, BadInput: the source does not exist or cannot be read.
     """
-    files = [[file.path, file.size, Path(file.path).stat().st_mtime_ns] for file in source_files([source])]
+    files = [[str(file.path), file.size, file.path.stat().st_mtime_ns] for file in source_files([source])]
     return hash_of([files, dict(options), program_versions()["adapt-streams"]])
 
 
