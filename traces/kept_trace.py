@@ -8,8 +8,9 @@ from typing import Any
 
 from adapt.core.errors import AdaptError, EnvironmentFailure
 from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.atomic import MANIFEST, replace_whole
+from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import as_json, hash_of, program_versions, read_manifest
 
 

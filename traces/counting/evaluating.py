@@ -30,13 +30,13 @@ from adapt.traces.counting.exact import key_sums, no_keys, too_heavy
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.runner import log_ran, runner_for, runs_on_spark
 from adapt.traces.spark.session import Batches, Spark, carrying, literal_path, spark_failures, spark_session
-from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 

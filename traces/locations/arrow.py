@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from adapt.traces.locations.location import StoreFile, is_stored
+from adapt.traces.locations.location import StoreFile, StorePath, is_stored
 
 
-def arrow_source(path: Path) -> Any:
+def arrow_source(path: Path | StorePath) -> Any:
     """A source for Arrow: the path, or an object read by ranges.
 
     Raises:
@@ -24,12 +24,12 @@ def arrow_source(path: Path) -> Any:
 
 
 @contextmanager
-def arrow_sink(path: Path) -> Iterator[Path]:
+def arrow_sink(path: Path | StorePath) -> Iterator[Path]:
     """A file to write, put into the store at the end.
 
     On a disk it is the path itself."""
     if not is_stored(path):
-        yield path
+        yield cast(Path, path)
         return
     handle, name = tempfile.mkstemp(prefix="adapt-", suffix=path.suffix)
     os.close(handle)

@@ -44,7 +44,7 @@ class Client(Protocol):
         """Facts about an object."""
 
     def read(self, key: str, span: tuple[int, int] | None, version: str) -> Any:
-        """A range of an object, or all of it, as a buffer; of one version if given."""
+        """A range of an object, or all of it, as a buffer."""
 
     def below(self, prefix: str) -> Iterator[Found]:
         """All objects below a folder."""

@@ -60,6 +60,11 @@ def is_stored(path: object) -> "TypeGuard[StorePath]":
     return isinstance(path, StorePath)
 
 
+def of_size(path: Path, size: int) -> Path:
+    """A place of known size; opening it sends no request."""
+    return cast(Path, path.sized(size)) if is_stored(path) else path
+
+
 @total_ordering
 class StorePath:
     """An object or folder in a store, like a `Path`.
@@ -177,7 +182,7 @@ class StorePath:
             self._fact = self._ask(lambda: self.client.head(self.key))
         return self._fact
 
-    def of_size(self, size: int) -> "StorePath":
+    def sized(self, size: int) -> "StorePath":
         """The same place with a known size; opening sends no request."""
         from adapt.traces.locations.clients import Found
 
@@ -299,6 +304,9 @@ class StorePath:
 
     def mkdir(self, *_: Any, **__: Any) -> None:
         """Nothing: folders need not be made."""
+
+    def rmdir(self) -> None:
+        """Nothing: a folder ends with its last object."""
 
     def _at(self, key: PurePosixPath, fact: "Found | None" = None) -> "StorePath":
         return StorePath(self.scheme, self.bucket, key, self._options, fact)

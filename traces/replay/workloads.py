@@ -11,6 +11,8 @@ import pyarrow.csv as pcsv
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.workload import Exponential, Observed, Workload
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import location
 from adapt.traces.read_errors import readable
 from adapt.traces.store.manifest import file_sha256
 
@@ -50,11 +52,11 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
                     f"--workload {EXPONENTIAL}: input {name!r} needs a rate in the network file, which is its mean"
                 )
         return NamedWorkload(Exponential(rates), {"exponential": dict(zip(names, rates.tolist(), strict=True))})
-    path = Path(said)
+    path = location(said)
     with readable(path):
         sha256 = file_sha256(path)
         try:
-            table = pcsv.read_csv(path)
+            table = pcsv.read_csv(arrow_source(path))
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} is not a CSV of rates: {error}") from error
     return NamedWorkload(Observed(_rates(path, table, names)), {"name": path.name, "sha256": sha256})

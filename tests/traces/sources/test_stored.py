@@ -1,5 +1,6 @@
 """Sources in an object store: what a local file gives, or one sentence."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
