@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
@@ -276,6 +277,7 @@ class Source:
         Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
         form, blocks, folder, by_file = self._text_form(), self._blocks, self._staging, self._by_file
+        in_store = is_stored(folder)
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
         schema = reader_schema(wanted, form.types)
@@ -295,7 +297,7 @@ class Source:
 
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with (
-                disk.complete_file(folder / f"task-{task:06d}.parquet", attempt_id()) as path,
+                disk.complete_file(folder / _staged_name(task), attempt_id()) as path,
                 pq.ParquetWriter(path, numbered, **settings) as writer,
             ):
                 for batch in read() if sift is None else sift(task, read()):
@@ -316,7 +318,10 @@ class Source:
                 each = [[task] for task in range(len(tasks))]
                 counts = in_tasks(self._spark, each, stage, "rows bigint, left bigint").collect()
                 self.rows, self.left = (sum(int(row[at]) for row in counts) for at in range(2))
-                staged = self._spark.read.schema(kinds).parquet(literal_path(folder))
+                if in_store:
+                    staged = in_tasks(self._spark, each, lambda task: _read_back(folder, task), kinds)
+                else:
+                    staged = self._spark.read.schema(kinds).parquet(literal_path(folder))
         names = zip(wanted, numbers, strict=True)
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
 
@@ -340,6 +345,15 @@ class Source:
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
+
+
+def _staged_name(task: int) -> str:
+    return f"task-{task:06d}.parquet"
+
+
+def _read_back(folder: Path, task: int) -> Iterator[pa.RecordBatch]:
+    """The rows that a task staged in a store, which Spark itself cannot reach."""
+    yield from pq.ParquetFile(arrow_source(folder / _staged_name(task)), pre_buffer=True).iter_batches()
 
 
 def _content(path: Path) -> dict[str, str]:
