@@ -35,7 +35,12 @@ class Store:
 
     def create(self, bucket: str) -> None:
         """Create a bucket."""
-        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}/{bucket}", method="PUT", headers=_SIGNED)
+        self.send("PUT", bucket)
+
+    def send(self, method: str, path: str, body: bytes = b"") -> None:
+        """Send a request as another client: PUT or DELETE of a bucket or an object."""
+        place = f"http://127.0.0.1:{self.port}/{path}"
+        asked = urllib.request.Request(place, body, method=method, headers=_SIGNED)
         urllib.request.urlopen(asked, timeout=30).close()
 
 

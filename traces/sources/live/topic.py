@@ -289,7 +289,7 @@ def _kept(
     return KeptTopic(
         files.folder,
         [
-            SourceFile(str(path.absolute()), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
+            SourceFile(path.absolute(), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
             for partition, path in zip(partitions, paths, strict=True)
         ],
         form,
