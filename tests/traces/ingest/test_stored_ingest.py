@@ -1,7 +1,5 @@
 """A trace in an object store, written by this process or by Spark tasks: what a disk would hold."""
 
-import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,7 @@ import pytest
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.ingest import ingest as ingesting
-from adapt.traces.ingest.cleaning import Cleaning
-from adapt.traces.ingest.ingest import IngestOptions, ingest
+from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.locations import failures
 from adapt.traces.spark.names import RunnerName
