@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from adapt.core.errors import EnvironmentFailure
-from adapt.traces.locations.failures import Occupied
+from adapt.traces.locations.failures import ChangedObject, Occupied
 from adapt.traces.locations.storage_options import StorageOptions
 
 _CHUNK = 16 << 20
@@ -128,14 +128,19 @@ class _Hadoop:
     def __init__(self, host: str) -> None:
         from pyarrow import fs
 
-        self._fs: Any = fs.FileSystem.from_uri(f"hdfs://{host}/")[0]
+        try:
+            self._fs: Any = fs.FileSystem.from_uri(f"hdfs://{host}/")[0]
+        except OSError as error:
+            raise EnvironmentFailure(
+                f"hdfs://{host} needs Hadoop's libhdfs; set JAVA_HOME, HADOOP_HOME and CLASSPATH ({str(error)[:60]}...)"
+            ) from None
 
     def head(self, key: str) -> Found:
         return self._files([f"/{key}"])[0]
 
     def read(self, key: str, span: tuple[int, int] | None, version: str) -> Any:
         if version and self.head(key).version != version:
-            raise ConnectionError("it changed while it was read")
+            raise ChangedObject(f"{key} changed while it was read; run again once nothing writes it")
         with self._fs.open_input_file(f"/{key}") as file:
             return file.read_at(span[1] - span[0], span[0]) if span else file.readall()
 
@@ -153,8 +158,7 @@ class _Hadoop:
         return folders, self._files([info.path for info in infos if info.is_file])
 
     def write(self, key: str, data: bytes | Path, over: str | None) -> None:
-        there = [each.version for each in self.below(key)]
-        if over is not None and there != ([over] if over else []):
+        if over is not None and over != self._version(key):
             raise Occupied(f"{key} was written by another run")
         self._fs.create_dir(f"/{key}".rpartition("/")[0] or "/", recursive=True)
         with self._fs.open_output_stream(f"/{key}") as file:
@@ -166,6 +170,12 @@ class _Hadoop:
 
     def buckets(self) -> Sequence[str]:
         return ()
+
+    def _version(self, key: str) -> str:
+        try:
+            return self.head(key).version
+        except FileNotFoundError:
+            return ""
 
     def _files(self, asked: Any) -> list[Found]:
         found = []

@@ -10,6 +10,7 @@ from errno import ENOENT
 from typing import Any, TypeVar
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, near_miss
+from adapt.traces.locations.storage_options import SECRETS
 
 Answer = TypeVar("Answer")
 
@@ -114,7 +115,7 @@ def _explained(error: Exception, location: object) -> Exception | None:
         return None
     if "169.254." in text:
         return EnvironmentFailure(
-            f"{location}: there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add"
+            f"{location}: there are no credentials; set {_secrets(location)}, or add"
             " --storage-option anonymous=true for a public bucket"
         )
     if code in ("ExpiredToken", "TokenRefreshRequired", "RequestExpired"):
@@ -126,8 +127,8 @@ def _explained(error: Exception, location: object) -> Exception | None:
         return EnvironmentFailure(f"{location}: the bucket is in {where}")
     if status in ("401", "403") or kind in ("UnauthenticatedError", "PermissionDeniedError"):
         return EnvironmentFailure(
-            f"{location}: the store refuses the credentials ({code or f'status {status}'}); check AWS_ACCESS_KEY_ID,"
-            " AWS_SECRET_ACCESS_KEY and the rights on the bucket"
+            f"{location}: the store refuses the credentials ({code or f'status {status}'}); check"
+            f" {_secrets(location)}, and the rights on the bucket"
         )
     if "builder error" in text:
         return EnvironmentFailure(f"{location}: the endpoint is not a usable URL; check AWS_ENDPOINT_URL")
@@ -137,6 +138,10 @@ def _explained(error: Exception, location: object) -> Exception | None:
         f"{location}: {_reason(error)}, {ATTEMPTS} times; check the network, AWS_ENDPOINT_URL and the region, and run"
         " again"
     )
+
+
+def _secrets(location: object) -> str:
+    return SECRETS.get(str(location).partition("://")[0][:4], SECRETS["s3"])
 
 
 def _near_bucket(location: object) -> str:

@@ -135,7 +135,7 @@ def run_of(target: StorePath) -> str:
 def in_run(path: Path) -> Path:
     """Path of an artefact's file: in a store, in its run's folder."""
     if is_stored(path) and path.key and not path.is_file():
-        run = run_of(path.parent)
+        run = "" if path.is_dir() else run_of(path.parent)
         return cast(Path, path.parent / run / path.name) if run else cast(Path, path)
     return path
 

@@ -7,9 +7,16 @@ from dataclasses import dataclass, fields, replace
 from adapt.core.errors import UsageError, did_you_mean
 
 _SECRET = re.compile("key|secret|token|password|passwd|credential|sas|signature")
+SECRETS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "abfs": "AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Variables of the environment with the credentials of a store."""
+
 _BY_ENVIRONMENT = (
-    "secrets come from the environment, since a command line is public: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,"
-    " GOOGLE_APPLICATION_CREDENTIALS, or AZURE_STORAGE_ACCOUNT_KEY"
+    f"secrets come from the environment, since a command line is public: set {SECRETS['s3']}, {SECRETS['gs']} or"
+    f" {SECRETS['abfs']}"
 )
 
 
