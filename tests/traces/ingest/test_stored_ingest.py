@@ -1,7 +1,5 @@
 """A trace in an object store, written by this process or by Spark tasks: what a disk would hold."""
 
-import json
-import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,7 @@ import pytest
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.ingest import ingest as ingesting
-from adapt.traces.ingest.cleaning import Cleaning
-from adapt.traces.ingest.ingest import IngestOptions, ingest
+from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.locations import failures
 from adapt.traces.spark.names import RunnerName
@@ -55,7 +52,7 @@ def test_a_trace_in_a_store_is_that_on_a_disk(bucket, source, tmp_path, monkeypa
     trace = open_trace(target, check_all=True)
     assert trace.manifest.content_hash == local.manifest.content_hash
     assert rejects_of(trace) == rejects_of(local)
-    assert [*open_trace(target).batches()][0].equals([*local.batches()][0])
+    assert next(open_trace(target).batches()).equals(next(local.batches()))
     run = trace.manifest.run
     assert names(target) == ["_manifest.json", f"{run}/_rejects/part-00000.parquet", f"{run}/part-00000.parquet"]
     counted = [count_trace(each, Counting(), spark_options=MAKERS[maker]) for each in (local, trace)]
