@@ -124,5 +124,5 @@ def test_credentials_are_in_no_artefact_log_plan_or_process_list(bucket, tmp_pat
         path = kept / each.relative_to(bucket)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(each.read_bytes())
-    assert len(list(kept.rglob("_manifest.json"))) == 2
+    assert len(list(kept.rglob("_manifest.json"))) >= 2
     assert secrets_in(tmp_path) == []
