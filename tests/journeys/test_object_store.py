@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.location import is_stored, location
 from examples.object_store import ACCESS_KEY, SECRET_KEY
+from tests.journeys.processes import standalone
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 soak = pytest.mark.skipif(not SOAK, reason="takes minutes; ADAPT_SOAK=1 runs it")
@@ -67,6 +68,25 @@ def test_the_journey_in_a_store_gives_what_it_gives_on_a_disk(adapt, bucket, tmp
     assert len(contents(bucket)) >= 5
     assert told[True] == told[False]
     assert len((bucket / "web.html").read_bytes()) > 10_000
+
+
+@soak
+def test_workers_of_a_cluster_reach_the_store_as_the_driver_does(s3_server, tmp_path, monkeypatch):
+    """They share no disk with it, and have no credentials of their own."""
+    source = tmp_path / "access.log"
+    source.write_bytes(log(50_000))
+    with standalone(tmp_path) as master:
+        for name, value in s3_server.environment.items():
+            monkeypatch.setenv(name, value)
+        s3_server.create("cluster")
+        location("s3://cluster/access.log").upload(source)
+        found = {}
+        for place, options in ((str(tmp_path), []), ("s3://cluster", ["--master", master])):
+            for line in (lines_at(place)[0], lines_at(place)[3], lines_at(place)[4]):
+                done = subprocess.run([ADAPT, *line, *options], capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+            found[place] = (contents(location(place)), done.stdout.replace(place, ""))
+    assert found["s3://cluster"] == found[str(tmp_path)]
 
 
 def secrets_in(folder: Path) -> list[str]:
