@@ -1,5 +1,7 @@
 """Traces on disk: Parquet parts in time order, checksums verified."""
 
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,6 +15,7 @@ from adapt.core.stream import KeyType
 from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import of_size
+from adapt.traces.locations.run_folders import RUN
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
@@ -34,6 +37,7 @@ class Piece:
         footer: SHA-256 of the part's footer.
         row_group: The number of the row group.
         skip, take: Rows to skip, rows to read.
+        packed_footer: The part's footer in a store, which spares a request for it; else empty.
     """
 
     path: Path
@@ -41,6 +45,7 @@ class Piece:
     row_group: int
     skip: int
     take: int
+    packed_footer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,8 @@ def part_entry(folder: Path, part: Path) -> dict[str, Any]:
     metadata = _metadata(footer)
     groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     entry = file_entry(folder, part)
+    if folder.name.startswith(RUN):
+        entry["packed_footer"] = b64encode(zlib.compress(footer)).decode()
     return {**entry, "rows": sum(groups), "row_groups": groups, "footer": sha256(footer).hexdigest()}
 
 
@@ -165,7 +172,7 @@ def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
             skip = 0
             while skip < rows:
                 take = min(free, rows - skip)
-                pieces.append(Piece(part, entry["footer"], number, skip, take))
+                pieces.append(Piece(part, entry["footer"], number, skip, take, entry.get("packed_footer", "")))
                 skip += take
                 free -= take
                 if free == 0:
@@ -210,7 +217,8 @@ def read_pieces(
     for piece in pieces:
         try:
             if opened is None or opened[0] != piece.path:
-                footer = _footer(piece.path)
+                packed = piece.packed_footer
+                footer = zlib.decompress(b64decode(packed)) if packed else _footer(piece.path)
                 if sha256(footer).hexdigest() != piece.footer:
                     raise OSError("its footer does not match the manifest")
                 file = pq.ParquetFile(
@@ -224,7 +232,7 @@ def read_pieces(
             table = _row_group(*opened, piece.row_group, columns, encoded)
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
-        except (OSError, pa.ArrowException, ValueError) as error:
+        except (OSError, pa.ArrowException, ValueError, zlib.error) as error:
             raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
