@@ -140,8 +140,9 @@ def _kept_trace(
     """
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, is_trace, remember, source_fingerprint
+    from adapt.traces.sources.reading.files import SCHEME
 
-    if is_trace(location(source)):
+    if not source.startswith(SCHEME) and is_trace(location(source)):
         if given.values["key"] or out is not None:
             raise UsageError(f"{source} is a trace, so it takes neither --key nor --out; give a raw file")
         return location(source)

@@ -135,8 +135,8 @@ def ingest(
         if address is not None:
             if is_stored(folder):
                 raise UsageError(
-                    f"{out}: a topic is read on this machine, which the workers of --master do not see; leave --master"
-                    " out, or write to a disk that they share"
+                    f"{out}: a topic is read to a disk of this machine, which the workers of --master cannot reach;"
+                    " omit --master, or write to a disk that they share"
                 )
             beside = folder.with_name(f".{out.name}.topic")
             texts = [text for stream in streams for text in stream.texts]

@@ -32,7 +32,7 @@ def remove_unfinished(folder: Path) -> None:
 def write_in_tasks(
     rows: DataFrame, folder: Path, writer: Callable[[pa.Schema, Path], pq.ParquetWriter], doing: str
 ) -> int:
-    """Write each partition of a table as a part, in its task; returns the number of rows."""
+    """Write partitions as parts in their tasks; gives the number of rows."""
 
     def write(batches: Batches) -> Batches:
         from pyspark import TaskContext

@@ -9,7 +9,10 @@ NAMES = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 def environment_of_stores() -> dict[str, str]:
-    """Variables by which this process reaches stores; empty if it has used none."""
+    """Variables by which this process reaches stores.
+
+    Empty if it has used no store.
+    """
     if "adapt.traces.locations.clients" not in sys.modules:
         return {}
     return {name: value for name, value in os.environ.items() if name.startswith(NAMES)}

@@ -136,7 +136,7 @@ def _running() -> "SparkSession | None":
 
 
 def shares_disk(options: SparkOptions) -> bool:
-    """Whether tasks surely see the disk of this process: they run on this machine."""
+    """Whether tasks run on this machine, and so see its disk."""
     running = _running()
     return (options.url if running is None else str(running.sparkContext.master)).startswith("local")
 
@@ -301,7 +301,7 @@ def carry_failures(error: Exception) -> Exception:
 
 
 def carrying(work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
-    """Task work that reaches stores as the driver does, and whose errors reach it as themselves."""
+    """Task work with the driver's access to stores; errors return unchanged."""
     handed = _handed_to_tasks()
 
     def run(batches: Batches) -> Batches:

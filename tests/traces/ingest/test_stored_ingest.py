@@ -1,20 +1,27 @@
 """A trace in an object store, written by this process or by Spark tasks: what a disk would hold."""
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from adapt.core.errors import EnvironmentFailure
+from adapt.core.errors import AdaptError, EnvironmentFailure
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.ingest import ingest as ingesting
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.leftovers import leftovers
 from adapt.traces.locations import failures
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.trace import open_trace
 from adapt.traces.store.trace_tables import rejects_of
+from tests.fault_proxy import seeded
 
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+FAULTS, ROUNDS = (300, 50) if SOAK else (5, 1)
 ROWS = 3000
 MAPPING = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
 ON_SPARK = SparkOptions(runner=RunnerName.SPARK)
@@ -52,10 +59,64 @@ def test_a_trace_in_a_store_is_that_on_a_disk(bucket, source, tmp_path, monkeypa
     trace = open_trace(target, check_all=True)
     assert trace.manifest.content_hash == local.manifest.content_hash
     assert rejects_of(trace) == rejects_of(local)
-    assert [*open_trace(target).batches()][0].equals([*local.batches()][0])
+    assert next(open_trace(target).batches()).equals(next(local.batches()))
     run = trace.manifest.run
     assert names(target) == ["_manifest.json", f"{run}/_rejects/part-00000.parquet", f"{run}/part-00000.parquet"]
     counted = [count_trace(each, Counting(), spark_options=MAKERS[maker]) for each in (local, trace)]
     assert counted[0].keys.equals(counted[1].keys)
     with pytest.raises(EnvironmentFailure, match="exists; add --force to overwrite it"):
         ingest([str(source)], target, MAPPING)
+
+
+def whole(target: Path) -> bool:
+    """Whether the complete trace stands there; anything else that could be taken for one fails the test."""
+    if not (target / MANIFEST).is_file():
+        return False
+    trace = open_trace(target, check_all=True)
+    assert trace.rows == sum(batch.num_rows for batch in trace.batches()) == ROWS
+    return True
+
+
+def test_seeded_faults_leave_a_trace_whole_or_absent(proxy, bucket, source):
+    """Most runs get through by repeating requests; the others leave nothing, and the next run is right."""
+    (bucket / "source.csv").write_bytes(source.read_bytes())
+    expected, done, said, round_ = None, 0, [], 0
+    while len(proxy.faults) < FAULTS:
+        target = bucket / f"{round_}.trace"
+        proxy.failing = seeded(round_, 0.7 if round_ % 4 == 3 else 0.2)
+        round_ += 1
+        try:
+            ingest([f"{bucket}source.csv"], target, MAPPING)
+            done += 1
+        except AdaptError as error:
+            said.append(str(error))
+        proxy.failing = lambda _: None
+        if not whole(target):
+            ingest([f"{bucket}source.csv"], target, MAPPING)
+        assert whole(target)
+        found = open_trace(target).manifest.content_hash
+        expected = expected or found
+        assert found == expected
+    print(f"{len(proxy.faults)} faults in {round_} runs: {done} got through, {len(said)} failed in one sentence")
+    assert done > len(said)
+    assert all("\n" not in each and str(bucket) in each for each in said), said
+
+
+def test_of_two_ingests_into_one_place_one_wins_whole(bucket, source):
+    for round_ in range(ROUNDS):
+        target, said = bucket / f"{round_}.trace", []
+
+        def write(target=target, said=said):
+            try:
+                said.append(ingest([str(source)], target, MAPPING).trace.rows)
+            except EnvironmentFailure as error:
+                said.append(str(error))
+
+        writers = [threading.Thread(target=write) for _ in range(2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert said.count(ROWS) == 1, said
+        assert whole(target)
+        assert leftovers(bucket) == []
