@@ -29,7 +29,7 @@ class Leftover:
 
     Attributes:
         path: A folder or file.
-        about: What it is.
+        about: Its kind, in words.
         files, size: Number of files, and their bytes.
         age_s: Seconds since the last of them was written.
     """
@@ -51,10 +51,10 @@ class Leftover:
 
 
 def leftovers(place: Path) -> list[Leftover]:
-    """Leftovers in a folder or of one artefact; in a store, also in folders below.
+    """Leftovers in a folder or of one artefact.
 
-    Those that a run of this machine holds a lock on are left out; for others, only their age says whether a run is
-    still writing them.
+    In a store also those in folders below. Outputs that a run of this machine has locked are not among them; in a
+    store only their age says whether a run is still writing them.
 
     Raises:
         BadInput: there is nothing at this place.
@@ -98,7 +98,7 @@ def _stored(place: StorePath) -> Iterator[Leftover]:
 
 
 def _on_disk(place: Path) -> Iterator[Leftover]:
-    """Hidden entries in a folder and beside an artefact that no run holds."""
+    """Hidden entries in a folder, and those of an artefact, without a lock."""
     with readable(place):
         near = [each for each in place.parent.glob(".*") if _is_of(each.name, place.name)] if place.name else []
         inside = list(place.glob(".*")) if place.is_dir() else []

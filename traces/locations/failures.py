@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 ATTEMPTS = 6
 """How often a request is sent before it fails."""
 
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
+_FIRST_WAIT_S = 0.2
 _CHECK = "; check its name, the endpoint and the region"
 _LOG = logging.getLogger(__name__)
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -50,7 +50,7 @@ def retried(location: object, request: Callable[[], Answer]) -> Answer:
             except Exception as error:
                 if not _may_pass(error):
                     raise
-                wait = random.uniform(0.5, 1) * min(_FIRST_WAIT_S * 2 ** (attempt - 1), _LONGEST_WAIT_S)
+                wait = random.uniform(0.5, 1) * _FIRST_WAIT_S * 2 ** (attempt - 1)
                 why = _reason(error)
             _LOG.info("%s: %s; attempt %d of %d in %.1f s", location, why, attempt + 1, ATTEMPTS, wait)
             time.sleep(wait)
