@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan, explicit_table, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
+from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
@@ -122,7 +123,7 @@ def _gone_on_failure(side: Path | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if side is not None and not had:
+        if side is not None and not had and not is_stored(side):  # a store may have taken the plan all the same
             side.unlink(missing_ok=True)
         raise
 
