@@ -1,6 +1,7 @@
 """Sources in an object store: what a local file gives, or one sentence."""
 
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -128,6 +129,14 @@ def test_a_source_that_is_not_there_is_refused_with_a_suggestion(bucket, source,
     with pytest.raises(BadInput) as failure:
         source_files([source.format(**names)])
     assert str(failure.value) == f"{source.format(**names)}: {message.format(**names)}"
+
+
+def test_a_half_uploaded_object_is_not_there(s3_server, bucket):
+    place = f"{bucket.bucket}/in/a.csv"
+    upload = re.search(b"<UploadId>(.+)</UploadId>", s3_server.send("POST", f"{place}?uploads"))[1].decode()
+    s3_server.send("PUT", f"{place}?partNumber=1&uploadId={upload}", CSV)
+    with pytest.raises(BadInput, match="there is no such object, nor any below that prefix"):
+        source_files([f"{bucket}in"])
 
 
 @pytest.mark.parametrize("change", ["changed", "vanished"])
