@@ -37,14 +37,18 @@ class Store:
         """Create a bucket."""
         self.send("PUT", bucket)
 
-    def send(self, method: str, path: str, body: bytes = b"") -> None:
-        """Send a request as another client: PUT or DELETE of a bucket or an object."""
+    def send(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Send a request as another client, such as PUT or DELETE of an object; gives the answer."""
         place = f"http://127.0.0.1:{self.port}/{path}"
         asked = urllib.request.Request(place, body, method=method, headers=_SIGNED)
-        urllib.request.urlopen(asked, timeout=30).close()
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return bytes(answer.read())
 
 
-_SIGNED = {"Authorization": f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/us-east-1/s3/aws4_request"}
+_SIGNED = {
+    "Authorization": f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/us-east-1/s3/aws4_request",
+    "Content-Type": "application/octet-stream",
+}
 """What tells moto that a request is for S3, in this region."""
 
 
