@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from adapt.core.compiled import compiled, fetch_ahead, record_at
+from tests.tiers import soak
 
 SCRIPT = """
 import pyarrow as pa
@@ -103,6 +104,7 @@ def test_what_is_wrong_with_a_kernel_is_raised(cache):
         compiled(wrong)(np.arange(3))
 
 
+@soak
 def test_processes_that_compile_at_once_agree(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     started = [subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) for _ in range(3)]
@@ -175,6 +177,7 @@ def test_an_edit_after_the_start_of_a_process_keeps_nothing(parts):
     assert printed_by(parts) == ["21", "21"]
 
 
+@soak
 def test_processes_that_compile_different_signatures_at_once_are_right_and_keep_all(parts):
     kinds = ("int64", "float64", "int32", "uint8")
     at_once = [started(parts, *kinds[at:], *kinds[:at]) for at in range(4)]
@@ -186,6 +189,7 @@ def test_processes_that_compile_different_signatures_at_once_are_right_and_keep_
     assert kept_by(parts) == kept
 
 
+@soak
 def test_a_kernel_keeps_the_versions_that_were_used_last(parts):
     printed_by(parts)
     (first,) = stamps_of(parts)
@@ -200,6 +204,7 @@ def test_a_kernel_keeps_the_versions_that_were_used_last(parts):
     assert {folder.name for folder in kernel.iterdir()} == {first, second, "a", "b"}
 
 
+@soak
 def test_a_folder_that_may_only_be_read_is_used(parts):
     printed_by(parts)
     kept = kept_by(parts)

@@ -38,10 +38,10 @@ class TrueRates:
 
     def wanted(self, seen: Seen) -> int:
         """Arrival rate over a worker's true rate at the target utilization."""
-        processed, busy_s = int(seen.processed.sum()), float(seen.busy_s.sum())
+        processed, busy_s = seen.processed.sum(), seen.busy_s.sum()
         if processed == 0 or busy_s <= 0:
             return seen.workers
-        return workers_for(seen.arrived / seen.collected_s * busy_s / processed, self.utilization)
+        return workers_for(float(seen.arrived / seen.collected_s * busy_s / processed), self.utilization)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of
@@ -18,6 +18,7 @@ from adapt.core.partitioning.plans.difference import plan_difference
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stream import KeyType
+from tests.tiers import examples
 
 COUNTS = 10**6 // np.arange(1, 301)
 STREAM = frequencies_of(KeyCounts(pa.array([f"k{number}" for number in range(300)]), COUNTS, int(COUNTS.sum())))
@@ -44,7 +45,7 @@ def pinned(draw, base):
 
 
 @every_base
-@settings(deadline=None)
+@examples(25)
 @given(st.data())
 def test_pinned_keys_go_where_they_are_pinned_and_all_others_as_the_base_has_them(base, data):
     plan, alone, keys = data.draw(pinned(base))
@@ -56,7 +57,7 @@ def test_pinned_keys_go_where_they_are_pinned_and_all_others_as_the_base_has_the
 
 
 @every_base
-@settings(deadline=None)
+@examples(25)
 @given(st.data())
 def test_the_keys_that_move_are_the_pinned_ones_with_another_channel(base, data):
     plan, alone, keys = data.draw(pinned(base))

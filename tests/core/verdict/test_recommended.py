@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
@@ -24,6 +24,7 @@ from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.verdict_class import VerdictClass
 from adapt.traces.counting.evaluating import evaluate_counts
+from tests.tiers import examples
 
 NULL_TOO = pa.array([None, *(f"key{at}" for at in range(399))])
 
@@ -58,6 +59,7 @@ def check(found: Answer, frequencies: Frequencies, today: Plan) -> None:
     assert diff.migration.state / frequencies.total == pytest.approx(verdict.state_to_move)
 
 
+@examples(20)
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0, 6, 12]),
@@ -74,7 +76,7 @@ def test_verdict_plan_evaluate_and_diff_agree(seed, windows, skew, kind, engine,
     assert found.recommended.base is engine
 
 
-@settings(max_examples=20)
+@examples(6)
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0, 6, 12]),
@@ -123,6 +125,7 @@ def test_limits_within_which_nothing_helps_leave_the_placement_as_it_is():
     assert (found.verdict.pins_nothing, len(found.recommended.explicit)) == (True, 0)
 
 
+@examples(20)
 @given(st.integers(0, 10_000), st.sampled_from([0, 8]), st.integers(2, 6), st.sampled_from([NO_LIMITS, Budget(0.1, 4)]))
 def test_a_current_plan_is_what_is_judged_and_kept(seed, windows, channels, limits):
     frequencies, panes = stream(seed, windows, 1.0, pa.string())

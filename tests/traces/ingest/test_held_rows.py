@@ -17,6 +17,7 @@ from adapt.traces.ingest.rejects import MaxRejects
 from adapt.traces.ingest.streams import Stream
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
+from tests.tiers import SOAK
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -102,6 +103,17 @@ CASES = {
     ),
 }
 
+FEW = (
+    "csv",
+    "csv, deduplicated",
+    "csv, keys hashed",
+    "csv, clocks shifted",
+    "json lines",
+    "parquet",
+    "several streams",
+)
+"""Of the short tier."""
+
 
 def facts(folder, name, case, runner):
     """What a trace tells besides the bytes of its files."""
@@ -123,7 +135,7 @@ def facts(folder, name, case, runner):
     return manifest, refused, ingested.rejects, ingested.guesses, table
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES if SOAK else FEW)
 def test_both_ways_give_one_trace(tmp_path, name, monkeypatch):
     on_spark = facts(tmp_path, "spark.trace", CASES[name], RunnerName.SPARK)
     monkeypatch.setattr(ingesting, "take_stock", None)  # the other way has no use for it

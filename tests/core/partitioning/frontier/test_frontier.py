@@ -1,7 +1,6 @@
 """The frontier: its points, its bounds, its knee, and what a budget picks from it."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -10,11 +9,11 @@ from hypothesis import strategies as st
 
 from adapt.core.partitioning.frontier.frontier import Frontier, Point, frontier
 from adapt.core.partitioning.frontier.today import Budget
+from tests.tiers import SOAK
 
 from .cases import keeps, least_of_all, tiny_step, zipf_step
 
 WORK = 100_000
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 ROUNDING = 1 + 1e-7
 
 
@@ -24,7 +23,7 @@ def point(state_moved, imbalance, pins=None, out_of_sample=None):
     return Point(Budget(), nowhere, number, state_moved, imbalance, 1.0, False, out_of_sample)
 
 
-@settings(max_examples=100 if SOAK else 8)
+@settings(max_examples=100 if SOAK else 4)
 @given(st.integers(0, 10_000), st.none() | st.floats(0, 1), st.none() | st.integers(0, 40))
 def test_every_point_is_what_it_says_and_no_other_beats_it(seed, share, pins):
     step, _ = zipf_step(seed, 1, 100)
