@@ -13,9 +13,7 @@ import pytest
 from adapt.traces.locations.location import is_stored, location
 from examples.object_store import ACCESS_KEY, SECRET_KEY
 from tests.journeys.processes import standalone
-
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
-soak = pytest.mark.skipif(not SOAK, reason="takes minutes; ADAPT_SOAK=1 runs it")
+from tests.tiers import SOAK, soak
 
 ADAPT = Path(sys.executable).with_name("adapt")
 CHANNELS = "1:10" if SOAK else "3"

@@ -1,6 +1,5 @@
 """A trace in an object store, written by this process or by Spark tasks: what a disk would hold."""
 
-import os
 import threading
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.trace import open_trace
 from adapt.traces.store.trace_tables import rejects_of
 from tests.fault_proxy import seeded
+from tests.tiers import SOAK
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 FAULTS, ROUNDS = (300, 50) if SOAK else (5, 1)
 ROWS = 3000
 MAPPING = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")

@@ -1,6 +1,5 @@
 """Sources in an object store: what a local file gives, or one sentence."""
 
-import os
 import re
 from pathlib import Path
 
@@ -20,9 +19,9 @@ from adapt.traces.sources.reading.stored_tables import stored_tables
 from adapt.traces.sources.sniff import ReadOptions, recognize
 from adapt.traces.sources.source import _cut, _read_block
 from tests.fault_proxy import Fault, first
+from tests.tiers import soak
 from tests.traces.sources.test_contract import CASES, PACKED, put
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 ROWS = "".join(f"{1_700_000_000 + row * 7 % 50},k{row % 7},{row}\n" for row in range(50))
 CSV = f"ts,key,bytes\n{ROWS}".encode()
 MAPPING = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
@@ -64,7 +63,7 @@ def test_every_format_is_read_from_a_store_as_from_a_disk(bucket, tmp_path, name
     assert rows_of(bucket, case.reading) == rows_of(tmp_path, case.reading)
 
 
-@pytest.mark.skipif(not SOAK, reason="starts many jobs; ADAPT_SOAK=1 runs it")
+@soak
 @pytest.mark.usefixtures("spark")
 def test_a_trace_of_every_format_from_a_store_is_that_from_a_disk(bucket, tmp_path):
     source = tmp_path / "in"
