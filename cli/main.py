@@ -8,6 +8,7 @@ import typer
 
 from adapt.cli.commands.advise import group as advise
 from adapt.cli.commands.check import check
+from adapt.cli.commands.clean import clean
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
 from adapt.cli.commands.ingest import ingest
@@ -21,15 +22,19 @@ from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
+from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "demo", "generate"),
+    "More commands": ("lint", "advise", "check", "demo", "generate", "clean"),
 }
 """The commands by panel of the help."""
 
 SETTINGS = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Settings of every command, accepted anywhere in the command line."""
+
+VALUED = "--storage-option"
+"""Another one, with a value."""
 
 
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
@@ -42,6 +47,13 @@ class InOrder(Group):
         """The command names."""
         return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options; `--install-completion` is enough of completion for a page."""
+        params = super().get_params(ctx)
+        for each in params:
+            setattr(each, "hidden", each.name == "show_completion")  # noqa: B010
+        return params
+
 
 app = typer.Typer(
     cls=InOrder,
@@ -51,7 +63,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (verdict, ingest, lint, report, check, demo, generate):
+for command in (verdict, ingest, lint, report, check, demo, generate, clean):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
 for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
@@ -69,12 +81,21 @@ def _show_version(asked: bool) -> None:
 def settings(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print more detail on stderr.")] = False,
+    storage_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--storage-option",
+            metavar="K=V",
+            help="Option of object stores, such as region=eu-west-1.",
+        ),
+    ] = None,
     _debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     _version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Settings of every command."""
+    use_options(read_options(storage_option or ()))
     set_verbosity(Verbosity.QUIET if quiet else Verbosity.VERBOSE if verbose else Verbosity.NORMAL)
 
 
@@ -104,10 +125,14 @@ def run(arguments: list[str]) -> int:
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with `SETTINGS` moved before the command name.
+    """The arguments, with `SETTINGS` and `VALUED` moved before the command name.
 
     The parser accepts them only there.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    leading = [each for each in arguments[:end] if each in SETTINGS]
-    return [*leading, *(each for each in arguments[:end] if each not in SETTINGS), *arguments[end:]]
+    leading: list[str] = []
+    others: list[str] = []
+    for at, each in enumerate(arguments[:end]):
+        is_setting = each in SETTINGS or each.partition("=")[0] == VALUED or (at and arguments[at - 1] == VALUED)
+        (leading if is_setting else others).append(each)
+    return [*leading, *others, *arguments[end:]]

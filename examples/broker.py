@@ -32,6 +32,16 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+def until_open(port: int, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until a server listens on its port."""
+    for _ in range(300):
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None, "the server has ended"
+        time.sleep(0.1)
+
+
 @contextmanager
 def running(port: int | None = None, advertised: int | None = None) -> Iterator[Broker]:
     """A broker without topics, which ends with the block."""
@@ -43,12 +53,7 @@ def running(port: int | None = None, advertised: int | None = None) -> Iterator[
     command += ["--storage-engine", "memory://tansu/", "--silent"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(300):
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, "the broker has ended"
-            time.sleep(0.1)
+        until_open(port, process)
         yield Broker(f"127.0.0.1:{port}", process)
     finally:
         process.kill()

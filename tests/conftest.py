@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from examples.object_store import Store
+    from tests.fault_proxy import Proxy
 
 settings.register_profile("unhurried", deadline=None)  # the first example of a kernel compiles it
 settings.register_profile("soak", deadline=None, max_examples=1000)
@@ -152,6 +156,41 @@ def broker() -> Iterator[str]:
 
     with running() as found:
         yield found.address
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> "Iterator[Store]":
+    """An S3 server in memory."""
+    from examples import object_store
+
+    if not object_store.is_there():
+        pytest.skip(object_store.MISSING)
+    with object_store.running() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(s3_server: "Store", monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty bucket of a name of its own, with the variables that lead there."""
+    from adapt.traces.locations.location import location
+
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    name = f"bucket-{uuid4().hex[:8]}"
+    s3_server.create(name)
+    return location(f"s3://{name}")
+
+
+@pytest.fixture
+def proxy(s3_server: "Store", bucket: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[Proxy]":
+    """A proxy between the program and the server, which counts requests and makes some fail."""
+    from examples.object_store import reached_at
+    from tests.fault_proxy import running
+
+    with running(s3_server.port) as found:
+        for name, value in reached_at(found.port).items():
+            monkeypatch.setenv(name, value)
+        yield found
 
 
 @pytest.fixture(scope="session")

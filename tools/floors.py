@@ -67,6 +67,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "answers": ("core/verdict", "core/check", "core/advice"),
     "report": ("core/report",),
     "traces": (
+        "traces/locations",
         "traces/read_errors",
         "traces/dictionary_pages",
         "traces/spark",

@@ -12,6 +12,8 @@ from adapt.core.check.limits_file import LimitsFile, read_limits
 from adapt.core.check.metrics import ASKING_FOR_KEYS, ROWS, SUMMARY, Of
 from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
 from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.traces.locations.location import location
+from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import parsed, readable
 from adapt.traces.scheme_names import scheme_named
 from adapt.traces.spark.progress import Progress, silent
@@ -83,6 +85,7 @@ def facts_of(
     """
     how = placing or Placing()
     with readable(path):
+        path = in_run(path)
         if path.is_file():
             return _of_counts(path, how) if path.suffix.lower() == ".csv" else _of_json(path)
         if not path.exists():
@@ -281,8 +284,9 @@ def _engine(placing: Placing) -> "tuple[AnyScheme, Plan | None]":
     known = scheme_named(placing.engine, SCHEMES_BY_NAME.values())
     if known is not None:
         return known, None
-    path = Path(placing.engine)
+    path = location(placing.engine)
     with readable(path):
+        path = in_run(path)
         if not path.exists():
             near = did_you_mean(placing.engine, SCHEMES_BY_NAME)
             raise UsageError(f"--engine must be a plan or a scheme (got {placing.engine!r}){near}")

@@ -45,7 +45,7 @@ def dictionary_column(path: Path, file: pq.ParquetFile, row_group: int, name: st
         or column.dictionary_page_offset is None
     ):
         return None
-    with path.open("rb") as source:
+    with path.open("rb", 0) as source:
         source.seek(column.dictionary_page_offset)
         stored = source.read(column.total_compressed_size)
     try:

@@ -8,8 +8,9 @@ from typing import Any
 
 from adapt.core.errors import AdaptError, EnvironmentFailure
 from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
-from adapt.traces.store.atomic import MANIFEST, replace_whole
+from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import as_json, hash_of, program_versions, read_manifest
 
 
@@ -26,7 +27,7 @@ def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
     Raises:
         UsageError, BadInput: the source does not exist or cannot be read.
     """
-    files = [[file.path, file.size, Path(file.path).stat().st_mtime_ns] for file in source_files([source])]
+    files = [[str(file.path), file.size, file.path.stat().st_mtime_ns] for file in source_files([source])]
     return hash_of([files, dict(options), program_versions()["adapt-streams"]])
 
 

@@ -1,10 +1,10 @@
 """Schemes by the names that users type."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from adapt.core.engines.kinesis.shards import shards_from_text
 from adapt.core.engines.names import AnyScheme, Engine
+from adapt.traces.locations.location import location
 from adapt.traces.read_errors import parsed
 
 
@@ -21,5 +21,5 @@ def scheme_named(name: str, known: Iterable[AnyScheme]) -> AnyScheme | None:
         return found.get(Engine.LIBRDKAFKA)
     family, colon, file = name.partition(":")
     if family == Engine.KINESIS and colon and Engine.KINESIS in found:
-        return Engine.kinesis_over(parsed(Path(file), shards_from_text))
+        return Engine.kinesis_over(parsed(location(file), shards_from_text))
     return found.get(name)

@@ -32,7 +32,7 @@ def ingest(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Files, folders, globs, - for stdin, or kafka://HOST:PORT/TOPIC. Archives are unpacked.",
+            help="Files, folders, globs, URIs such as s3://BUCKET/IN, - for stdin, or kafka://HOST:PORT/TOPIC.",
         ),
     ],
     output: TraceOutput,

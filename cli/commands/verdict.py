@@ -21,6 +21,7 @@ from adapt.cli.terminal.terminal import NEXT
 from adapt.core.engines.names import Engine
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.core.partitioning.schemes.names import Scheme
+from adapt.traces.locations.location import location
 from adapt.traces.sources.names import FormatName
 
 if TYPE_CHECKING:
@@ -141,11 +142,12 @@ def _kept_trace(
     """
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, is_trace, remember, source_fingerprint
+    from adapt.traces.sources.reading.files import SCHEME
 
-    if is_trace(Path(source)):
+    if not source.startswith(SCHEME) and is_trace(location(source)):
         if given.values["key"] or out is not None:
             raise UsageError(f"{source} is a trace, so it takes neither --key nor --out; give a raw file")
-        return Path(source)
+        return location(source)
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source)}.trace")

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 import typer
 
 from adapt.cli.terminal.help import show_all
+from adapt.traces.locations.location import location
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Value = TypeVar("Value")
@@ -130,8 +132,11 @@ def _option_of(name: str, kind: Any, field: "Field[Any]", group: Any = None) -> 
 
 
 def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
-    """The value of one parameter: a group from its options, or the option itself."""
+    """The value of one parameter: a group from its options, or the option itself, a path as a location."""
     if not is_dataclass(kind):
-        return values[name]
+        value = values[name]
+        if isinstance(value, list):
+            return [location(each) if isinstance(each, Path) else each for each in value]
+        return location(value) if isinstance(value, Path) else value
     hints = get_type_hints(kind, include_extras=True)
     return cast(Any, kind)(**{field.name: _made(hints[field.name], field.name, values) for field in fields(kind)})

@@ -40,6 +40,7 @@ WITHOUT_TRACE = {
 
 IN_PROCESS = {
     "lint": "x.trace",
+    "clean": ".",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
     "advise workers": "--rate 1000 --shed 10000@60s",

@@ -13,6 +13,9 @@ import pytest
 
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.leftovers import leftovers
+from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store.disk import remove_tree
 from adapt.traces.store.trace import open_trace
 
@@ -22,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SEED = 8
-KILLS = 80
+KILLS, KILLS_IN_STORE = 80, 60
 ROWS = 20_000
 STEPS = ("surveying the files", "reading", "writing rejects", "sorting by time", "profiling")
 LONGEST_S = 0.8
@@ -30,9 +33,9 @@ LONGEST_S = 0.8
 
 CHILD = """
 import sys
-from pathlib import Path
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
+from adapt.traces.locations.location import location
 from adapt.traces.spark.session import SparkOptions
 
 def told(what, done, total):
@@ -41,21 +44,25 @@ def told(what, done, total):
 
 source, target = sys.argv[1:]
 mapping = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
-ingest([source], Path(target), mapping, spark_options=SparkOptions(master="local[2]"), progress=told)
+ingest([source], location(target), mapping, spark_options=SparkOptions(master="local[2]"), progress=told)
 print("done", flush=True)
 """
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
-    """Rows enough for writes to take a while, one of them refused."""
     path = tmp_path_factory.mktemp("source") / "source.csv"
-    rows = "".join(f"{1_700_000_000 + row * 7 % ROWS},k{row % 97},{row}\n" for row in range(ROWS))
-    path.write_text(f"ts,key,bytes\n{rows}never,k,1\n")
+    path.write_text(rows_to_ingest())
     return path
 
 
-def kill_at(step: str, delay_s: float, source: Path, target: Path, spare: Path) -> bool:
+def rows_to_ingest() -> str:
+    """Rows enough for writes to take a while, one of them refused."""
+    rows = "".join(f"{1_700_000_000 + row * 7 % ROWS},k{row % 97},{row}\n" for row in range(ROWS))
+    return f"ts,key,bytes\n{rows}never,k,1\n"
+
+
+def kill_at(step: str, delay_s: float, source: Path | str, target: Path, spare: Path) -> bool:
     """Run an ingest in processes of its own and kill them all, that long after a step began; whether it had ended."""
     spared = {"TMPDIR": str(spare), "SPARK_LOCAL_DIRS": str(spare)}
     with subprocess.Popen(
@@ -105,7 +112,7 @@ def in_session(session: int) -> list[int]:
 
 def complete(target: Path) -> bool:
     """Whether the whole trace stands there; a part of one fails the test."""
-    if not target.exists():
+    if not (target / MANIFEST if is_stored(target) else target).exists():
         return False
     trace = open_trace(target, check_all=True)
     assert trace.rows == sum(batch.num_rows for batch in trace.batches()) == ROWS
@@ -135,3 +142,29 @@ def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source,
     ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
     assert complete(target)
     assert os.listdir(place) == ["web.trace"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_ingest_into_a_store_may_be_killed_too(bucket, tmp_path):
+    """What killed runs left is named and removed by `adapt clean`, and never taken for a trace."""
+    source, target = bucket / "source.csv", bucket / "web.trace"
+    source.write_bytes(rows_to_ingest().encode())
+    moments = random.Random(SEED)
+    halves = traces = 0
+    for kill in range(KILLS_IN_STORE):
+        step, delay_s = STEPS[kill % len(STEPS)], moments.uniform(0, LONGEST_S)
+        ended = kill_at(step, delay_s, str(source), target, tmp_path)
+        stands = complete(target)
+        assert stands or not ended, (kill, step, delay_s)
+        traces += stands
+        left = leftovers(bucket)
+        halves += bool(left)
+        for each in left:
+            each.remove()
+        assert complete(target) == stands
+        if stands:
+            remove_tree(target)
+        assert [each.name for each in bucket.iterdir() if not each.name.startswith(".")] == ["source.csv"]
+    print(f"{KILLS_IN_STORE} kills: {traces} traces, {halves} times something left")
+    ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
+    assert complete(target)

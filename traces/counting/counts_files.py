@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.frames import is_whole_in, key_type_in
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import damaged
 from adapt.traces.spark.runner import added
 
@@ -89,10 +91,16 @@ def counts_files(path: Path) -> CountsFiles:
     Raises:
         BadInput: a file is damaged.
     """
-    from pyarrow.dataset import dataset
+    from pyarrow.dataset import FileSystemDataset, ParquetFileFormat, dataset
 
     try:
-        files = dataset(path, format="parquet")
+        if is_stored(path):
+            form = ParquetFileFormat()
+            objects = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.name[0] not in "._")
+            pieces = [form.make_fragment(arrow_source(each)) for each in objects]
+            files: Dataset = FileSystemDataset(pieces, pieces[0].physical_schema, form)
+        else:
+            files = dataset(path, format="parquet")
         return CountsFiles(path, files, files.count_rows())
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error, "get the files again") from error

@@ -30,13 +30,22 @@ from adapt.traces.counting.exact import key_sums, no_keys, too_heavy
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent, watched
 from adapt.traces.spark.runner import log_ran, runner_for, runs_on_spark
-from adapt.traces.spark.session import Batches, Spark, carrying, literal_path, spark_failures, spark_session
-from adapt.traces.store.atomic import MANIFEST
+from adapt.traces.spark.session import (
+    Batches,
+    Spark,
+    SparkOptions,
+    carrying,
+    literal_path,
+    spark_failures,
+    spark_session,
+)
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 
@@ -184,9 +193,11 @@ def _of_parquet(
 ) -> Evaluation:
     columns = ("key", "count", *resources.sources)
     files = counts_files(path)
-    if spark_options is not None and spark_options.runner is RunnerName.IN_PROCESS and files.only_spark:
-        raise UsageError(f"{path}: folders by column, decimals and unsigned integers need Spark; omit --runner")
-    if not (runs_on_spark(files.rows, spark_options) or files.only_spark):
+    stored = is_stored(path)
+    if files.only_spark and (stored or (spark_options or SparkOptions()).runner is RunnerName.IN_PROCESS):
+        remedy = "copy the files to a disk" if stored else "omit --runner"
+        raise UsageError(f"{path}: folders by column, decimals and unsigned integers need Spark; {remedy}")
+    if stored or not (runs_on_spark(files.rows, spark_options) or files.only_spark):
         _check_exist(columns, files.schema.names, path)
         log_ran(RunnerName.IN_PROCESS)
         progress(_DOING, 0, 0)

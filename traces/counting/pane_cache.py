@@ -19,6 +19,7 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import replace_whole
@@ -68,7 +69,9 @@ def counted_panes(
 def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[CountedPane, ...]:
     """The cached panes of a trace; empty if missing or damaged."""
     with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
-        return _unpacked(pq.read_table(_place(folder, content_hash, weight), page_checksum_verification=True))
+        return _unpacked(
+            pq.read_table(arrow_source(_place(folder, content_hash, weight)), page_checksum_verification=True)
+        )
     return ()
 
 

@@ -24,6 +24,7 @@ from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.counting.pane_cache import CACHE
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import replace_whole
@@ -207,5 +208,5 @@ def _fingerprint(hasher: Hasher, probes: pa.Array) -> str:
 def _kept(path: Path) -> pa.Table | None:
     """Kept sums; None if missing or damaged."""
     with suppress(OSError, pa.ArrowException):
-        return pq.read_table(path, page_checksum_verification=True)
+        return pq.read_table(arrow_source(path), page_checksum_verification=True)
     return None

@@ -69,7 +69,7 @@ def export_plan(
     about = {PLAN: "the plan, for adapt", TEXT: "the plan as text, for any language"}
     about |= {name: file.about for name, file in bundle.files.items()}
     about |= {name: program.about for name, program in bundle.programs.items()}
-    with whole_folder(out, force=force) as folder:
+    with whole_folder(out, force=force, local=True) as folder:
         write_plan(plan, folder / PLAN, made)
         disk.write_bytes(folder / TEXT, plan_text(plan))
         for name, file in bundle.files.items():

@@ -26,6 +26,7 @@ from adapt.core.partitioning.schemes.maglev import TABLE, Maglev
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.schemes.rendezvous import Rendezvous
 from adapt.core.stream import Key, KeyType
+from adapt.traces.locations.location import location
 from adapt.traces.store.plans import read_plan
 
 MOST_REMEMBERED = 65_536
@@ -92,7 +93,7 @@ class Router:
         Raises:
             BadInput: it is not a plan, or damaged.
         """
-        return cls(read_plan(Path(path)), nulls=nulls, integers=integers)
+        return cls(read_plan(location(path)), nulls=nulls, integers=integers)
 
     def partition(self, key: Key) -> int:
         """The partition of a key: text, a number, or the serialized bytes.

@@ -5,6 +5,7 @@ from pathlib import Path
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.loop.splitter import Splitter
+from adapt.traces.locations.location import location
 from adapt.traces.read_errors import readable
 from adapt.traces.store.atomic import replace_whole
 
@@ -15,7 +16,7 @@ def write_splitter(splitter: Splitter, path: Path | str) -> None:
     Raises:
         EnvironmentFailure: it cannot be written.
     """
-    replace_whole(Path(path), splitter.to_text())
+    replace_whole(location(path), splitter.to_text())
 
 
 def read_splitter(path: Path | str, recipe: Recipe | None = None) -> Splitter:
@@ -28,8 +29,8 @@ def read_splitter(path: Path | str, recipe: Recipe | None = None) -> Splitter:
         BadInput: it is missing, damaged, or of another version; the message names the file.
         UsageError: the recipe has another base or hash than the saved plan.
     """
-    with readable(Path(path)):
-        text = Path(path).read_bytes()
+    with readable(location(path)):
+        text = location(path).read_bytes()
     try:
         return Splitter.from_text(text, recipe)
     except (BadInput, UsageError) as error:

@@ -12,6 +12,7 @@ from adapt.core.keys.columns import key_type_of
 from adapt.core.lint.evidence import LINT
 from adapt.traces.ingest.parts import part_name
 from adapt.traces.ingest.profile import Profile, profile_trace
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, write_manifest
@@ -53,7 +54,7 @@ def settle(
     """
     parts = sorted(folder.glob(part_name(0).replace("00000", "*")))
     entries = [part_entry(folder, part) for part in parts]
-    schema = pq.read_schema(parts[0]).remove_metadata()
+    schema = pq.read_schema(arrow_source(parts[0])).remove_metadata()
     first_us, last_us = _span_us(parts)
     profile = profiled(Written(blocks_of(folder, entries), schema, (first_us, last_us)))
     profile.data[LINT].update(evidence or {})
@@ -73,7 +74,7 @@ def settle(
 
 def _span_us(parts: list[Path]) -> tuple[int, int]:
     """The first and last time; parts are in time order, so only the first row and the last are read."""
-    first = pq.ParquetFile(parts[0]).read_row_group(0, columns=["ts"])["ts"][0]
-    last_part = pq.ParquetFile(parts[-1])
+    first = pq.ParquetFile(arrow_source(parts[0])).read_row_group(0, columns=["ts"])["ts"][0]
+    last_part = pq.ParquetFile(arrow_source(parts[-1]))
     last = last_part.read_row_group(last_part.num_row_groups - 1, columns=["ts"])["ts"][-1]
     return tuple(int(value.cast(pa.int64()).as_py()) for value in (first, last))  # type: ignore[return-value]

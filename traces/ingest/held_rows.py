@@ -10,10 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from adapt.core.lint.source_order import MOST_ROWS
-from adapt.traces.ingest.parts import part_name
+from adapt.traces.ingest.parts import part_name, plain_writer
 from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, by_file, by_reason
 from adapt.traces.ingest.source_order import evidence_of, lines_looked_at
 from adapt.traces.ingest.streams import Several
@@ -106,7 +105,5 @@ def _texts(places: Sequence[tuple[int, int]], texts: Sequence[str | None], sourc
 
 def _write(rows: pa.Table, path: Path) -> None:
     """Write a table as Spark would."""
-    with pq.ParquetWriter(
-        path, rows.schema, compression="zstd", write_page_checksum=True, store_schema=False
-    ) as writer:
+    with disk.complete_file(path, 0) as own, plain_writer(rows.schema, own) as writer:
         writer.write_table(rows, ROW_GROUP_ROWS)

@@ -39,6 +39,7 @@ from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.frames import frame_name, is_spark_frame
+from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.live.address import topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_options import TopicOptions
@@ -46,7 +47,7 @@ from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.reading.files import SourceFile, source_files
 from adapt.traces.sources.sniff import ReadOptions, Recognized
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, spark_session
+from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, shares_disk, spark_session
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Provenance
@@ -146,9 +147,14 @@ def ingest(
     if address is None and options.topic != TopicOptions():
         raise UsageError(f"options of topics need a source such as kafka://HOST:PORT/TOPIC (got {', '.join(sources)})")
     topic: KeptTopic | None = None
-    with whole_folder(out, force=force) as folder:
+    with whole_folder(out, force=force, local=shares_disk(running)) as folder:
         kept, staging = folder / "_stdin", folder / "_staging"
         if address is not None:
+            if is_stored(folder):
+                raise UsageError(
+                    f"{out}: a topic is read to a disk of this machine, which the workers of --master cannot reach;"
+                    " omit --master, or write to a disk that they share"
+                )
             texts = [text for stream in streams for text in stream.texts]
             topic = read_topic(address, options.topic, texts, topic_folder(out), options.time_zone, progress)
         files: Sequence[SourceFile]
@@ -164,7 +170,7 @@ def ingest(
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
         disk.make_folder(staging)
-        here, large = small and not running.on_spark(small=small), not small and not stated
+        here, large = small and not running.on_spark(small=small), not small and not stated and not is_stored(folder)
         plain = staging if large and not cleaning.as_data() else None
         source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0)
         rows = cleaned(source.mapped(), cleaning, salt, progress)
@@ -199,9 +205,8 @@ def ingest(
             profile = merge_runs(spark, runs.runs, runs.schema, folder, progress)
         else:
             write_in_order(rows, stock, folder, progress)
-        for passing in (kept, staging):
-            if passing.exists():
-                disk.remove_tree(passing)
+        kept.unlink(missing_ok=True)
+        disk.remove_tree(staging)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         if topic is not None:
@@ -232,8 +237,8 @@ def ingest(
 
 
 def topic_folder(out: Path) -> Path:
-    """Where records of a topic are kept until its trace is complete."""
-    return out.with_name(f".{out.name}.topic")
+    """Where records of a topic are kept until its trace is complete: beside it, or in the current folder."""
+    return (Path.cwd() / out.name if is_stored(out) else out).with_name(f".{out.name}.topic")
 
 
 def _as_used(settled: Sequence[Settled]) -> dict[str, object]:

@@ -1,11 +1,18 @@
 """Parts of a trace: their names and their writer."""
 
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.traces.spark.lazy import DataFrame
+from adapt.traces.spark.session import Batches, carrying, spark_failures
+from adapt.traces.spark.spark_tasks import attempt_id
 from adapt.traces.store import disk
+from adapt.traces.store.trace import ROW_GROUP_ROWS
 
 LARGEST_DICTIONARY = 64 << 20
 """Largest dictionary of a text column in bytes; further values of a row group are written plainly."""
@@ -20,6 +27,44 @@ def remove_unfinished(folder: Path) -> None:
     """Remove the parts of task attempts that were ended."""
     for left in folder.glob(f"_{part_name(0).replace('00000', '*')}*"):
         disk.remove_tree(left)
+
+
+def write_in_tasks(
+    rows: DataFrame, folder: Path, writer: Callable[[pa.Schema, Path], pq.ParquetWriter], doing: str
+) -> int:
+    """Write partitions as parts in their tasks; gives the number of rows."""
+
+    def write(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        first, count, held = next(batches, None), 0, []
+        if first is not None:
+            part = folder / part_name(cast(TaskContext, TaskContext.get()).partitionId())
+            with disk.complete_file(part, attempt_id()) as path, writer(first.schema, path) as opened:
+                for batch in chain([first], batches):
+                    held.append(batch)
+                    if sum(map(len, held)) >= ROW_GROUP_ROWS:
+                        count += _write_group(opened, held)
+                count += _write_group(opened, held)
+        yield pa.RecordBatch.from_pydict({"rows": [count]})
+
+    with spark_failures(doing):
+        return sum(int(row[0]) for row in rows.mapInArrow(carrying(write), "rows bigint").collect())
+
+
+def _write_group(opened: pq.ParquetWriter, held: list[pa.RecordBatch]) -> int:
+    """Write the held rows, and hold no more."""
+    rows = pa.Table.from_batches(held) if held else None
+    held.clear()
+    if rows is None:
+        return 0
+    opened.write_table(rows, ROW_GROUP_ROWS)
+    return int(rows.num_rows)
+
+
+def plain_writer(schema: pa.Schema, path: Path) -> pq.ParquetWriter:
+    """Writer of a small table, as Spark would write it."""
+    return pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True, store_schema=False)
 
 
 def part_writer(schema: pa.Schema, path: Path) -> pq.ParquetWriter:

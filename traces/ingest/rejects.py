@@ -10,7 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
+from adapt.traces.ingest.parts import plain_writer, write_in_tasks
 from adapt.traces.ingest.streams import Several
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
@@ -77,6 +80,7 @@ def set_aside(
     """
     if not counts:
         return Rejects()
+    in_store = is_stored(folder)
     refused = rows.where("_reason is not null").select("_file", "_line", "_reason", "_text")
     with spark_failures("writing rejects"), watched(spark, "writing rejects", progress):
         # rows rejected by the mapping have no text yet: it is read again, only where needed
@@ -96,8 +100,12 @@ def set_aside(
             F.col("_reason").alias("reason"),
             F.coalesce("_text", F.lit("")).alias("text"),
         )
+        table = table.coalesce(1).sortWithinPartitions("_file", "line").drop("_file")
+        if in_store:
+            write_in_tasks(table, folder / FOLDER, plain_writer, "writing rejects")
+            return Rejects(sum(counts.values()), *by_reason(folder / FOLDER, counts))
         written = folder / "_written"
-        table.coalesce(1).sortWithinPartitions("_file", "line").drop("_file").write.parquet(str(written))
+        table.write.parquet(str(written))
         disk.make_folder(folder / FOLDER)
         for number, part in enumerate(sorted(written.glob("part-*"))):
             disk.rename(part, folder / FOLDER / f"part-{number:05d}.parquet")
@@ -122,7 +130,7 @@ def by_reason(folder: Path, counts: Mapping[str, int]) -> tuple[dict[str, int], 
     examples: dict[str, list[dict[str, Any]]] = {reason: [] for reason in ordered}
     missing = sum(min(EXAMPLES, count) for count in ordered.values())
     for path in sorted(folder.glob("part-*")):
-        for batch in pq.ParquetFile(path).iter_batches(columns=["reason", "file", "line", "text"]):
+        for batch in pq.ParquetFile(arrow_source(path)).iter_batches(columns=["reason", "file", "line", "text"]):
             for reason, found in examples.items():
                 rows = batch.filter(pc.equal(batch.column("reason"), reason)).slice(0, EXAMPLES - len(found))
                 found += [

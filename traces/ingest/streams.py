@@ -75,7 +75,9 @@ class Stream:
     def has(self, file: SourceFile) -> bool:
         """Whether a file may hold rows of this stream."""
         return not self.paths or any(
-            fnmatchcase(name, glob) for glob in self.paths for name in (file.label, file.path, Path(file.label).name)
+            fnmatchcase(name, glob)
+            for glob in self.paths
+            for name in (file.label, str(file.path), Path(file.label).name)
         )
 
 
@@ -118,7 +120,7 @@ class Several:
 
     Attributes:
         files: The files, in the order that breaks ties.
-        inputs: Name, bytes and sha256 of each file, for the manifest.
+        inputs: As in `Source`, of all groups.
         settled: The streams as they were read.
         guesses: Guessed settings, in words.
         rows: Number of rows, rejected ones included; known after `mapped`.
@@ -159,7 +161,7 @@ class Several:
             self._parts.append((source, group.places, group.streams))
         inputs = [one for source, _, _ in self._parts for one in source.inputs]
         if len(groups) > 1:  # members of one archive may be of several groups
-            inputs = list({(one["name"], one["sha256"]): one for one in inputs}.values())
+            inputs = list({tuple(one.items()): one for one in inputs}.values())
         self.inputs = inputs
         guesses = [guess for group in groups for guess in group.recognized.guesses]
         self.guesses = tuple(dict.fromkeys(guesses))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.ingest.parts import part_name
+from adapt.traces.ingest.parts import part_name, part_writer, write_in_tasks
+from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F
@@ -61,7 +62,7 @@ def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progre
     Raises:
         BadInput: their number has changed, so an expression is not deterministic.
     """
-    bounds_us = stock.bounds_us
+    bounds_us, in_store = stock.bounds_us, is_stored(folder)
     # a nondeterministic column keeps Spark from evaluating the expressions again for each use
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")
     part = _part_of(F.unix_micros("ts"), bounds_us, 0)
@@ -69,17 +70,25 @@ def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progre
     names = [quoted(name) for name in rows.columns if name not in PLACE]
     written = folder / "_sorted"
     with spark_failures("sorting by time"), watched(rows.sparkSession, "sorting by time", progress):
-        writer = apart.sortWithinPartitions(*ORDER, ONCE).select(*names).write
-        writer.option("parquet.block.row.count.limit", ROW_GROUP_ROWS).parquet(str(written))
+        ordered = apart.sortWithinPartitions(*ORDER, ONCE).select(*names)
+        if in_store:
+            _check_same(stock.kept, write_in_tasks(ordered, folder, part_writer, "sorting by time"))
+            return
+        ordered.write.option("parquet.block.row.count.limit", ROW_GROUP_ROWS).parquet(str(written))
     sizes = {path: pq.read_metadata(path).num_rows for path in sorted(written.glob("part-*"))}
-    if sum(sizes.values()) != stock.kept:
-        raise BadInput(
-            f"{stock.kept:,} rows were good at first, but {sum(sizes.values()):,} when written: an expression changes"
-            " its result (rand() or uuid()?); use one that depends only on the row"
-        )
+    _check_same(stock.kept, sum(sizes.values()))
     for number, path in enumerate(path for path, size in sizes.items() if size):
         disk.rename(path, folder / part_name(number))
     disk.remove_tree(written)
+
+
+def _check_same(kept: int, written: int) -> None:
+    """Check that as many rows were written as were found to be good."""
+    if written != kept:
+        raise BadInput(
+            f"{kept:,} rows were good at first, but {written:,} when written: an expression changes its result (rand()"
+            " or uuid()?); use one that depends only on the row"
+        )
 
 
 def _part_of(time_us: Column, bounds_us: Sequence[int], first: int) -> Column:

@@ -12,7 +12,6 @@ from hashlib import sha256
 from math import inf
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -35,6 +34,7 @@ from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_part
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns, encoded
@@ -44,9 +44,9 @@ from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import log_ran, runs_on_spark
 from adapt.traces.spark.session import Spark, spark_failures, spark_session
 from adapt.traces.spark.spark_tasks import in_tasks
-from adapt.traces.store.atomic import MANIFEST, check_folder_free
-from adapt.traces.store.disk import disk_failures
-from adapt.traces.store.manifest import Provenance, as_json, program_versions
+from adapt.traces.store.atomic import check_folder_free
+from adapt.traces.store.disk import disk_failures, remove_tree
+from adapt.traces.store.manifest import Provenance, as_json, program_versions, read_manifest
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
 
@@ -286,7 +286,7 @@ def _unfinished(out: Path | None) -> Iterator[Path]:
         with TemporaryDirectory(prefix="adapt-") as passing:
             yield Path(passing)
         return
-    folder = out.absolute().parent / f".{out.name}.scenarios"
+    folder = out.absolute().with_name(f".{out.name}.scenarios")
     with disk_failures(out):
         folder.mkdir(exist_ok=True)
     try:
@@ -295,7 +295,7 @@ def _unfinished(out: Path | None) -> Iterator[Path]:
         with suppress(OSError):
             folder.rmdir()  # if it is empty
         raise
-    rmtree(folder)
+    remove_tree(folder)
 
 
 def _made(
@@ -322,7 +322,10 @@ def _made(
 
 def _finished(job: Job, out: Path | None) -> StoredRun | None:
     """The finished run of a scenario with the same provenance, if there is one."""
-    places = [job.out, *([] if out is None else [out.absolute() / job.out.name])]
+    places = [job.out]
+    with suppress(BadInput):  # nothing is there yet, or it is damaged
+        if out is not None:
+            places.append(out.absolute() / read_manifest(out).run / job.out.name)
     for place in places:
         if not (place / MANIFEST).is_file():
             continue

@@ -13,6 +13,8 @@ from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.workload import Exponential, Observed, Workload
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import location
 from adapt.traces.read_errors import readable
 from adapt.traces.store.manifest import file_sha256
 
@@ -52,7 +54,7 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
                     f"--workload {EXPONENTIAL}: input {name!r} needs a rate in the network file, which is its mean"
                 )
         return NamedWorkload(Exponential(rates), {"exponential": dict(zip(names, rates.tolist(), strict=True))})
-    path = Path(said)
+    path = location(said)
     with readable(path):
         sha256 = file_sha256(path)
     return NamedWorkload(Observed(_columns(path, {"input": names})), {"name": path.name, "sha256": sha256})
@@ -79,7 +81,7 @@ def _columns(path: Path, named: Mapping[str, list[str]]) -> np.ndarray[Any, np.d
     """The columns of these elements, by kind, in their order; shape (times, elements)."""
     with readable(path):
         try:
-            table = pcsv.read_csv(path)
+            table = pcsv.read_csv(arrow_source(path))
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} is not a CSV of rates: {error}") from error
     names, kinds = [name for each in named.values() for name in each], " or ".join(named)

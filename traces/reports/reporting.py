@@ -19,6 +19,7 @@ from adapt.core.report.verdict_charts import (
     skew_over_time,
 )
 from adapt.core.table import Table
+from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
 from adapt.traces.reports.reported import Reported
@@ -59,7 +60,7 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
         BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
-        return replace(_read(path, check_all=check_all), path=path)
+        return replace(_read(in_run(path), check_all=check_all), path=path)
 
 
 def _read(path: Path, *, check_all: bool) -> Reported:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.formats.avro import avro_files
 from adapt.traces.sources.formats.console import console_format, is_dump
 from adapt.traces.sources.formats.delimited import Delimited
@@ -26,6 +27,7 @@ from adapt.traces.sources.reading.blocks import BlockFormat
 from adapt.traces.sources.reading.containers import head_of
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.format import BOM, RecordFormat, refuse_utf16
+from adapt.traces.sources.reading.stored_tables import StoredTables, stored_tables
 from adapt.traces.sources.reading.table_files import TableFormat
 
 HEAD_BYTES = 1 << 18
@@ -133,9 +135,9 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         raise BadInput(f"{name}: {called} files cannot be read inside archives; unpack them first")
     match kind:
         case FormatName.PARQUET:
-            return Recognized(ParquetFiles(), guesses)
+            return Recognized(_table(ParquetFiles(), files), guesses)
         case FormatName.ORC:
-            return Recognized(OrcFiles(), guesses)
+            return Recognized(_table(OrcFiles(), files), guesses)
         case FormatName.AVRO:
             return Recognized(avro_files(files), guesses)
         case FormatName.JSONL:
@@ -156,6 +158,11 @@ def recognize(files: Sequence[SourceFile], options: ReadOptions) -> Recognized:
         case _:
             form = _delimited(_lines(head, "surrogateescape"), kind, options, guesses, name)
             return Recognized(form, guesses, _with_other_headers(files, form, kind, options))
+
+
+def _table(form: TableFormat, files: Sequence[SourceFile]) -> TableFormat | StoredTables:
+    """A table format, read by Spark itself where it reaches all files."""
+    return stored_tables(form, files) if any(is_stored(file.path) for file in files) else form
 
 
 def _with_other_headers(

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
@@ -19,6 +21,7 @@ from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat,
 from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
+from adapt.traces.sources.reading.stored_tables import StoredTables
 from adapt.traces.sources.reading.table_files import (
     TableFormat,
     folder_columns,
@@ -49,7 +52,7 @@ class Source:
 
     Attributes:
         files: The files, in the order that breaks ties.
-        inputs: Name, bytes and sha256 of each file, for the manifest.
+        inputs: Name, bytes and sha256 of each file, or the store's version of an object, for the manifest.
         columns: Columns for expressions, without `_path` and the other names in `OWN`.
         paths: Fields within columns, such as `event.user.id`.
         times: Time formats of columns, where known.
@@ -135,7 +138,10 @@ class Source:
     @property
     def readable(self) -> tuple[str, ...]:
         """Columns whose type Spark can read."""
-        odd = {} if self._table is None else unreadable(self._table, self.files)
+        if isinstance(self._form, StoredTables):
+            odd = self._form.refused
+        else:
+            odd = {} if self._table is None else unreadable(self._table, self.files)
         return tuple(name for name in self.columns if name not in odd)
 
     @property
@@ -239,8 +245,8 @@ class Source:
         def look(at: int) -> Iterator[pa.RecordBatch]:
             blocks = [] if form is None else _cut(at, files[at], by_file.get(at, form))
             with readable(files[at].path):
-                sha256 = file_sha256(Path(files[at].path))
-            told = [at, sha256, [[block.offset, block.size, block.line] for block in blocks]]
+                content = _content(files[at].path)
+            told = [at, content, [[block.offset, block.size, block.line] for block in blocks]]
             yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
 
         tasks = grouped(range(len(files)), [file.size for file in files])
@@ -253,10 +259,10 @@ class Source:
         inputs = {
             files[at].path: {
                 "name": files[at].label.removesuffix(f"/{files[at].member}"),
-                "bytes": Path(files[at].path).stat().st_size,
-                "sha256": sha256,
+                "bytes": files[at].path.stat().st_size,
+                **content,
             }
-            for at, sha256, _ in told
+            for at, content, _ in told
         }
         return blocks, list(inputs.values())
 
@@ -271,6 +277,7 @@ class Source:
         Staged columns have numbers, since a source may have names that Parquet does not allow.
         """
         form, blocks, folder, by_file = self._text_form(), self._blocks, self._staging, self._by_file
+        in_store = is_stored(folder)
         if form.columns == (WHOLE_LINE,):
             wanted = [*wanted, PATH]
         schema = reader_schema(wanted, form.types)
@@ -290,7 +297,7 @@ class Source:
 
             settings = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
             with (
-                disk.complete_file(folder / f"task-{task:06d}.parquet", attempt_id()) as path,
+                disk.complete_file(folder / _staged_name(task), attempt_id()) as path,
                 pq.ParquetWriter(path, numbered, **settings) as writer,
             ):
                 for batch in read() if sift is None else sift(task, read()):
@@ -301,16 +308,20 @@ class Source:
         with spark_failures("reading the source"), watched(self._spark, "reading", self._progress):
             from pyspark.sql.pandas.types import from_arrow_schema
 
+            kinds = from_arrow_schema(numbered, prefer_timestamp_ntz=isinstance(form, StoredTables))
             held = self._held(wanted)
             if held is not None:
                 self.rows = self.left = len(held)
-                staged = self._spark.createDataFrame(held.rename_columns(numbered.names), from_arrow_schema(numbered))
+                staged = self._spark.createDataFrame(held.rename_columns(numbered.names), kinds)
             else:
                 disk.make_folder(folder)
                 each = [[task] for task in range(len(tasks))]
                 counts = in_tasks(self._spark, each, stage, "rows bigint, left bigint").collect()
                 self.rows, self.left = (sum(int(row[at]) for row in counts) for at in range(2))
-                staged = self._spark.read.schema(from_arrow_schema(numbered)).parquet(literal_path(folder))
+                if in_store:
+                    staged = in_tasks(self._spark, each, lambda task: _read_back(folder, task), kinds)
+                else:
+                    staged = self._spark.read.schema(kinds).parquet(literal_path(folder))
         names = zip(wanted, numbers, strict=True)
         return staged.select(*PLACE, *(quoted(number).alias(name) for name, number in names))
 
@@ -334,6 +345,20 @@ class Source:
     def _tasks(self, chosen: Sequence[int]) -> list[list[int]]:
         """Blocks in groups, one per task."""
         return grouped(chosen, [self._blocks[at].size or self._blocks[at].source.size for at in chosen])
+
+
+def _staged_name(task: int) -> str:
+    return f"task-{task:06d}.parquet"
+
+
+def _read_back(folder: Path, task: int) -> Iterator[pa.RecordBatch]:
+    """The rows that a task staged in a store, which Spark itself cannot reach."""
+    yield from pq.ParquetFile(arrow_source(folder / _staged_name(task)), pre_buffer=True).iter_batches()
+
+
+def _content(path: Path) -> dict[str, str]:
+    """Fingerprint of a file; for an object its version, so that it is not read twice."""
+    return {"version": path.found().version} if is_stored(path) else {"sha256": file_sha256(path)}
 
 
 def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:

@@ -16,12 +16,14 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
+from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import Broadcast
     from pyspark.sql import SparkSession
 
 Batches: TypeAlias = "Iterator[pa.RecordBatch]"
@@ -147,6 +149,12 @@ def _running() -> "SparkSession | None":
     from pyspark.sql import SparkSession
 
     return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
+
+
+def shares_disk(options: SparkOptions) -> bool:
+    """Whether tasks run on this machine, and so see its disk."""
+    running = _running()
+    return (options.url if running is None else str(running.sparkContext.master)).startswith("local")
 
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
@@ -309,16 +317,34 @@ def carry_failures(error: Exception) -> Exception:
 
 
 def carrying(work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
-    """Task work whose errors reach the driver as themselves."""
+    """Task work with the driver's access to stores; errors return unchanged."""
+    handed = _handed_to_tasks()
 
     def run(batches: Batches) -> Batches:
         try:
+            if handed is not None:
+                take_environment(handed.value)
             yield from work(batches)
         except Exception as error:
             raise carry_failures(error) from error
 
     return run
 
+
+def _handed_to_tasks() -> "Broadcast[dict[str, str]] | None":
+    """Credentials of stores as a broadcast, which no plan, log or process list shows."""
+    from pyspark import SparkContext
+
+    context, variables = SparkContext._active_spark_context, environment_of_stores()
+    if context is None or not variables:
+        return None
+    if not _handed or _handed[-1][:2] != (context.applicationId, variables):
+        _handed[:] = [(str(context.applicationId), variables, context.broadcast(variables))]
+    return _handed[-1][2]
+
+
+_handed: "list[tuple[str, dict[str, str], Broadcast[dict[str, str]]]]" = []
+"""The last broadcast, with its application and content."""
 
 _CARRIED_KINDS: dict[str, type[AdaptError]] = {
     kind.__name__: kind for kind in (BadInput, EnvironmentFailure, UsageError, AdaptError)

@@ -6,11 +6,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.locations import run_folders
+from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import disk
 
-MANIFEST = "_manifest.json"
 _OWNER = "_owner"
 
 
@@ -21,6 +24,9 @@ def check_free(target: Path, *, force: bool) -> None:
         EnvironmentFailure: the target exists and `force` is not given, or it is a folder that adapt did not create, or
             its parent folder is missing or not writable.
     """
+    if is_stored(target):
+        run_folders.check_free(target, force=force, folder=False)
+        return
     parent = target.absolute().parent
     if not parent.is_dir():
         raise EnvironmentFailure(f"{target}: the folder {parent} does not exist; create it, or choose another -o")
@@ -40,6 +46,9 @@ def check_folder_free(target: Path | None, *, force: bool) -> None:
     """As `check_free`, for a folder, which never overwrites a file."""
     if target is None:
         return
+    if is_stored(target):
+        run_folders.check_free(target, force=force, folder=True)
+        return
     check_free(target, force=force)
     if target.is_file() and not target.is_symlink():
         raise EnvironmentFailure(
@@ -48,14 +57,23 @@ def check_folder_free(target: Path | None, *, force: bool) -> None:
 
 
 @contextmanager
-def whole_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
-    """A temporary folder, renamed to `target` on success, else removed.
+def whole_folder(target: Path, *, force: bool = False, local: bool = False) -> Iterator[Path]:
+    """A temporary folder that becomes `target` on success, else is removed.
 
-    Leftovers of a killed run are removed by the next one. Of two concurrent runs for one target, the second fails.
+    On a disk it is renamed, leftovers of a killed run are removed by the next one, and of two concurrent runs for one
+    target the second fails. For a store see `run_folders`; of two concurrent runs the first to finish wins.
+
+    Args:
+        local: Whether it has to be on a disk of this machine; otherwise it is in the store, where tasks write parts.
 
     Raises:
         EnvironmentFailure: see `check_free`; or the target is a file; or another run is writing it; or the disk fails.
     """
+    if is_stored(target):
+        stored = run_folders.uploaded_folder if local else run_folders.run_folder
+        with disk.disk_failures(cast(Path, target)), stored(target, force=force) as folder:
+            yield cast(Path, folder)
+        return
     check_folder_free(target, force=force)
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
@@ -84,6 +102,9 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
     Raises:
         EnvironmentFailure: see `check_free`; or another run is writing it; or the disk fails.
     """
+    if is_stored(target):
+        run_folders.write_object(target, data, force=force)
+        return
     if target.is_dir():
         raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another -o")
     check_free(target, force=force)
@@ -96,6 +117,9 @@ def replace_whole(target: Path, data: bytes) -> None:
     Raises:
         EnvironmentFailure: another run is writing it, or the disk fails.
     """
+    if is_stored(target):
+        target.write_bytes(data)
+        return
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
         claim = _claim(partial, target, disk.make_file, locks)

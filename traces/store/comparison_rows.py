@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from adapt.core.table import Table
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
-from adapt.traces.store.atomic import MANIFEST
 from adapt.traces.store.manifest import Manifest
 from adapt.traces.store.tables import read_table
 
@@ -18,6 +18,6 @@ def read_rows(path: Path, manifest: Manifest) -> Table:
         BadInput: the rows are damaged; the message names the file.
     """
     try:
-        return read_table(path / FILE, manifest.summary["rows"])
+        return read_table(path / manifest.run / FILE, manifest.summary["rows"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path / MANIFEST, error) from error

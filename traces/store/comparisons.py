@@ -13,9 +13,10 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.measure import WHOLE
 from adapt.core.table import Displayed, Table
 from adapt.core.verdict.answer import Answer
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import kept
-from adapt.traces.store.atomic import MANIFEST, whole_folder
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.comparison_rows import FILE, read_rows
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.plans import read_plan, write_plan
@@ -90,7 +91,7 @@ def write_comparison(
         EnvironmentFailure: the output exists or cannot be written.
     """
     table = comparison.table()
-    with whole_folder(out, force=force) as folder:
+    with whole_folder(out, force=force, local=True) as folder:
         write_table(table, folder / FILE)
         named = {plan_name(plan): plan for plan in comparison.plans}
         if answer is not None and answer.recommended is not None:
@@ -117,7 +118,7 @@ def read_comparison(path: Path) -> StoredComparison:
     facts = manifest.summary
     try:
         table = read_rows(path, manifest)
-        plans = {str(name): path / f"{name}.plan" for name in facts["plans"]}
+        plans = {str(name): path / manifest.run / f"{name}.plan" for name in facts["plans"]}
         return StoredComparison(path, manifest, table, facts["frequencies"], plans)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path / MANIFEST, error) from error

@@ -7,8 +7,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.locations.arrow import arrow_sink
+from adapt.traces.locations.location import is_stored
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -53,6 +56,10 @@ def complete_file(path: Path, attempt: int) -> Iterator[Path]:
         path: The name of the complete file; until then the file is hidden.
         attempt: The number of the attempt.
     """
+    if is_stored(path):  # an upload is whole or absent
+        with arrow_sink(path) as passing:
+            yield passing
+        return
     own = path.with_name(f"_{path.name}-{attempt}")
     try:
         yield own
@@ -73,10 +80,23 @@ def exchange(first: Path, second: Path) -> bool:
 
 def remove_tree(path: Path) -> None:
     """Remove a file, or a folder with its contents."""
-    if path.is_dir() and not path.is_symlink():
+    if is_stored(path):
+        path.remove_below()
+    elif path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder from a disk or store to a disk."""
+    if not is_stored(source):
+        shutil.copytree(source, target)
+        return
+    for each in source.rglob("*"):
+        path = target / each.relative_to(source)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(each.read_bytes())
 
 
 @contextmanager
@@ -111,11 +131,15 @@ def _elsewhere(error: OSError, target: Path) -> str:
     if not isinstance(error.filename, (str, os.PathLike)):
         return ""
     at_fault = Path(error.filename).absolute()
+    if is_stored(target):
+        return f" ({error.filename})"
     return "" if at_fault.is_relative_to(target.absolute().parent) else f" ({error.filename})"
 
 
 def existing_parent(path: Path) -> Path:
     """The nearest folder above `path` that exists."""
+    if is_stored(path):
+        path = Path(gettempdir()) / "passing"
     parent = path.absolute().parent
     while not parent.exists():
         parent = parent.parent

@@ -10,8 +10,9 @@ from adapt.core.fit.drop_plans import DropPlans, from_tables
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
-from adapt.traces.store.atomic import MANIFEST, whole_folder
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import read_table, table_facts, table_hash, write_table
 
@@ -53,7 +54,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
         "planners": [name.value for name in plans.planners],
         "tables": {name: table_facts(table) for name, table in tables.items()},
     }
-    with whole_folder(out) as folder:
+    with whole_folder(out, local=True) as folder:
         for name, table in tables.items():
             write_table(table, folder / f"{name}.parquet")
         content = hash_of([facts, {name: table_hash(table) for name, table in tables.items()}])
@@ -84,7 +85,8 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
             grid=Grid(facts["grid"]),
             max_rates=np.array(facts["max_rates"], np.float64),
         )
-        tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
+        home = path / manifest.run
+        tables = {name: read_table(home / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]
         plans = from_tables(read_network(facts["network"]).network, options, names, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

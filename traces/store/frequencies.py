@@ -20,6 +20,7 @@ from adapt.core.keys.columns import one_array
 from adapt.core.keys.key_text import key_to_text, keys_from_texts
 from adapt.core.stream import KeyType, Weight
 from adapt.core.verdict.answer import Answer
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.read_errors import csv_rows, damaged
 from adapt.traces.store.answers import kept
 from adapt.traces.store.atomic import whole_folder
@@ -41,7 +42,7 @@ def write_frequencies(
     """
     table = frequencies.to_arrow()
     facts = _facts(frequencies)
-    with whole_folder(out, force=force) as folder:
+    with whole_folder(out, force=force, local=True) as folder:
         pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
         content = hash_of([columns_hash(table), facts])
         manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts | kept(answer))
@@ -81,10 +82,12 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
 
 def _read_table(path: Path, manifest: Manifest, columns: Sequence[str]) -> pa.Table:
     """The columns, read like the parts of a trace: checksums verified."""
-    pieces = [piece for block in blocks_of(path, manifest.files) for piece in block.pieces]
+    pieces = [piece for block in blocks_of(path / manifest.run, manifest.files) for piece in block.pieces]
     batches = list(read_pieces(pieces, columns))
     try:
-        return pa.Table.from_batches(batches, None if batches else pq.read_schema(path / FILE))
+        return pa.Table.from_batches(
+            batches, None if batches else pq.read_schema(arrow_source(path / manifest.run / FILE))
+        )
     except (OSError, pa.ArrowException) as error:
         raise damaged(path / FILE, error, "count the trace again") from error
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import MANIFEST, RUN
 from adapt.traces.read_errors import damaged, readable
 from adapt.traces.store import disk
-from adapt.traces.store.atomic import MANIFEST
 
 SCHEMA = "adapt.manifest/1"
 FORMAT_VERSION = 1
@@ -52,6 +54,7 @@ class Manifest:
         made: How it was made.
         files: Name, bytes and sha256 of each file, and whatever else its reader needs.
         summary: Facts about the content, by kind.
+        run: Folder of the files within the artefact; empty on a disk, where it is the artefact itself.
     """
 
     kind: str
@@ -59,6 +62,7 @@ class Manifest:
     made: Provenance
     files: Sequence[Mapping[str, Any]]
     summary: Mapping[str, Any]
+    run: str = ""
 
 
 def program_versions() -> dict[str, str]:
@@ -75,6 +79,9 @@ def program_versions() -> dict[str, str]:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, the last file of an artefact."""
     data = json.loads(as_json({"schema": SCHEMA, "format": FORMAT_VERSION, **asdict(manifest)}))
+    del data["run"]
+    if folder.name.startswith(RUN):
+        data["run"] = folder.name
     if manifest.made.runner is None:
         del data["made"]["runner"]
     disk.write_bytes(folder / MANIFEST, as_json({**data, SEAL: hash_of(data)}))
@@ -103,15 +110,23 @@ def _read_manifest(folder: Path, kind: str | None) -> Manifest:
         if data.pop(SEAL) != hash_of(data):
             raise ValueError("its content does not match its checksum")
         made = data["made"]
-        manifest = Manifest(data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"])
+        of_run = str(data.get("run", ""))
+        if of_run and not re.fullmatch(f"{RUN}[\\w-]+", of_run):
+            raise ValueError(f"{of_run!r} is not the name of a run's folder")
+        manifest = Manifest(
+            data["kind"], data["content_hash"], Provenance(**made), data["files"], data["summary"], of_run
+        )
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(path, error) from error
     if kind is not None and manifest.kind != kind:
         raise BadInput(f"{folder} is a {manifest.kind}, not a {kind}{_how_to_make(kind)}")
+    home = folder / manifest.run
+    listed: dict[str, Any] = {str(each.relative_to(home)): each for each in home.rglob("*")} if is_stored(home) else {}
     for entry in manifest.files:
-        _check_size(folder / str(entry["name"]), int(entry["bytes"]))
+        name = str(entry["name"])
+        _check_size(listed.get(name) or home / name, int(entry["bytes"]))
     return manifest
 
 
@@ -122,7 +137,7 @@ def verify(folder: Path, manifest: Manifest) -> None:
         BadInput: a file is damaged; the message names it.
     """
     for entry in manifest.files:
-        path = folder / str(entry["name"])
+        path = folder / manifest.run / str(entry["name"])
         with readable(path):
             found = file_sha256(path)
         if found != entry["sha256"]:

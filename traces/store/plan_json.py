@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import BadInput
+from adapt.traces.locations.run_folders import MANIFEST, in_run
 from adapt.traces.read_errors import readable
-from adapt.traces.store.atomic import MANIFEST
 
 REMEDY = "create one with `adapt partition build TRACE -o PLAN`"
 
@@ -37,6 +37,7 @@ def read_plan_json(path: Path) -> Mapping[str, Any]:
     """
     try:
         with readable(path):
+            path = in_run(path)
             _check_is_file(path)
             data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:

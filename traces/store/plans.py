@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
+from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
 from adapt.traces.store.atomic import check_free, replace_whole, write_whole
@@ -100,7 +102,7 @@ def _side_table(path: Path, data: Mapping[str, Any]) -> pa.Table | None:
         return None
     match entry:
         case {"name": str(name), "sha256": str(stated)} if Path(name).name == name:
-            side = path.with_name(name)
+            side = in_run(path.with_name(name))
         case _:
             raise BadInput(f"{path}: plan field 'explicit_file' must name a file in the plan's folder, with its sha256")
     try:
@@ -122,7 +124,7 @@ def _gone_on_failure(side: Path | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if side is not None and not had:
+        if side is not None and not had and not is_stored(side):  # a store may have taken the plan all the same
             side.unlink(missing_ok=True)
         raise
 

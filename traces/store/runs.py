@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.run import SCHEMA, Run, run_as_data
 from adapt.core.table import Displayed, Table
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import damaged
-from adapt.traces.store.atomic import MANIFEST, whole_folder
+from adapt.traces.store import disk
+from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.manifest import Manifest, Provenance, file_entry, hash_of, read_manifest, verify, write_manifest
 from adapt.traces.store.tables import columns_of, read_table, table_facts, table_hash, write_table
 
@@ -74,11 +75,11 @@ def write_run(
         "tables": {name: table_facts(table) for name, table in tables.items()},
         "summary": {**table_facts(summary), "cells": [list(row) for row in summary.rows]},
     }
-    with whole_folder(out, force=force) as folder:
+    with whole_folder(out, force=force, local=True) as folder:
         for name, table in tables.items():
             write_table(table, folder / f"{name}.parquet")
         for name, part in (parts or {}).items():
-            copytree(part, folder / name)
+            disk.copy_tree(part, folder / name)
         content = hash_of([decisive, {name: table_hash(table) for name, table in tables.items()}])
         files = [file_entry(folder, folder / f"{name}.parquet") for name in tables]
         for name in parts or {}:
@@ -106,7 +107,8 @@ def read_run(path: Path) -> StoredRun:
     verify(path, manifest)
     facts = manifest.summary
     try:
-        tables = {name: read_table(path / f"{name}.parquet", table) for name, table in facts["tables"].items()}
+        home = path / manifest.run
+        tables = {name: read_table(home / f"{name}.parquet", table) for name, table in facts["tables"].items()}
         cells = tuple(tuple(row) for row in facts["summary"]["cells"])
         summary = Table(facts["summary"]["title"], columns_of(facts["summary"]), cells, facts["summary"]["note"])
         return StoredRun(path, manifest, facts["mechanism"], facts["parameters"], summary, tables)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import listed
 from adapt.core.table import Cell, Column, Kind, Table
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.read_errors import damaged
 
 CLOCKED = frozenset({"build_s", "prepared_s", "planned_s"})
@@ -41,7 +42,7 @@ def read_table(path: Path, facts: Mapping[str, Any]) -> Table:
     """
     try:
         # pq.read_table would import pandas, which takes longer than the rest.
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(arrow_source(path), page_checksum_verification=True) as file:
             arrow = file.read()
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error

@@ -1,9 +1,11 @@
 """Traces on disk: Parquet parts in time order, checksums verified."""
 
-import hashlib
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import pyarrow.parquet as pq
 from adapt.core.stream import KeyType
 from adapt.core.table import Tabular
 from adapt.traces.dictionary_pages import dictionary_column
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import of_size
+from adapt.traces.locations.run_folders import RUN
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
 
@@ -20,6 +25,9 @@ BLOCK_ROWS = 1 << 20
 """Work over a trace is cut into blocks of this many rows, independent of files."""
 
 ROW_GROUP_ROWS = 1 << 18
+
+_TAIL_BYTES = 1 << 14
+"""Bytes at the end of a part that hold most footers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +39,15 @@ class Piece:
         footer: SHA-256 of the part's footer.
         row_group: The number of the row group.
         skip, take: Rows to skip, rows to read.
+        packed_footer: The part's footer in a store, which spares a request for it; else empty.
     """
 
-    path: str
+    path: Path
     footer: str
     row_group: int
     skip: int
     take: int
+    packed_footer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,7 @@ class Trace(Tabular):
 
     def blocks(self) -> list[TraceBlock]:
         """The blocks of the trace, the unit of work of Spark tasks."""
-        return blocks_of(self.path, self.manifest.files)
+        return blocks_of(self.path / self.manifest.run, self.manifest.files)
 
     def batches(self, columns: Sequence[str] | None = None, encoded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """The rows in time order, one row group at a time.
@@ -153,10 +163,13 @@ def open_trace(path: Path | str, *, check_all: bool = False) -> Trace:
 
 def part_entry(folder: Path, part: Path) -> dict[str, Any]:
     """The manifest entry of a part, with row groups and footer hash."""
-    metadata = pq.read_metadata(part)
+    footer = _footer(part)
+    metadata = _metadata(footer)
     groups = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
     entry = file_entry(folder, part)
-    return {**entry, "rows": sum(groups), "row_groups": groups, "footer": _footer_hash(part)}
+    if folder.name.startswith(RUN):
+        entry["packed_footer"] = b64encode(zlib.compress(footer)).decode()
+    return {**entry, "rows": sum(groups), "row_groups": groups, "footer": sha256(footer).hexdigest()}
 
 
 def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
@@ -166,11 +179,12 @@ def blocks_of(folder: Path, files: Sequence[Any]) -> list[TraceBlock]:
     pieces: list[Piece] = []
     free = BLOCK_ROWS
     for entry in files:
+        part = of_size(folder / entry["name"], entry["bytes"])
         for number, rows in enumerate(entry.get("row_groups", ())):
             skip = 0
             while skip < rows:
                 take = min(free, rows - skip)
-                pieces.append(Piece(str(folder / entry["name"]), entry["footer"], number, skip, take))
+                pieces.append(Piece(part, entry["footer"], number, skip, take, entry.get("packed_footer", "")))
                 skip += take
                 free -= take
                 if free == 0:
@@ -211,30 +225,36 @@ def read_pieces(
     Raises:
         BadInput: a part is damaged.
     """
-    opened: tuple[str, pq.ParquetFile] | None = None
+    opened: tuple[Path, pq.ParquetFile] | None = None
     for piece in pieces:
         try:
             if opened is None or opened[0] != piece.path:
-                if _footer_hash(Path(piece.path)) != piece.footer:
+                packed = piece.packed_footer
+                footer = zlib.decompress(b64decode(packed)) if packed else _footer(piece.path)
+                if sha256(footer).hexdigest() != piece.footer:
                     raise OSError("its footer does not match the manifest")
                 file = pq.ParquetFile(
-                    piece.path, page_checksum_verification=True, pre_buffer=False, read_dictionary=list(encoded)
+                    arrow_source(piece.path),
+                    metadata=_metadata(footer),
+                    page_checksum_verification=True,
+                    pre_buffer=False,
+                    read_dictionary=list(encoded),
                 )
                 opened = (piece.path, file)
             table = _row_group(*opened, piece.row_group, columns, encoded)
             if table.num_rows < piece.skip + piece.take:
                 raise OSError(f"row group {piece.row_group} has only {table.num_rows:,} rows")
-        except (OSError, pa.ArrowException, ValueError) as error:
+        except (OSError, pa.ArrowException, ValueError, zlib.error) as error:
             raise damaged(piece.path, error, "restore the file, or ingest the trace again") from error
         part = table.slice(piece.skip, piece.take)
         yield from (part if encoded else part.combine_chunks()).select(list(columns)).to_batches()
 
 
 def _row_group(
-    path: str, file: pq.ParquetFile, number: int, columns: Sequence[str], encoded: Sequence[str]
+    path: Path, file: pq.ParquetFile, number: int, columns: Sequence[str], encoded: Sequence[str]
 ) -> pa.Table:
     """Some columns of a row group."""
-    read = {name: dictionary_column(Path(path), file, number, name) for name in encoded}
+    read = {name: dictionary_column(path, file, number, name) for name in encoded}
     held = {name: column for name, column in read.items() if column is not None}
     others = [name for name in columns if name not in held]
     if others:
@@ -243,10 +263,18 @@ def _row_group(
     return pa.table({name: held[name] for name in columns})
 
 
-def _footer_hash(part: Path) -> str:
-    """The SHA-256 of a Parquet footer, which no page checksum covers."""
-    with part.open("rb") as file:
-        file.seek(-8, 2)
-        size = int.from_bytes(file.read(8)[:4], "little")
-        file.seek(-min(8 + size, part.stat().st_size), 2)
-        return hashlib.sha256(file.read()).hexdigest()
+def _metadata(footer: bytes) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
+
+
+def _footer(part: Path) -> bytes:
+    """A Parquet footer, which no page checksum covers."""
+    size = part.stat().st_size
+    with part.open("rb", 0) as file:
+        file.seek(-min(_TAIL_BYTES, size), 2)
+        tail: bytes = file.read()
+        own = min(8 + int.from_bytes(tail[-8:-4], "little"), size)
+        if own > len(tail):
+            file.seek(-own, 2)
+            tail = file.read()
+    return tail[-own:]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store import disk
-from adapt.traces.store.atomic import MANIFEST, check_free, replace_whole, whole_folder, write_whole
+from adapt.traces.store.atomic import check_free, replace_whole, whole_folder, write_whole
 
 STEPS = ("make_folder", "make_file", "write_bytes", "sync", "rename", "exchange", "remove_tree")
 

@@ -13,7 +13,7 @@ from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.repartition.repartition import replay_repartition
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.store.atomic import MANIFEST
+from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store.manifest import Provenance
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 

@@ -23,6 +23,9 @@ from adapt.traces.sources.reading.files import SourceFile
 MAGIC = b"Obj\x01"
 ROWS_A_BATCH = 8_192
 
+HOP_BYTES = 1 << 16
+"""Bytes read at a time where only headers are looked at."""
+
 _SYNC_BYTES = 16
 _LONGEST_BLOCK = 1 << 30
 _FAR_MS = (-62_135_596_800_000, 253_402_300_799_999)
@@ -66,7 +69,7 @@ class AvroFiles:
         Raises:
             BadInput: the file is damaged.
         """
-        with _reading(file), open(file.path, "rb") as stream:
+        with _reading(file), file.opened(HOP_BYTES) as stream:
             return tuple(_kinds(header_of(stream).schema))
 
     def cut(self, at: int, file: SourceFile) -> list[Block]:
@@ -75,7 +78,7 @@ class AvroFiles:
         The line of a block is the number of its first record.
         """
         blocks = []
-        with _reading(file), open(file.path, "rb") as stream:
+        with _reading(file), file.opened(HOP_BYTES) as stream:
             header = header_of(stream)
             begun, row_begun, row = header.size, 1, 1
             position = header.size
@@ -106,7 +109,7 @@ class AvroFiles:
         schema = reader_schema(wanted, self.types)
         row = block.line
         fastavro = _fastavro()
-        with _reading(block.source), open(block.source.path, "rb") as stream:
+        with _reading(block.source), block.source.opened() as stream:
             header = header_of(stream)
             kinds = _kinds(header.schema)
             records = iter(fastavro.reader(io.BufferedReader(_Unpacked(stream, block, header))))
@@ -140,7 +143,7 @@ def avro_files(files: Sequence[SourceFile]) -> AvroFiles:
     """
     seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
     for file in files:
-        with _reading(file), open(file.path, "rb") as stream:
+        with _reading(file), file.opened(HOP_BYTES) as stream:
             header = header_of(stream)
             kinds = _kinds(header.schema)
         if header.codec not in _CODECS:

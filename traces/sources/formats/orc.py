@@ -1,11 +1,14 @@
 """ORC sources, whose rows are numbered piece by piece."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.orc
 
+from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.spark.lazy import DataFrame, F, Window
 from adapt.traces.spark.session import spark_failures
@@ -19,11 +22,22 @@ class OrcFiles:
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
         """Columns of a file."""
-        return pa.orc.ORCFile(file.path).schema
+        return _opened(file).schema
 
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows of a file."""
-        return int(pa.orc.ORCFile(file.path).nrows)
+        return int(_opened(file).nrows)
+
+    def pieces_of(self, file: SourceFile) -> list[int]:
+        """Rows of each stripe of a file."""
+        opened = _opened(file)
+        return [opened.read_stripe(at, columns=[]).num_rows for at in range(opened.nstripes)]
+
+    def read_pieces(self, file: SourceFile, pieces: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of stripes."""
+        opened = _opened(file)
+        for piece in pieces:
+            yield pa.Table.from_batches([opened.read_stripe(piece, columns=list(columns))])
 
     def numbered(self, rows: DataFrame) -> DataFrame:
         """Rows with their number in the file.
@@ -47,3 +61,8 @@ class OrcFiles:
         return risen.join(F.broadcast(starts), ["_where", "_piece"]).withColumn(
             "_row", F.col("_risen") + F.col("_offset")
         )
+
+
+def _opened(file: SourceFile) -> pa.orc.ORCFile:
+    source = arrow_source(file.path)
+    return pa.orc.ORCFile(str(source) if isinstance(source, Path) else source)

@@ -1,11 +1,15 @@
 """Parquet sources, with typed columns and numbered rows."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import marked
 from adapt.traces.spark.lazy import DataFrame, F
@@ -30,7 +34,7 @@ class ParquetFiles:
 
     def schema_of(self, file: SourceFile) -> pa.Schema:
         """Columns of a file."""
-        metadata = pq.read_metadata(file.path)
+        metadata = _metadata(file)
         odd = _unreadable(metadata.schema)
         columns = map(metadata.schema.column, range(len(metadata.schema)))
         instants = {column.path for column in columns if column.physical_type == "INT96"}
@@ -40,11 +44,36 @@ class ParquetFiles:
 
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows of a file."""
-        return int(pq.read_metadata(file.path).num_rows)
+        return int(_metadata(file).num_rows)
+
+    def pieces_of(self, file: SourceFile) -> list[int]:
+        """Rows of each row group of a file."""
+        metadata = _metadata(file)
+        return [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+
+    def read_pieces(self, file: SourceFile, pieces: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of row groups; neighboring chunks are one request."""
+        opened = pq.ParquetFile(
+            arrow_source(file.path), metadata=_metadata(file), pre_buffer=True, coerce_int96_timestamp_unit="us"
+        )
+        for piece in pieces:
+            yield opened.read_row_group(piece, columns=list(columns), use_threads=False)
 
     def numbered(self, rows: DataFrame) -> DataFrame:
         """Rows with their number in the file."""
         return rows.withColumn("_row", F.col("_metadata.row_index") + 1)
+
+
+def _metadata(file: SourceFile) -> pq.FileMetaData:
+    """The footer of a file; that of an object is read once."""
+    if is_stored(file.path):
+        return _metadata_of(file, file.path.found().version)
+    return pq.read_metadata(file.path)
+
+
+@lru_cache(maxsize=1024)
+def _metadata_of(file: SourceFile, version: str) -> pq.FileMetaData:  # noqa: ARG001 - of this version
+    return pq.read_metadata(arrow_source(file.path))
 
 
 def _unreadable(schema: pq.ParquetSchema) -> dict[str, str]:

@@ -296,7 +296,7 @@ def _kept(
         "key_format": key_format.value,
     }
     sources = [
-        SourceFile(str(path.absolute()), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
+        SourceFile(path.absolute(), f"{address.topic}/{partition}", Container.PLAIN, path.stat().st_size)
         for partition, path in zip(partitions, paths, strict=True)
     ]
     sample = _sample(options, plan)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,7 +67,7 @@ class TopicRecords:
         blocks: list[Block] = []
         with readable(file.path):
             begun, row, row_begun = 0, 1, 1
-            for frame in frames_of(Path(file.path)):
+            for frame in frames_of(file.path):
                 row += frame.rows
                 end = frame.at + frame.size
                 if end - begun >= BLOCK_BYTES or end == file.size:
@@ -79,8 +78,8 @@ class TopicRecords:
     def read(self, block: Block, wanted: Sequence[str], *, with_text: bool = False) -> Iterator[pa.RecordBatch]:
         """Records of a block, as `blocks.read_block` yields them; text is JSON."""
         schema, row = reader_schema(wanted, self.types), block.line
-        with readable(block.source.path), open(block.source.path, "rb") as file:
-            for frame in frames_of(Path(block.source.path), block.offset, block.size):
+        with readable(block.source.path), block.source.path.open("rb") as file:
+            for frame in frames_of(block.source.path, block.offset, block.size):
                 held = frame.table(file).combine_chunks()
                 yield self._batch(held, schema, block, row, with_text=with_text)
                 row += frame.rows

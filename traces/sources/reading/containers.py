@@ -28,22 +28,26 @@ def unpacked(file: SourceFile) -> Iterator[IO[bytes]]:
     try:
         match file.container:
             case Container.PLAIN:
-                with open(file.path, "rb") as plain:
+                with file.opened(0) as plain:
                     yield plain
             case Container.GZIP:
-                with gzip.open(file.path, "rb") as packed:
+                with file.opened() as plain, gzip.open(plain, "rb") as packed:
                     yield cast(IO[bytes], packed)
             case Container.BZIP2:
-                with bz2.open(file.path, "rb") as packed:
+                with file.opened() as plain, bz2.open(plain, "rb") as packed:
                     yield packed
             case Container.ZSTD:
-                with pa.CompressedInputStream(pa.OSFile(file.path), "zstd") as packed:
+                with file.opened() as plain, pa.CompressedInputStream(plain, "zstd") as packed:
                     yield cast(IO[bytes], packed)
             case Container.XZ:
-                with lzma.open(file.path, "rb") as packed:
+                with file.opened() as plain, lzma.open(plain, "rb") as packed:
                     yield packed
             case Container.ZIP:
-                with zipfile.ZipFile(file.path) as archive, archive.open(str(file.member)) as member:
+                with (
+                    file.opened() as plain,
+                    zipfile.ZipFile(plain) as archive,
+                    archive.open(str(file.member)) as member,
+                ):
                     yield member
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise BadInput(f"{file.label} is truncated or damaged ({error}); get the file again") from error

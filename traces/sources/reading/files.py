@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import IO, cast
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, UsageError, near_miss
+from adapt.traces.locations.location import is_stored, location
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.reading.stdin import LABEL, STDIN, keep_stdin
 
@@ -45,7 +47,8 @@ class SourceFile:
     """A source file, or a member of a zip archive.
 
     Attributes:
-        path: Absolute path, since Spark's workers may run in another folder.
+        path: Absolute path, since Spark's workers may run in another folder; or a place in a store, with the version
+            that was listed.
         label: `_path`: the path relative to the source argument; for a member, `archive.zip/member`.
         container: Compression.
         size: Bytes on disk, compressed.
@@ -53,12 +56,19 @@ class SourceFile:
         rows_before: Rows of the parts before it, if it is a part of a table.
     """
 
-    path: str
+    path: Path
     label: str
     container: Container
     size: int
     member: str | None = None
     rows_before: int = 0
+
+    def opened(self, buffering: int = -1) -> IO[bytes]:
+        """The file, opened for reading.
+
+        Without a buffer, each read of an object in a store is one request.
+        """
+        return self.path.open("rb", buffering)
 
 
 def source_files(sources: Sequence[str], kept: Path | None = None) -> list[SourceFile]:
@@ -69,7 +79,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
     In folders, names that begin with `_` or `.` are skipped, as Spark and Arrow do.
 
     Args:
-        sources: Files, folders, globs; `-` is standard input.
+        sources: Files, folders, globs, on a disk or as URIs of a store; `-` is standard input.
         kept: A file to store standard input in.
 
     Raises:
@@ -92,7 +102,7 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
                 found += list(_expanded(source))
     seen = set()
     for path, _ in found:
-        if (real := os.path.realpath(path)) in seen:
+        if (real := str(path) if is_stored(path) else os.path.realpath(path)) in seen:
             raise UsageError(f"{path} is given twice; its rows would count twice")
         seen.add(real)
     files = []
@@ -103,22 +113,51 @@ def source_files(sources: Sequence[str], kept: Path | None = None) -> list[Sourc
 
 
 def _expanded(source: str) -> Iterator[tuple[Path, str]]:
-    path = Path(source)
-    if path.is_dir():
+    path = location(source)
+    if is_stored(path):
+        yield from _objects(cast(Path, path), source)
+    elif path.is_dir():
         found = sorted(_walk(path))
         if not found:
             raise BadInput(f"{source} is a folder without files")
         yield from ((file, str(file.relative_to(path))) for file in found)
     elif path.exists():
         yield path, path.name
-    elif glob.has_magic(source):
-        matches = [match for match in sorted(glob.glob(source, recursive=True)) if Path(match).is_file()]
+    elif glob.has_magic(str(path)):
+        matches = [match for match in sorted(glob.glob(str(path), recursive=True)) if Path(match).is_file()]
         if not matches:
             raise BadInput(f"{source}: no file matches")
-        root = _fixed_part(source)
+        root = _fixed_part(str(path))
         yield from ((Path(match), os.path.relpath(match, root)) for match in matches)
     else:
         raise BadInput(f"{source} does not exist")
+
+
+def _objects(path: Path, source: str) -> Iterator[tuple[Path, str]]:
+    """Objects of a store: one, all below a prefix, or those that match a glob."""
+    if glob.has_magic(str(path)):
+        root = location(_fixed_part(str(path)))
+        found = [match for match in sorted(root.glob(str(path.relative_to(root)))) if match.is_file()]
+        if not found:
+            raise BadInput(f"{source}: no object matches")
+    elif path.is_file():
+        root, found = path.parent, [path]
+    else:
+        below = {each.relative_to(path): each for each in path.rglob("*")}
+        folders = {folder for name in below for folder in name.parents}  # some tools leave empty objects for these
+        root, found = path, sorted(each for name, each in below.items() if name not in folders and not _hidden(name))
+        if not found:
+            near = near_miss(path.name, [each.name for each in path.parent.iterdir()])
+            raise BadInput(f"{source}: there is no such object, nor any below that prefix{near}")
+    yield from ((match, str(match.relative_to(root))) for match in found)
+
+
+def _hidden(name: PurePath) -> bool:
+    return any(part.startswith(("_", ".")) for part in name.parts)
+
+
+def _absolute(path: Path) -> Path:
+    return cast(Path, path) if is_stored(path) else Path(os.path.abspath(path))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -145,7 +184,7 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     _check_name(path, label)
     if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe would wait for the writer
         raise BadInput(f"{path} is a pipe or device, but sources are read more than once; pipe it into - instead")
-    with path.open("rb") as file:
+    with path.open("rb", 0) as file:
         start = file.read(8)
     for magic, (name, tool) in _UNREADABLE.items():
         if start.startswith(magic):
@@ -154,7 +193,7 @@ def _opened(path: Path, label: str) -> Iterator[SourceFile]:
     if container is Container.ZIP:
         yield from _members(path, label)
     else:
-        yield SourceFile(os.path.abspath(path), label, container, path.stat().st_size)
+        yield SourceFile(_absolute(path), label, container, path.stat().st_size)
 
 
 def _check_name(path: Path, label: str) -> None:
@@ -167,7 +206,7 @@ def _check_name(path: Path, label: str) -> None:
 
 def _members(path: Path, label: str) -> Iterator[SourceFile]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as packed, zipfile.ZipFile(packed) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError) as error:
         raise BadInput(f"{path} is truncated or not a zip archive ({error}); get the file again") from error
@@ -184,5 +223,5 @@ def _members(path: Path, label: str) -> Iterator[SourceFile]:
         if member.flag_bits & 1:
             raise BadInput(f"{path}: member {member.filename!r} is encrypted; unpack it first")
         yield SourceFile(
-            os.path.abspath(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename
+            _absolute(path), f"{label}/{member.filename}", Container.ZIP, member.compress_size, member.filename
         )

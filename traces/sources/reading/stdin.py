@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from adapt.core.errors import UsageError
+from adapt.traces.locations.arrow import arrow_sink
 
 _CHUNK_BYTES = 8 << 20
 
@@ -24,5 +25,5 @@ def keep_stdin(path: Path) -> None:
     """
     if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
         raise UsageError(f"{STDIN} reads standard input, but nothing is piped into it; pipe a file, or name one")
-    with path.open("xb") as file:
+    with arrow_sink(path) as own, own.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, _CHUNK_BYTES)

@@ -1,9 +1,8 @@
 """Parquet and ORC files, which Spark reads itself, with Hive partition columns."""
 
 import datetime
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 from urllib.parse import unquote
@@ -39,6 +38,12 @@ class TableFormat(Protocol):
     def rows_of(self, file: SourceFile) -> int:
         """Number of rows, from the footer of a file."""
 
+    def pieces_of(self, file: SourceFile) -> list[int]:
+        """Rows of each row group or stripe of a file."""
+
+    def read_pieces(self, file: SourceFile, pieces: Sequence[int], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of these row groups or stripes."""
+
     def numbered(self, rows: DataFrame) -> DataFrame:
         """Rows with their number in the file as `_row`, from 1.
 
@@ -52,7 +57,21 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
     Raises:
         BadInput: a file has another format, or a column has different types in two files.
     """
-    seen: dict[str, tuple[pa.DataType, SourceFile]] = {}
+    seen = columns_of_all(form, files)
+    for file in files:
+        if ":" in str(file.path):
+            raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
+    with spark_failures("reading the source"):
+        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *seen, *folder_columns(files)]))
+
+
+def columns_of_all(form: TableFormat, files: Sequence[SourceFile]) -> dict[str, pa.Field]:
+    """Columns of all files, in order of appearance.
+
+    Raises:
+        BadInput: a file has another format, or a column has different types in two files.
+    """
+    seen: dict[str, tuple[pa.Field, SourceFile]] = {}
     for file in files:
         try:
             schema = form.schema_of(file)
@@ -61,16 +80,13 @@ def table_columns(form: TableFormat, spark: SparkSession, files: Sequence[Source
                 f"{file.label} is truncated or not valid {form.name} ({str(error).splitlines()[0]})"
             ) from error
         for field in schema:
-            kind, first = seen.setdefault(field.name, (field.type, file))
-            if kind != field.type:
+            known, first = seen.setdefault(field.name, (field, file))
+            if known.type != field.type:
                 raise BadInput(
-                    f"{field.name} is {field.type} in {file.label} and {kind} in {first.label}; write both as one type,"
-                    " or give each file its own [[stream]] in a --mapping"
+                    f"{field.name} is {field.type} in {file.label} and {known.type} in {first.label}; write both as one"
+                    " type, or give each file its own [[stream]] in a --mapping"
                 )
-        if ":" in file.path:
-            raise BadInput(f"{file.path}: Spark cannot read {form.name} files with a colon in the path; rename it")
-    with spark_failures("reading the source"):
-        return tuple(dict.fromkeys([*_read(form, spark, files).columns, *seen, *folder_columns(files)]))
+    return {name: field for name, (field, _) in seen.items()}
 
 
 def read_table(
@@ -86,11 +102,7 @@ def read_table(
     `_text` is the row as JSON if requested.
     """
     folders, odd = folder_columns(files), unreadable(form, files)
-    for name in wanted:
-        if name in odd and name not in folders:
-            raise BadInput(
-                f"{files[0].label}: Spark cannot read column {name!r} of type {odd[name]}; write it as text or a number"
-            )
+    check_readable(files[0], wanted, {name: kind for name, kind in odd.items() if name not in folders})
     rows = _read(form, spark, files)
     own = [quoted(name) for name in wanted if name != PATH and name not in folders]
     # aliased, since a column of the files may have the same name
@@ -123,6 +135,19 @@ def read_table(
             PATH,
         )
     )
+
+
+def check_readable(file: SourceFile, wanted: Sequence[str], odd: Mapping[str, str]) -> None:
+    """Refuse columns of types that Spark cannot read.
+
+    Raises:
+        BadInput: one is wanted.
+    """
+    for name in wanted:
+        if name in odd:
+            raise BadInput(
+                f"{file.label}: Spark cannot read column {name!r} of type {odd[name]}; write it as text or a number"
+            )
 
 
 def marked(field: pa.Field, unreadable: str) -> pa.Field:
@@ -192,6 +217,13 @@ def _read(form: TableFormat, spark: SparkSession, files: Sequence[SourceFile]) -
     return reader.load([literal_path(file.path) for file in files])
 
 
+def arrow_type_in_spark(kind: pa.DataType) -> pa.DataType:
+    """The Arrow type of a column of Parquet as Spark reads it."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return to_arrow_type(_spark_type(kind), timezone="UTC")
+
+
 def _spark_type(kind: pa.DataType) -> "T.DataType":
     """The type that Spark gives a column of Parquet."""
     from pyspark.sql.pandas.types import from_arrow_type
@@ -218,4 +250,4 @@ def as_spark_schema(schema: pa.Schema) -> "T.StructType":
 
 
 def _absolute(file: SourceFile) -> str:
-    return os.path.abspath(file.path)
+    return str(file.path)

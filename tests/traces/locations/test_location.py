@@ -1,0 +1,95 @@
+"""A location is a path where it can be, and a URI never shows a secret."""
+
+import pickle
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from adapt.cli.main import settings_first
+from adapt.core.errors import UsageError
+from adapt.traces.locations.location import is_stored, location
+from adapt.traces.locations.storage_options import StorageOptions, read_options
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("web.trace", "web.trace"),
+        ("/data/web.trace", "/data/web.trace"),
+        ("file:///data/a%20b.trace", "/data/a b.trace"),
+        (Path("file:///data/web.trace"), "/data/web.trace"),
+        ("C:web", "C:web"),
+    ],
+)
+def test_a_path_stays_a_path(text, path):
+    assert location(text) == Path(path)
+    assert isinstance(location(text), Path)
+
+
+def test_a_uri_survives_a_path():
+    assert str(location(Path("s3://bucket/a/web.trace"))) == "s3://bucket/a/web.trace"
+
+
+def test_a_file_whose_name_looks_like_a_uri_is_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("topic:").mkdir()
+    Path("topic:/x").write_text("")
+    assert location("topic:/x") == Path("topic:/x")
+
+
+def test_parts_of_a_uri_are_those_of_a_path():
+    place = location("s3://bucket/a/web.trace")
+    assert is_stored(place)
+    assert (place.name, place.stem, place.suffix) == ("web.trace", "web", ".trace")
+    assert str(place.parent / "x" / "y") == "s3://bucket/a/x/y"
+    assert str(place.with_name("b.plan")) == "s3://bucket/a/b.plan"
+    assert place.relative_to(place.parent) == PurePosixPath("web.trace")
+    assert str(place.parent.parent.parent) == "s3://bucket/"
+    assert sorted([place / "b", place / "a/c", place]) == [place, place / "a/c", place / "b"]
+
+
+def test_options_go_to_tasks_and_are_not_shown():
+    place = location("s3://bucket/x", StorageOptions(endpoint="http://hidden", profile="hidden"))
+    sent = pickle.loads(pickle.dumps(place))
+    assert sent == place
+    assert sent._options == place._options
+    assert "hidden" not in f"{place!r}{place}{place._options!r}{place / 'x'!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("s4://bucket/x", "s4:// is not a place of files; available: abfs, abfss, file, gs, hdfs, s3"),
+        ("s3://", "s3:// needs a bucket, as in s3://BUCKET/NAME"),
+        ("s3://KEY:HIDDEN@bucket/x", "a URI with credentials .s3.* is refused"),
+    ],
+)
+def test_another_uri_is_refused(text, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        location(text)
+    assert "HIDDEN" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("secret_access_key=HIDDEN", "secrets come from the environment.*AWS_SECRET_ACCESS_KEY"),
+        ("sas_token=HIDDEN", "takes no 'sas_token'"),
+        ("endpoint=https://me:HIDDEN@host", "is refused"),
+        ("region", "takes NAME=VALUE"),
+        ("regoin=x", "has no 'regoin'; did you mean 'region'"),
+        ("anonymous=yes", "must be true or false"),
+        ("endpoint=host:1", "must be a URL such as https://HOST:PORT"),
+    ],
+)
+def test_another_storage_option_is_refused(text, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        read_options([text])
+    assert "HIDDEN" not in str(refused.value)
+
+
+def test_storage_options_stand_anywhere_in_the_command_line():
+    line = "report s3://b/x --storage-option region=r -q -- --storage-option"
+    first = "--storage-option region=r -q report s3://b/x -- --storage-option"
+    assert settings_first(line.split()) == first.split()
+    assert read_options(["region=r", "profile=p"]) == StorageOptions(region="r", profile="p")

@@ -1,0 +1,277 @@
+"""Artefacts in a store are whole or absent, whatever fails, whoever else writes, and wherever a run was killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure
+from adapt.traces.leftovers import leftovers, table_of
+from adapt.traces.locations import failures
+from adapt.traces.locations.run_folders import MANIFEST, RUN
+from adapt.traces.store.atomic import check_folder_free, check_free, replace_whole, whole_folder, write_whole
+from adapt.traces.store.frequencies import read_frequencies, write_frequencies
+from adapt.traces.store.manifest import Manifest, Provenance, file_entry, read_manifest, verify, write_manifest
+from tests.fault_proxy import Fault, seeded
+
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Requests are repeated without a wait."""
+    monkeypatch.setattr(failures, "_FIRST_WAIT_S", 0.001)
+
+
+def make(target, text, *, force=False, local=True, last=lambda: None):
+    """A small artefact of two files."""
+    with whole_folder(target, force=force, local=local) as folder:
+        for name in ("a", "in/b"):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(text.encode())
+        entries = [file_entry(folder, folder / name) for name in ("a", "in/b")]
+        last()
+        write_manifest(folder, Manifest("run", text, Provenance("test", {}), entries, {}))
+
+
+def content(target):
+    """The text of an artefact, verified, or None where there is none."""
+    if not (target / MANIFEST).is_file():
+        return None
+    manifest = read_manifest(target)
+    verify(target, manifest)
+    assert {(target / manifest.run / entry["name"]).read_text() for entry in manifest.files} == {manifest.content_hash}
+    return manifest.content_hash
+
+
+def names(target):
+    return sorted(str(each.relative_to(target)) for each in target.rglob("*"))
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_an_artefact_is_written_and_overwritten(bucket, local):
+    target = bucket / "x.run"
+    make(target, "1", local=local)
+    run = read_manifest(target).run
+    assert run.startswith(RUN)
+    assert names(target) == sorted([MANIFEST, f"{run}/a", f"{run}/in/b"])
+    with pytest.raises(EnvironmentFailure, match=r"x.run exists; add --force"):
+        make(target, "2", local=local)
+    make(target, "2", force=True, local=local)
+    assert content(target) == "2"
+    assert len(names(target)) == 3
+    assert leftovers(bucket) == []
+
+
+def test_a_body_that_fails_leaves_nothing(bucket):
+    with pytest.raises(ValueError, match="bug"), whole_folder(bucket / "x.run") as folder:
+        int((folder / "a").write_bytes(b"1") or "bug")
+    assert names(bucket) == []
+
+
+def test_another_output_is_refused(bucket):
+    (bucket / "mine" / "thesis.txt").write_bytes(b"years of work")
+    for force in (False, True):
+        with pytest.raises(EnvironmentFailure, match="mine is a folder that adapt did not create"):
+            check_folder_free(bucket / "mine", force=force)
+        with pytest.raises(EnvironmentFailure, match="is a folder, but the output is one object"):
+            check_free(bucket / "mine", force=force)
+        with pytest.raises(EnvironmentFailure, match=r"thesis.txt is an object, but the output is a folder"):
+            check_folder_free(bucket / "mine" / "thesis.txt", force=force)
+    with pytest.raises(EnvironmentFailure, match="is a bucket; add a name"):
+        check_free(bucket, force=False)
+
+
+def test_one_object_is_written_at_once(bucket):
+    write_whole(bucket / "x.json", b"1")
+    with pytest.raises(EnvironmentFailure, match=r"x.json exists; add --force"):
+        write_whole(bucket / "x.json", b"2")
+    write_whole(bucket / "x.json", b"3", force=True)
+    assert (bucket / "x.json").read_bytes() == b"3"
+    replace_whole(bucket / "x.json", b"4")
+    assert (bucket / "x.json").read_bytes() == b"4"
+
+
+def test_what_another_run_wrote_in_the_meantime_is_not_overwritten(bucket):
+    for force in (False, True):
+        target = bucket / f"{force}.run"
+        if force:
+            make(target, "old")
+        with pytest.raises(EnvironmentFailure, match="was written by another run in the meantime"):
+            make(target, "1", force=force, last=lambda target=target, force=force: make(target, "2", force=force))
+        assert content(target) == "2"
+        assert len(names(target)) == 3
+
+
+def test_parts_that_were_cleaned_away_fail_the_run(bucket):
+    def clean():
+        for left in leftovers(bucket):
+            left.remove()
+
+    with pytest.raises(EnvironmentFailure, match="a was removed during this run"):
+        make(bucket / "x", "1", local=False, last=clean)
+    assert names(bucket) == []
+
+
+@pytest.mark.parametrize("change", ["cut", "gone", "other"])
+def test_a_damaged_part_is_noticed(bucket, change):
+    make(bucket / "x", "12")
+    part = bucket / "x" / read_manifest(bucket / "x").run / "a"
+    part.unlink() if change == "gone" else part.write_bytes({"cut": b"1", "other": b"13"}[change])
+    with pytest.raises(BadInput, match=r"_run-.*/a is (damaged|missing)"):
+        content(bucket / "x")
+
+
+def test_a_manifest_names_no_other_folder(bucket):
+    make(bucket / "x", "1")
+    data = json.loads((bucket / "x" / MANIFEST).read_bytes())
+    (bucket / "x" / MANIFEST).write_bytes(json.dumps(data | {"run": "../y"}).encode())
+    with pytest.raises(BadInput, match="is damaged"):
+        read_manifest(bucket / "x")
+
+
+def test_the_content_hash_does_not_depend_on_the_place(bucket, tmp_path):
+    frequencies = frequencies_of(KeyCounts(pa.array(["a", "b"]), np.array([3, 1]), 4))
+    hashes = {
+        write_frequencies(frequencies, place / "x.freq", Provenance("test", {})).content_hash
+        for place in (bucket, tmp_path)
+    }
+    assert len(hashes) == 1
+    for place in (bucket, tmp_path):
+        found, manifest = read_frequencies(place / "x.freq", check_all=True)
+        assert found.keys.equals(frequencies.keys)
+        assert manifest.content_hash in hashes
+
+
+@pytest.mark.parametrize("seed", range(300 if SOAK else 4))
+def test_faults_leave_an_artefact_whole_or_absent(proxy, bucket, seed, monkeypatch):
+    monkeypatch.setattr("tests.fault_proxy.SLOW_S", 0.01)
+    target, chance = bucket / "x.run", Random(seed)
+    force = bool(seed % 2)
+    if force:
+        make(target, "old")
+    proxy.failing = seeded(seed, chance.choice([0.1, 0.4, 0.8]), tuple(Fault))
+    try:
+        make(target, "new", force=force)
+        done = True
+    except AdaptError:
+        done = False
+    proxy.failing = lambda _: None
+    found = content(target)
+    assert found == "new" if done else found in ("new", "old" if force else None)
+    make(target, "again", force=True)
+    assert content(target) == "again"
+    for left in leftovers(bucket):
+        left.remove()
+    assert len(names(target)) == 3
+    assert content(target) == "again"
+
+
+@pytest.mark.parametrize("seed", range(50 if SOAK else 2))
+def test_of_two_writers_one_wins(bucket, seed):
+    target = bucket / "x.run"
+    if seed % 2:
+        make(target, "old")
+    start, ended = threading.Barrier(2), {}
+
+    def write(text):
+        start.wait()
+        time.sleep(Random(f"{seed}{text}").random() * 0.05)
+        try:
+            make(target, text, force=bool(seed % 2))
+            ended[text] = "written"
+        except EnvironmentFailure as error:
+            ended[text] = str(error)
+
+    threads = [threading.Thread(target=write, args=(text,)) for text in ("1", "2")]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    won = [text for text, end in ended.items() if end == "written"]
+    assert content(target) in won
+    if not seed % 2:
+        assert len(won) == 1
+    assert all(end == "written" or "another run" in end or "exists" in end for end in ended.values()), ended
+    assert leftovers(bucket) == []
+
+
+KILLED = """
+import sys
+from adapt.traces.locations.location import location
+from tests.traces.store.test_stored import make
+print("ready", flush=True)
+make(location(sys.argv[1]), "new" * 300_000, force=True, local=False)
+"""
+
+
+@pytest.mark.skipif(not SOAK, reason="starts processes; ADAPT_SOAK=1 runs it")
+@pytest.mark.parametrize("seed", range(60))
+def test_a_killed_run_leaves_an_artefact_whole_or_absent(bucket, seed):
+    target, text = bucket / "x.run", "new" * 300_000
+    if seed % 2:
+        make(target, "old")
+    path = os.pathsep.join([str(Path.cwd()), str(Path.cwd() / "examples")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(target)], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(Random(seed).random() * 0.12)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert content(target) in (text, "old" if seed % 2 else None)
+    make(target, "again", force=True)
+    assert content(target) == "again"
+    for left in leftovers(target):
+        left.remove()
+    assert len(names(target)) == 3
+
+
+def test_leftovers_are_named_with_their_age(bucket, tmp_path):
+    make(bucket / "a" / "x.run", "1")
+    for name in ("a/x.run/_run-20260101T000000Z-00000000/a", "a/y.run/_run-1/in/b", "a/.z.run.scenarios/s/c"):
+        (bucket / name).write_bytes(b"12")
+    found = leftovers(bucket)
+    assert [(str(each.path.relative_to(bucket)), each.about, each.files, each.size) for each in found] == [
+        ("a/.z.run.scenarios", "finished scenarios of a comparison", 1, 2),
+        ("a/x.run/_run-20260101T000000Z-00000000", "parts without a manifest", 1, 2),
+        ("a/y.run/_run-1", "parts without a manifest", 1, 2),
+    ]
+    assert all(each.age_s < 60 for each in found)
+    assert [each.path for each in leftovers(bucket / "a" / "x.run")] == [found[1].path]
+    assert [each.path for each in leftovers(bucket / "a" / "z.run")] == [found[0].path]
+    assert len(table_of(found).rows) == 3
+    for each in found:
+        each.remove()
+    assert leftovers(bucket) == []
+    assert content(bucket / "a" / "x.run") == "1"
+    with pytest.raises(BadInput, match="does not exist; give a folder with artefacts"):
+        leftovers(bucket / "none")
+
+
+def test_leftovers_on_a_disk_are_those_without_a_lock(tmp_path):
+    (tmp_path / ".x.run.partial" / "in").mkdir(parents=True)
+    (tmp_path / ".x.run.partial" / "in" / "a").write_bytes(b"12")
+    (tmp_path / ".y.plan.partial").write_bytes(b"1")
+    (tmp_path / ".partial").write_bytes(b"1")
+    with whole_folder(tmp_path / "z.run"):
+        found = leftovers(tmp_path)
+        assert [(each.path.name, each.files, each.size) for each in found] == [
+            (".x.run.partial", 1, 2),
+            (".y.plan.partial", 1, 1),
+        ]
+        assert [each.path.name for each in leftovers(tmp_path / "x.run")] == [".x.run.partial"]
+    for each in found:
+        each.remove()
+    assert sorted(os.listdir(tmp_path)) == [".partial", "z.run"]

@@ -1,0 +1,138 @@
+"""Leftovers of interrupted runs, on a disk and in a store."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from adapt.core.errors import BadInput
+from adapt.core.table import Column, Kind, Table
+from adapt.traces.locations.location import StorePath, is_stored
+from adapt.traces.locations.run_folders import RUN, run_of
+from adapt.traces.read_errors import readable
+from adapt.traces.store.disk import disk_failures, remove_tree
+
+_HIDDEN = {
+    ".partial": "unfinished output",
+    ".replaced": "output that was being overwritten",
+    ".scenarios": "finished scenarios of a comparison",
+}
+"""What a hidden entry of a disk or store is, by its suffix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What an interrupted run left.
+
+    Attributes:
+        path: A folder or file.
+        about: Its kind, in words.
+        files, size: Number of files, and their bytes.
+        age_s: Seconds since the last of them was written.
+    """
+
+    path: Path
+    about: str
+    files: int
+    size: int
+    age_s: float
+
+    def remove(self) -> None:
+        """Remove it.
+
+        Raises:
+            EnvironmentFailure: the disk or the store refuses.
+        """
+        with disk_failures(self.path):
+            remove_tree(self.path)
+
+
+def leftovers(place: Path) -> list[Leftover]:
+    """Leftovers in a folder or of one artefact.
+
+    In a store also those in folders below. Outputs that a run of this machine has locked are not among them; in a
+    store only their age says whether a run is still writing them.
+
+    Raises:
+        BadInput: there is nothing at this place.
+        EnvironmentFailure: the store cannot be reached.
+    """
+    found = sorted(_stored(place) if is_stored(place) else _on_disk(place.absolute()), key=lambda each: each.path)
+    if not found and not place.exists():
+        raise BadInput(f"{place} does not exist; give a folder with artefacts, or an artefact")
+    return found
+
+
+def table_of(found: Sequence[Leftover]) -> Table:
+    """Leftovers as a table."""
+    columns = (
+        Column("path"),
+        Column("about"),
+        Column("files", Kind.COUNT),
+        Column("size", Kind.BYTES),
+        Column("age", Kind.SECONDS, about="since the last file was written"),
+    )
+    rows = [(str(each.path), each.about, each.files, each.size, each.age_s) for each in found]
+    return Table.from_rows("Leftovers", columns, rows)
+
+
+def _stored(place: StorePath) -> Iterator[Leftover]:
+    """Run folders that no manifest names, and hidden entries."""
+    beside = [each for each in place.parent.iterdir() if _is_of(each.name, place.name)] if place.key else []
+    held: dict[StorePath, list[StorePath]] = {}
+    for each in (path for folder in (place, *beside) for path in folder.rglob("*")):
+        names = each.relative_to(place.parent if place.key else place).parts
+        at = next((at for at, name in enumerate(names) if name.startswith(RUN) or _kind(name)), None)
+        if at is not None:
+            held.setdefault(_above(each, len(names) - 1 - at), []).append(each)
+    for folder, files in held.items():
+        if folder.name.startswith(RUN) and run_of(folder.parent) == folder.name:
+            continue
+        facts = [each.found() for each in files]
+        age = time.time() - max(fact.modified_ns for fact in facts) / 1e9
+        about = _kind(folder.name) or "parts without a manifest"
+        yield Leftover(cast(Path, folder), about, len(files), sum(fact.size for fact in facts), max(0.0, age))
+
+
+def _on_disk(place: Path) -> Iterator[Leftover]:
+    """Hidden entries in a folder, and those of an artefact, without a lock."""
+    with readable(place):
+        near = [each for each in place.parent.glob(".*") if _is_of(each.name, place.name)] if place.name else []
+        inside = list(place.glob(".*")) if place.is_dir() else []
+        for path in (each for each in (*near, *inside) if _kind(each.name) and not _is_locked(each)):
+            files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+            facts = [each.stat() for each in (*files, path)]
+            age = time.time() - max(fact.st_mtime for fact in facts)
+            size = sum(fact.st_size for fact in facts[: len(files)])
+            yield Leftover(path, _kind(path.name), len(files), size, max(0.0, age))
+
+
+def _kind(name: str) -> str:
+    """What a hidden entry is; empty for others."""
+    return _HIDDEN.get(Path(name).suffix, "") if name.startswith(".") and name.count(".") > 1 else ""
+
+
+def _is_of(name: str, artefact: str) -> bool:
+    """Whether a hidden entry belongs to this artefact."""
+    return any(name == f".{artefact}{suffix}" for suffix in _HIDDEN)
+
+
+def _above(path: StorePath, levels: int) -> StorePath:
+    for _ in range(levels):
+        path = path.parent
+    return path
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a run holds the lock of its output."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,1 @@
+"""Places of files: a disk, or an object store by its URI."""

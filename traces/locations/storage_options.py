@@ -1,0 +1,94 @@
+"""Options of object stores: where and as whom, never with which secret."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+from adapt.core.errors import UsageError, did_you_mean
+
+_SECRET = re.compile("key|secret|token|password|passwd|credential|sas|signature")
+SECRETS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "abfs": "AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Variables of the environment with the credentials of a store."""
+
+_BY_ENVIRONMENT = (
+    f"secrets come from the environment, since a command line is public: set {SECRETS['s3']}, {SECRETS['gs']} or"
+    f" {SECRETS['abfs']}"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StorageOptions:
+    """How an object store is reached.
+
+    Attributes:
+        endpoint: URL of a server that is not the store's own.
+        region: Region of the bucket.
+        profile: Profile of the AWS files; needs boto3.
+        account: Account of Azure, where the URI does not name it.
+        anonymous: `true` to send requests without credentials.
+        addressing: `virtual` where the server wants the bucket in the host name, else `path`.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    profile: str = ""
+    account: str = ""
+    anonymous: str = ""
+    addressing: str = ""
+
+
+_CHOICES = {"anonymous": ("true", "false"), "addressing": ("path", "virtual")}
+_used = StorageOptions()
+
+
+def read_options(texts: Iterable[str]) -> StorageOptions:
+    """Options as typed, each NAME=VALUE.
+
+    Raises:
+        UsageError: an option is unknown, has no such value, or is a secret.
+    """
+    known = [each.name for each in fields(StorageOptions)]
+    options = StorageOptions()
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if _SECRET.search(name.lower()):
+            raise UsageError(f"--storage-option takes no {name!r}: {_BY_ENVIRONMENT}")
+        if not equals or not value:
+            raise UsageError(f"--storage-option takes NAME=VALUE (got {name!r} without a value)")
+        if name not in known:
+            raise UsageError(f"--storage-option has no {name!r}{did_you_mean(name, known)}")
+        if value not in _CHOICES.get(name, (value,)):
+            raise UsageError(f"--storage-option {name} must be {' or '.join(_CHOICES[name])} (got {value!r})")
+        if name == "endpoint" and not re.match("https?://", value):
+            raise UsageError(f"--storage-option endpoint must be a URL such as https://HOST:PORT (got {value!r})")
+        if name == "endpoint":
+            check_no_secret(value)
+        options = replace(options, **{name: value})
+    return options
+
+
+def check_no_secret(uri: str) -> None:
+    """Check that a URI has no password.
+
+    Raises:
+        UsageError: it has; the message does not repeat it.
+    """
+    scheme, _, rest = uri.partition("://")
+    user = rest.split("/")[0].rpartition("@")[0]
+    if ":" in user or (user and scheme not in ("abfs", "abfss", "hdfs")):
+        raise UsageError(f"a URI with credentials ({scheme}://...@...) is refused: {_BY_ENVIRONMENT}")
+
+
+def use_options(options: StorageOptions) -> None:
+    """Set the options of all locations of this process from now on."""
+    global _used
+    _used = options
+
+
+def used_options() -> StorageOptions:
+    """The options of this process."""
+    return _used
