@@ -37,9 +37,9 @@ from adapt.traces.ingest.runs.sifting import schema_of, sifted
 from adapt.traces.ingest.source_order import order_of_source
 from adapt.traces.ingest.streams import Settled, Several, Stream, grouped, only_stream
 from adapt.traces.ingest.time_sort import take_stock, write_in_order
+from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.formats.parquet import ParquetFiles
 from adapt.traces.sources.frames import frame_name, is_spark_frame
-from adapt.traces.locations.location import is_stored
 from adapt.traces.sources.live.address import topic_of
 from adapt.traces.sources.live.topic import KeptTopic, read_topic
 from adapt.traces.sources.live.topic_options import TopicOptions

@@ -5,7 +5,6 @@ Rows keep the order in which they arrive. A Spark DataFrame has none: its rows a
 right, of those that are read.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -93,7 +92,7 @@ def keep_frame(frame: Any, name: str, folder: Path, columns: Sequence[str]) -> l
             frame.select(*map(quoted, columns)).sort(*sortable).write.parquet(str(folder))
     files, before = [], 0
     for path in sorted(folder.glob("*.parquet")):
-        files.append(SourceFile(os.path.abspath(path), name, Container.PLAIN, path.stat().st_size, rows_before=before))
+        files.append(SourceFile(path.absolute(), name, Container.PLAIN, path.stat().st_size, rows_before=before))
         before += pq.read_metadata(path).num_rows
     return files
 
