@@ -227,7 +227,7 @@ def test_a_killed_run_leaves_an_artefact_whole_or_absent(bucket, seed):
     )
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(Random(seed).random() * 0.12)
+    time.sleep(Random(seed).random() * 0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert content(target) in (text, "old" if seed % 2 else None)
