@@ -142,7 +142,7 @@ def build_plan(
         BadInput: `previous` has another hash or another type of keys; a pinned key was not counted.
     """
     recipe.constraints.check_keys(frequencies_in(counted))
-    counted = spread_at_random(counted, recipe.hashing, channels, recipe.constraints.pinned)
+    counted = Population.from_counts(spread_at_random(counted, recipe.hashing, channels, recipe.constraints.pinned))
     if previous is None and recipe.constraints.max_migration is not None:
         raise UsageError(f"{limits_nothing(recipe.constraints.max_migration)}; give it with --from")
     if previous is None:

@@ -1,11 +1,11 @@
 """Decided plans as the autoscaler and the placement of a stage."""
 
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.partitioning.loop.recent import RecentSums
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.replan.units import Units
 from adapt.core.stage.control.workers import Decision, Placed, Seen, Waiting
@@ -29,10 +29,9 @@ class DecidedPlans:
             per_s: Microseconds of the trace in a simulated second.
         """
         self._plans, self._units, self._pool = plans, units, pool
-        self._window, self._per_s = window, per_s
+        self._per_s = per_s
         self._at = 0
-        self._recent: deque[tuple[float, NDArray[np.int64]]] = deque()
-        self._state: NDArray[np.int64] = np.zeros(units.count, np.int64)
+        self._state = RecentSums(window, units.count)
 
     @property
     def least(self) -> int:
@@ -56,18 +55,9 @@ class DecidedPlans:
         if not len(partitions):
             return
         rows = np.bincount(partitions, minlength=self._units.count)
-        self._recent.append((float(times_s[-1]), rows))
-        self._state += rows
-        while self._left_window(*self._recent[0]):
-            self._state -= self._recent.popleft()[1]
+        self._state.add(rows.astype(np.float64), len(partitions), float(times_s[-1]) * self._per_s)
 
     def place(self, _workers: int) -> Placed:
         """The plan in force."""
         owners = self._units.owners(self._plans[self._at][1])
-        return Placed(owners, self._state.astype(np.float64), self._state.copy())
-
-    def _left_window(self, last_s: float, rows: NDArray[np.int64]) -> bool:
-        """Whether rows counted together are all older than the window."""
-        if self._window.in_rows:
-            return int(self._state.sum() - rows.sum()) >= self._window.size
-        return (self._recent[-1][0] - last_s) * self._per_s >= self._window.size
+        return Placed(owners, self._state.sums, self._state.sums.astype(np.int64))

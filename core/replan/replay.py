@@ -39,7 +39,7 @@ class Replan:
     Attributes:
         loop: The splitter's loop.
         triggers: Each is a case.
-        period_us: Period of the periodic trigger, in microseconds.
+        period_us: Period of trigger period, and of the rebuild that worth compares with, in microseconds.
         hold_us: How long an imbalance must last beyond tolerance, in microseconds.
         move_cost: Rows that a worker processes in the time of moving one row of state. Default: from the stage's costs.
         compares: Whether to run what triggers are compared with.
@@ -63,7 +63,7 @@ class Replan:
             return EveryPeriod(self.period_us)
         if name is TriggerName.VIOLATION:
             return OnViolation(self.hold_us)
-        return WhenWorth(self.cost_of_moving(settings))
+        return WhenWorth(self.period_us, self.cost_of_moving(settings))
 
     def cost_of_moving(self, settings: StageSettings) -> float:
         """Rows that a worker processes while a row of state is moved.

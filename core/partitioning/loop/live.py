@@ -1,8 +1,7 @@
 """The loop on keys over a stream: route, count, decide, adopt."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,10 +12,12 @@ from adapt.core.arrays import Floats
 from adapt.core.counting.exact import count_keys
 from adapt.core.counting.frequencies import Counts
 from adapt.core.errors import BadInput
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.loads.load import ResourceFunction
 from adapt.core.partitioning.loop.proposal import Proposal
+from adapt.core.partitioning.loop.recent import RecentSums
+from adapt.core.partitioning.loop.shadows import Shadows
 from adapt.core.partitioning.loop.splitter import Splitter
-from adapt.core.partitioning.loop.triggers import Decided, Record, Seen, Shadow, Trigger
+from adapt.core.partitioning.loop.triggers import Decided, Seen, Trigger
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.imbalance import max_over_min
 from adapt.core.partitioning.measures.population import Population
@@ -105,15 +106,12 @@ class _Loop:
         self._splitter, self._trigger, self._schedule = splitter, trigger, schedule
         self._step_us, self._resources = step_us, resources
         self._since_us = at_us
-        self._steps = 0
-        self._record = Record()
-        self._unadapted: Partitioner | None = None
-        self._compared: deque[Partitioner] = deque(maxlen=trigger.ages)
-        self._shadows: deque[Shadow] = deque(maxlen=trigger.ages)
+        self._shadows = self._shadowed(at_us)
+        self._recent = RecentSums(splitter.window.length, splitter.plan.channels)
         self._open: tuple[int, Decided, Proposal | None] | None = None
         self._loads = np.zeros(splitter.plan.channels)
-        self._others = np.zeros((0, 0))
         self._rows = 0
+        self._last_us = at_us
 
     def begin(self, number: int) -> Iterator[Step]:
         """Close the open step, and decide on the next one."""
@@ -124,22 +122,19 @@ class _Loop:
         adopted = proposal if decided.fires else None
         if adopted is not None:
             self._adopt(adopted, at_us)
-        elif proposal is not None and proposal.moved_state:
-            self._compared.appendleft(proposal.plan.partitioner())
-        channels = self._splitter.plan.channels
+        if self._shadows is not None:
+            self._shadows.begin(proposal if adopted is None else None)
         self._open = at_us, decided, adopted
-        self._loads, self._others = np.zeros(channels), np.zeros((1 + len(self._compared), channels))
+        self._loads = np.zeros(self._splitter.plan.channels)
         self._rows = 0
 
     def take(self, keys: pa.Array, weights: Counts | None, times_us: NDArray[np.int64]) -> None:
         """Route and count rows of the open step."""
         self._loads += np.bincount(self._splitter.route(keys), weights, len(self._loads))
-        if self._trigger.ages:
-            counted = count_keys(keys, weights)
-            for loads, plan in zip(self._others, (self._unadapted, *self._compared), strict=True):
-                if plan is not None:
-                    loads += np.bincount(plan.channels_of(counted.keys), counted.counts, len(loads))
+        if self._shadows is not None:
+            self._shadows.take(count_keys(keys, weights))
         self._rows += len(keys)
+        self._last_us = int(times_us[-1])
         self._splitter.observe(keys, weights, times_us)
 
     def end(self) -> Iterator[Step]:
@@ -147,28 +142,26 @@ class _Loop:
         if self._open is None:
             return
         at_us, decided, adopted = self._open
-        busiest, (unadapted, *proposed) = float(self._loads.max()), self._others.max(axis=1).tolist()
-        self._steps += 1
-        if self._unadapted is not None:
-            self._record = replace(self._record, saved=self._record.saved + unadapted - busiest)
-        if proposed:
-            self._shadows.append(Shadow(busiest, proposed))
+        self._recent.add(self._loads, self._rows, self._last_us)
+        if self._shadows is not None:
+            self._shadows.end(self._loads)
         self._open = None
         yield Step(at_us, decided, self._splitter.plan, adopted, self._loads, self._rows)
 
     def _adopt(self, adopted: Proposal, at_us: int) -> None:
-        """Put a plan in force; a change of the number of channels starts a new record."""
-        before, was = self._splitter.plan, self._record
+        """Put a plan in force; a change of the number of channels starts new shadows."""
+        before = self._splitter.plan
         self._splitter.adopt(adopted)
-        if adopted.plan.channels == before.channels:
-            moved = was.moved_state + adopted.moved_state
-            self._record = replace(was, adopted=was.adopted + 1, steps=was.steps + self._steps, moved_state=moved)
-            self._unadapted = self._unadapted or before.partitioner()
-        else:
-            self._record, self._unadapted = Record(), None
-        self._since_us, self._steps = at_us, 0
-        self._compared.clear()
-        self._shadows.clear()
+        self._recent.share_out(np.array(adopted.plan.predicted_loads["network"]))
+        self._since_us = at_us
+        if adopted.plan.channels != before.channels:
+            self._shadows = self._shadowed(at_us)
+        elif self._shadows is not None:
+            self._shadows.adopt(adopted)
+
+    def _shadowed(self, at_us: int) -> Shadows | None:
+        period_us = self._trigger.shadow_us
+        return None if period_us is None else Shadows(self._splitter.plan, period_us, at_us)
 
     def _decide(self, at_us: int, wanted: int) -> tuple[Decided, Proposal | None]:
         """The decision, and the proposal if one was built."""
@@ -177,15 +170,17 @@ class _Loop:
             return Decided(False, "nothing is counted yet"), None
         if wanted != present:
             return Decided(True, f"channels change from {present} to {wanted}"), self._splitter.propose(wanted)
-        built: list[Proposal] = []
+        shadows, built = self._shadows, list[Proposal]()
 
         def proposal() -> Proposal:
             if not built:
                 built.append(self._splitter.propose())
             return built[0]
 
+        if shadows is not None and shadows.is_due(at_us):
+            shadows.rebuild(self._splitter.propose(after=shadows.periodic_plan), at_us)
         decided = self._trigger.decide(self._seen(at_us, proposal))
-        if decided.fires or self._trigger.ages:
+        if decided.fires or shadows is not None:
             proposal()
         return decided, built[0] if built else None
 
@@ -196,13 +191,17 @@ class _Loop:
             self._ratios,
             self._resources.tolerance,
             self._since_us,
-            self._record,
             self._shadows,
             proposal,
         )
 
     def _ratios(self) -> list[float | None]:
-        """Max/min load of each resource over the window."""
+        """Max/min load of each resource over the window.
+
+        Linear loads are summed up as rows are routed; others need the counts of the keys.
+        """
+        if set(self._resources.loads) == {ResourceFunction.LINEAR}:
+            return [max_over_min(self._recent.sums)] * len(self._resources.loads)
         counted = Population.from_counts(self._splitter.counted())
         placed = self._splitter.plan.partitioner().channels_of(counted.keys)
         loads = channel_loads(placed, counted, self._resources, self._splitter.plan.channels)

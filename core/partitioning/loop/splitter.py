@@ -119,6 +119,11 @@ class Splitter:
         return self._plan
 
     @property
+    def window(self) -> SlidingWindow:
+        """The recent rows that plans are built from."""
+        return self._counter.window
+
+    @property
     def is_full(self) -> bool:
         """Whether a whole window was observed."""
         return self._counter.full
@@ -168,16 +173,17 @@ class Splitter:
             self._count_single()
             return self._counter.summary().frequencies(self._epsilon, self._weight)
 
-    def propose(self, channels: int | None = None) -> Proposal:
+    def propose(self, channels: int | None = None, *, after: Plan | None = None) -> Proposal:
         """Build a plan from the window, starting from the plan in force.
 
         Args:
-            channels: The next number of channels. Default: that of the plan in force.
+            channels: The next number of channels. Default: that of the plan before.
+            after: Another plan to start from. Such a proposal cannot be adopted.
 
         Raises:
             UsageError: nothing was counted, or the recipe does not fit the channels.
         """
-        before, counted = self._plan, self.counted()
+        before, counted = after or self._plan, self.counted()
         if not counted.total:
             raise UsageError("a plan is built from counted rows; observe some before proposing one")
         plan = build_plan(counted, self._recipe, before.channels if channels is None else channels, previous=before)

@@ -9,53 +9,27 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.loop.proposal import Proposal
+from adapt.core.partitioning.loop.shadows import Shadow, Shadows, Spent
 from adapt.core.partitioning.measures.resources import RESOURCES
-from adapt.core.units.durations import duration_text
-
-AGES = 4
-"""Latest proposals that `WhenWorth` compares with the plan in force, one a step."""
+from adapt.core.values import duration
 
 FEWEST = 2
-"""Fewest steps of that."""
+"""Fewest steps in which `WhenWorth` compares proposals with the plan in force."""
 
-HOLDS = 10
-"""How many times as long as it was seen a saving is expected to hold, at most."""
+LATELY = 4
+"""Latest steps, and youngest proposals, in which a saving must show."""
 
-SMALL = 0.05
+SMALL = 0.03
 """Savings up to this share of the busiest channel's load are left alone."""
+
+HOLDS = 5
+"""How many times as long as it was seen a saving is expected to hold."""
 
 MARGIN = 1.5
 """How many times its cost a plan must save: the first estimate that is high enough is likely too high."""
 
-
-@dataclass(frozen=True, slots=True)
-class Shadow:
-    """A step under the plan in force and under the latest proposals.
-
-    Attributes:
-        in_force: Load of the busiest channel in the step, by the plan in force.
-        proposed: The same by proposals from before the step, the latest first.
-    """
-
-    in_force: float
-    proposed: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What adopted plans did since the number of channels last changed.
-
-    Attributes:
-        adopted: How many there were.
-        steps: Steps before the last of them came into force.
-        moved_state: State that moved for them.
-        saved: Load that they saved on the busiest channel, against the plan before them.
-    """
-
-    adopted: int = 0
-    steps: int = 0
-    moved_state: float = 0.0
-    saved: float = 0.0
+BEHIND = 0.02
+"""Share of its cost by which `WhenWorth` may be behind the better of doing nothing and rebuilding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +42,7 @@ class Seen:
         ratios: Measures max/min load of each resource over the window (r_k); None if a channel is empty.
         tolerance: Tolerated max/min load of each (alpha_k).
         plan_since_us: Time since which the plan is in force.
-        record: What adopted plans did so far.
-        shadows: Latest steps that a proposal was compared in, oldest first.
+        shadows: Plans that are not in force, if the trigger compares with some.
         proposal: Builds the next plan from the counts, once.
     """
 
@@ -78,8 +51,7 @@ class Seen:
     ratios: Callable[[], Sequence[float | None]]
     tolerance: Sequence[float]
     plan_since_us: int
-    record: Record
-    shadows: Sequence[Shadow]
+    shadows: Shadows | None
     proposal: Callable[[], Proposal]
 
 
@@ -95,8 +67,8 @@ class Trigger(Protocol):
     """Decides at each step whether a new plan is adopted."""
 
     @property
-    def ages(self) -> int:
-        """How many proposals `Seen.shadows` compares; unless 0, each step builds one."""
+    def shadow_us(self) -> int | None:
+        """Period of the rebuild in `Seen.shadows`, in microseconds; None without shadows."""
 
     def decide(self, seen: Seen) -> Decided:
         """The decision at one step."""
@@ -106,7 +78,7 @@ class Trigger(Protocol):
 class Never:
     """Keeps the plan."""
 
-    ages = 0
+    shadow_us = None
 
     def decide(self, _: Seen) -> Decided:
         """Keep the plan."""
@@ -118,14 +90,14 @@ class EveryPeriod:
     """Adopts a plan every period."""
 
     period_us: int
-    ages = 0
+    shadow_us = None
 
     def decide(self, seen: Seen) -> Decided:
         """Fire once the plan is a period old."""
         age = seen.at_us - seen.plan_since_us
         if age >= self.period_us:
-            return Decided(True, f"the period of {duration_text(self.period_us)} is over")
-        return Decided(False, f"{duration_text(self.period_us - age)} of the period remain")
+            return Decided(True, f"the period of {duration(self.period_us / 1e6)} is over")
+        return Decided(False, f"{duration((self.period_us - age) / 1e6)} of the period remain")
 
 
 @dataclass(slots=True)
@@ -136,7 +108,7 @@ class OnViolation:
     """
 
     lasting_us: int
-    ages = 0
+    shadow_us = None
     _since_us: int | None = field(default=None, repr=False)
 
     def decide(self, seen: Seen) -> Decided:
@@ -153,7 +125,7 @@ class OnViolation:
         self._since_us = seen.at_us if self._since_us is None else self._since_us
         lasted = seen.at_us - self._since_us
         if lasted < self.lasting_us:
-            return Decided(False, f"beyond tolerance, but not for {duration_text(self.lasting_us)} yet: {said}")
+            return Decided(False, f"beyond tolerance, but not for {duration(self.lasting_us / 1e6)} yet: {said}")
         self._since_us = None
         return Decided(True, f"beyond tolerance: {said}")
 
@@ -162,13 +134,15 @@ class OnViolation:
 class WhenWorth:
     """Adopts a plan when what it saves exceeds what its migration costs.
 
-    What it saves is seen on proposals that were not adopted: each step, the busiest channel of the plan in force
-    against those of the last `AGES` proposals, which were built before the step. So a saving is known by the age of a
-    plan. It is expected to fall on as it fell from younger to older proposals, and to hold for as long as plans held so
-    far, at most `HOLDS` times as long as it was seen. What earlier plans cost and did not save counts as a cost. All is
-    in units of load, on the busiest channel.
+    What it saves is seen on earlier proposals, which were not adopted: each step, the busiest channel of the plan in
+    force against theirs. So a saving is known by the age of a plan. It is expected to go on as it changed with age, for
+    `HOLDS` times as long as it was seen, and must be `MARGIN` times the cost. Two accounts run on the same
+    rows: of doing nothing, and of a rebuild every period. Where the plans in force cost more than the cheaper one, by
+    the share `BEHIND`, it follows that one: it keeps the plan, or adopts one that costs less than it fell behind since
+    the last. All is in units of load, on the busiest channel.
 
     Attributes:
+        period_us: Period of the rebuild that it is compared with.
         move_cost: Load that moving one unit of state costs the busiest channel.
         pause_cost: Load that any adoption costs.
 
@@ -176,9 +150,9 @@ class WhenWorth:
         UsageError: a cost is below 0.
     """
 
+    period_us: int
     move_cost: float = 1.0
     pause_cost: float = 0.0
-    ages = AGES
 
     def __post_init__(self) -> None:
         if not (0 <= self.move_cost < np.inf and 0 <= self.pause_cost < np.inf):
@@ -186,44 +160,75 @@ class WhenWorth:
                 f"the cost of moving state must be at least 0 (got {self.move_cost:g} and {self.pause_cost:g})"
             )
 
+    @property
+    def shadow_us(self) -> int:
+        """Period of the rebuild that it is compared with."""
+        return self.period_us
+
     def decide(self, seen: Seen) -> Decided:
-        """Fire if it is expected to save `MARGIN` times its cost."""
-        shadows, record = seen.shadows, seen.record
-        if len(shadows) < FEWEST:
-            return Decided(False, f"proposals were compared in {len(shadows)} of {FEWEST} steps")
-        busiest = np.mean([each.in_force for each in shadows])
-        mean = np.mean([np.mean(each.in_force - np.array(each.proposed)) for each in shadows])
-        if mean <= SMALL * busiest:
+        """Follow the cheaper account, or fire if a plan pays."""
+        assert seen.shadows is not None
+        ways = seen.shadows.in_force, seen.shadows.never, seen.shadows.periodic
+        spent, never, periodic = map(self._spent, ways)
+        cheaper = min(never, periodic)
+        if spent <= (1 + BEHIND) * cheaper or never == periodic:
+            return self._if_it_pays(seen)
+        if never < periodic:
+            return Decided(False, f"{spent / cheaper - 1:.1%} behind doing nothing")
+        then, periodic_then = map(self._spent, seen.shadows.at_adoption)
+        lost, cost = (spent - then) - (periodic - periodic_then), self._cost(seen.proposal())
+        if lost <= cost or not seen.proposal().moved_state:
+            return self._if_it_pays(seen)
+        return Decided(True, f"behind a rebuild every {duration(self.period_us / 1e6)}: lost {_against(lost, cost)}")
+
+    def _if_it_pays(self, seen: Seen) -> Decided:
+        """Fire if a plan is expected to save `MARGIN` times its cost."""
+        assert seen.shadows is not None
+        steps = list(seen.shadows.steps)
+        if len(steps) < FEWEST:
+            return Decided(False, f"proposals were compared in {len(steps)} of {FEWEST} steps")
+        saved = _by_age(steps)
+        busiest = np.mean([each.in_force for each in steps[-LATELY:]])
+        lately = _by_age(steps[-LATELY:])[:LATELY].mean()
+        if lately <= SMALL * busiest:
             return Decided(
-                False, f"proposals save {mean / busiest:.1%} of the busiest channel's load, at most {SMALL:.0%}"
+                False,
+                f"proposals save {lately / (busiest or 1):.1%} of the busiest channel's load, at most {SMALL:.0%}",
             )
-        saved = _by_age(shadows)
-        expected = (HOLDS * AGES + record.steps) / (1 + record.adopted)
-        holds = min(expected, HOLDS * len(saved))
-        worth = _expected_saving(saved, holds)
-        cost = self.pause_cost + self.move_cost * seen.proposal().moved_state
-        spent = record.adopted * self.pause_cost + self.move_cost * record.moved_state
-        debt = max(spent - record.saved, 0.0)
-        said = f"saves {worth:.3g} in {holds:.0f} steps, costs {cost:.3g}"
-        said += f" and {debt:.3g} that earlier plans did not save" if debt else ""
-        return Decided(worth > MARGIN * (cost + debt), said)
+        worth, cost = _expected_saving(saved, HOLDS * len(saved)), self._cost(seen.proposal())
+        pays = worth > MARGIN * cost and seen.proposal().moved_state > 0
+        said = "a plan pays" if pays else "no plan pays"
+        return Decided(pays, f"{said}: saves {_against(worth, cost)} in {HOLDS * len(saved)} steps")
+
+    def _spent(self, way: Spent) -> float:
+        return way.cost(self.move_cost, self.pause_cost)
+
+    def _cost(self, proposal: Proposal) -> float:
+        return self.pause_cost + self.move_cost * proposal.moved_state
 
 
-def _by_age(shadows: Sequence[Shadow]) -> Floats:
-    """Mean saving a step by the age of a plan in steps, youngest first."""
-    ages = range(max(len(each.proposed) for each in shadows))
-    return np.array(
-        [np.mean([each.in_force - each.proposed[age] for each in shadows if age < len(each.proposed)]) for age in ages]
-    )
+def _by_age(steps: Sequence[Shadow]) -> Floats:
+    """Mean saving a step by the age of a plan in steps, youngest first; between measured ages on a line."""
+    saved: dict[int, list[float]] = {}
+    for step in steps:
+        for age, load in step.proposed.items():
+            saved.setdefault(age, []).append(step.in_force - load)
+    ages = sorted(saved)
+    return np.asarray(np.interp(np.arange(ages[-1] + 1), ages, [np.mean(saved[age]) for age in ages]))
 
 
-def _expected_saving(saved: Floats, steps: float) -> float:
-    """What a plan saves over some steps, if its saving goes on falling."""
+def _expected_saving(saved: Floats, steps: int) -> float:
+    """What a plan saves until it is best replaced, within some steps, if its saving goes on as it changed with age."""
     half = len(saved) // 2
     young, old = saved[:half].mean() if half else 0.0, saved[-half:].mean()
     kept = min(1.0, max(old / young, 0.0)) ** (1 / (len(saved) - half)) if young > 0 else 0.0
-    left = max(steps - len(saved), 0.0)
-    return float(saved.sum() + old * (left if kept == 1 else kept * (1 - kept**left) / (1 - kept)))
+    left = max(steps - len(saved), 0)
+    later = old * (left if kept == 1 else kept * (1 - kept**left) / (1 - kept))
+    return float(max(np.cumsum(saved).max(), saved.sum() + later))
+
+
+def _against(saved: float, cost: float) -> str:
+    return f"{saved:.3g} against a cost of {cost:.3g}"
 
 
 def _over(ratio: float | None, alpha: float) -> float:

@@ -82,7 +82,8 @@ def r_floor_pair(tracked: Floats, residual: Floats, capacities: Floats | None = 
         if best is not None and highest >= best * everywhere:
             break  # no other channel is better, since no level is higher
         home = int(np.flatnonzero((residual == channels[0, at]) & (each == channels[1, at]))[0])
-        beside = _level_beside(tracked, np.delete(residual, home), np.delete(each, home))
+        enough = 0.0 if best is None else highest / best * (1 - _ROUNDING)
+        beside = _level_beside(tracked, np.delete(residual, home), np.delete(each, home), enough)
         bound = _over(highest, min(everywhere, beside), total)
         best = bound if best is None or (bound is not None and bound < best) else best
     return best
@@ -106,10 +107,11 @@ def _least_peak(heavy: Floats, capacities: Floats) -> float:
     return peak
 
 
-def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
+def _level_beside(tracked: Floats, others: Floats, capacities: Floats, enough: float) -> float:
     """The highest level that the pinned keys but the first can give to all of `others`.
 
-    Each number of sticking keys gives a bound; the search ends at the first that does not lower it.
+    Each number of sticking keys gives a bound; the search ends at the first that does not lower it, or is below
+    `enough`.
     """
     left = float(tracked.sum() - tracked[0])
     level = math.inf
@@ -118,6 +120,8 @@ def _level_beside(tracked: Floats, others: Floats, capacities: Floats) -> float:
         if bound >= level:
             break
         level = bound
+        if level < enough:
+            break
         left = max(left - float(tracked[key]), 0.0) if key < len(tracked) else 0.0
     return level
 

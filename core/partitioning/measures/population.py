@@ -15,6 +15,8 @@ from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, RestSu
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.schemes.consistent import ConsistentHash
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.stream import Weight
 
 MOST_STAND_INS = 1 << 20
@@ -116,15 +118,20 @@ class Population:
     def placed(self, partitioner: Hasher) -> Channels:
         """The channel of each key, then of each cell.
 
-        Shape (entries,). The last two are kept: a step's partitioner is the next one's before.
+        Shape (entries,). The last three are kept: a step's partitioner is the next one's before, and the base of both,
+        which alone places the keys that are not listed.
         """
         for known, places in self._routes:
-            if known is partitioner:
+            if known is partitioner or (isinstance(partitioner, ConsistentHash) and known == partitioner):
                 return places
-        places = partitioner.channels_of(self.keys)
-        if self.rest is not None:
-            places = np.concatenate((places, self.rest.placed(base_of(partitioner))))
-        self._routes[:] = [*self._routes[-1:], (partitioner, places)]
+        if isinstance(partitioner, HybridPartitioner):
+            places = self.placed(partitioner.base).copy()
+            places[: self.listed] = partitioner.channels_of(self.keys[: self.listed])
+        else:
+            places = partitioner.channels_of(self.keys)
+            if self.rest is not None:
+                places = np.concatenate((places, self.rest.placed(partitioner)))
+        self._routes[:] = [*self._routes[-2:], (partitioner, places)]
         return places
 
     def rest_on(self, partitioner: Hasher, load: Load) -> Floats:

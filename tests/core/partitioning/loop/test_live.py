@@ -1,6 +1,8 @@
 """The loop: exact loads, adoptions that triggers explain, and nothing decided by rows to come."""
 
 import os
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +14,12 @@ from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.loop.live import run_loop
-from adapt.core.partitioning.loop.splitter import Splitter
-from adapt.core.partitioning.loop.triggers import EveryPeriod, Never, OnViolation, WhenWorth
+from adapt.core.partitioning.loop.shadows import Shadows, Spent
+from adapt.core.partitioning.loop.splitter import Splitter, unpinned
+from adapt.core.partitioning.loop.triggers import EveryPeriod, Never, OnViolation, Seen, WhenWorth
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
+from adapt.core.stream import KeyType
 from adapt.core.units.row_or_time_span import Length
 
 SECOND = 1_000_000
@@ -24,7 +28,7 @@ TRIGGERS = {
     "never": Never,
     "period": lambda: EveryPeriod(4 * STEP),
     "violation": lambda: OnViolation(STEP),
-    "worth": lambda: WhenWorth(0.1),
+    "worth": lambda: WhenWorth(4 * STEP, 0.1),
 }
 
 
@@ -79,7 +83,7 @@ def test_a_stream_cut_anywhere_has_the_same_decisions_up_to_there(name, seed, cu
 def test_batches_decide_nothing():
     rows = stream()
     cut = [rows.slice(at, 700) for at in range(0, rows.num_rows, 700)]
-    assert decisions(ran(cut, WhenWorth(0.1))) == decisions(ran([rows], WhenWorth(0.1)))
+    assert decisions(ran(cut, WhenWorth(4 * STEP, 0.1))) == decisions(ran([rows], WhenWorth(4 * STEP, 0.1)))
 
 
 def test_within_tolerance_nothing_moves_on_violation():
@@ -92,7 +96,7 @@ def test_within_tolerance_nothing_moves_on_violation():
 def test_a_violation_is_told_and_cured():
     steps = ran([stream(drift=10**9)], OnViolation(STEP), tolerance="1.5")
     first = next(at for at, step in enumerate(steps) if step.adopted)
-    assert "beyond tolerance, but not for 10s yet" in steps[first - 1].decided.why
+    assert "beyond tolerance, but not for 10\u202fs yet" in steps[first - 1].decided.why
     assert steps[first].decided.why.startswith("beyond tolerance: state load")
     before, after = sum(step.loads for step in steps[:first]), sum(step.loads for step in steps[first:])
     assert after.max() / after.mean() < before.max() / before.mean()
@@ -106,11 +110,44 @@ def test_every_period_and_never():
 
 def test_what_does_not_pay_is_not_adopted():
     """Moving state costs a thousand times the work on it: nothing can pay."""
-    assert not any(step.adopted for step in ran([stream()], WhenWorth(1000.0)))
-    assert not any(step.adopted for step in ran([stream()], WhenWorth(0.0, pause_cost=1e6)))
-    free = ran([stream(drift=10**9)], WhenWorth(0.0))
+    assert not any(step.adopted for step in ran([stream()], WhenWorth(4 * STEP, 1000.0)))
+    assert not any(step.adopted for step in ran([stream()], WhenWorth(4 * STEP, 0.0, pause_cost=1e6)))
+    free = ran([stream(drift=10**9)], WhenWorth(4 * STEP, 0.0))
     assert any(step.adopted for step in free)
     assert "saves" in next(step for step in free if step.adopted).decided.why
+
+
+def test_accounts_are_what_the_other_triggers_take():
+    seen = []
+
+    class Watching(WhenWorth):
+        def decide(self, now):
+            seen.append(now.shadows)
+            return super().decide(now)
+
+    steps = {name: ran([stream()], TRIGGERS[name]()) for name in ("never", "period")}
+    own = ran([stream()], Watching(4 * STEP, 0.1))
+    shadows = seen[-1]  # of all steps by now
+    taken = zip((own, *steps.values()), (shadows.in_force, shadows.never, shadows.periodic), strict=True)
+    for steps_taken, spent in taken:
+        adopted = [step.adopted for step in steps_taken if step.adopted]
+        assert spent.busiest == sum(step.loads.max() for step in steps_taken)
+        assert spent.adopted == len(adopted)
+        assert spent.moved_state == pytest.approx(sum(each.moved_state for each in adopted))
+
+
+def test_a_splitter_that_is_behind_follows_the_better():
+    """Migration is dear, and was in vain: nothing moves until it is made up for."""
+    shadows = Shadows(unpinned(Recipe(), 2, KeyType.STRING), 4 * STEP, 0)
+    worth, seen = WhenWorth(4 * STEP, 1.0), Seen(0, True, list, (), 0, shadows, lambda: None)
+    shadows.in_force, shadows.never, shadows.periodic = Spent(100, 10), Spent(100), Spent(105, 2)
+    assert worth.decide(seen).why == "10.0% behind doing nothing"
+    moving = SimpleNamespace(moved_state=5.0)
+    shadows.periodic = Spent(90)
+    behind = worth.decide(replace(seen, proposal=lambda: moving))
+    assert (behind.fires, behind.why) == (True, "behind a rebuild every 40\u202fs: lost 20 against a cost of 5")
+    shadows.at_adoption = Spent(100, 10), Spent(94)
+    assert not worth.decide(replace(seen, proposal=lambda: moving)).fires  # it lost 4 since the last adoption
 
 
 def test_a_change_of_channels_is_always_adopted():

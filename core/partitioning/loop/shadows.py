@@ -1,0 +1,142 @@
+"""Shadow plans: measured on the same rows, but not in force."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.arrays import Floats
+from adapt.core.counting.exact import KeyCounts
+from adapt.core.keys.partitioner import Partitioner
+from adapt.core.partitioning.loop.proposal import Proposal
+from adapt.core.partitioning.plans.plan import Plan
+
+OLDEST = 16
+"""Steps for which a proposal that was not adopted is measured, at most."""
+
+SPARSE = 4
+"""The n-th proposal is measured for this many times as many steps as the largest power of 2 that divides n."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Cost of one way to re-plan.
+
+    Since the number of channels last changed.
+
+    Attributes:
+        busiest: Load of the busiest channel of each step, summed up.
+        moved_state: State that moved.
+        adopted: Plans that it adopted.
+    """
+
+    busiest: float = 0.0
+    moved_state: float = 0.0
+    adopted: int = 0
+
+    def worked(self, load: float) -> "Spent":
+        """The same after a step."""
+        return Spent(self.busiest + load, self.moved_state, self.adopted)
+
+    def migrated(self, moved_state: float) -> "Spent":
+        """The same after an adoption."""
+        return Spent(self.busiest, self.moved_state + moved_state, self.adopted + 1)
+
+    def cost(self, of_state: float, of_adoption: float) -> float:
+        """Load of the busiest channels, with what the adoptions cost."""
+        return self.busiest + of_state * self.moved_state + of_adoption * self.adopted
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A step under the plan in force and under earlier proposals.
+
+    Attributes:
+        in_force: Load of the busiest channel in the step, by the plan in force.
+        proposed: The same by proposals, by their age in steps; 0 is that of the start of the step.
+    """
+
+    in_force: float
+    proposed: Mapping[int, float]
+
+
+class Shadows:
+    """Doing nothing, a rebuild every period, and earlier proposals.
+
+    Attributes:
+        in_force: What the plans in force took.
+        never: What the first plan would have taken.
+        periodic: What a rebuild every period would have taken.
+        periodic_plan: The plan that it would have in force.
+        at_adoption: `in_force` and `periodic` after the last adoption.
+        steps: Latest steps since the last adoption, oldest first.
+    """
+
+    def __init__(self, plan: Plan, period_us: int, at_us: int) -> None:
+        """Start with one plan for all."""
+        self.in_force = self.never = self.periodic = Spent()
+        self.periodic_plan = plan
+        self.at_adoption = self.in_force, self.periodic
+        self.steps: deque[Shadow] = deque(maxlen=OLDEST)
+        self._first = self._rebuilt = plan.partitioner()
+        self._period_us, self._due_us = period_us, at_us + period_us
+        self._proposed: dict[int, Partitioner] = {}
+        self._step = 0
+        self._loads: list[Floats] = []
+
+    def is_due(self, at_us: int) -> bool:
+        """Whether a period is over."""
+        return at_us >= self._due_us
+
+    def rebuild(self, proposal: Proposal, at_us: int) -> None:
+        """Adopt the proposal of a period, in the account of rebuilding."""
+        self.periodic = self.periodic.migrated(proposal.moved_state)
+        self.periodic_plan, self._rebuilt = proposal.plan, proposal.plan.partitioner()
+        self._due_us = at_us + self._period_us
+
+    def adopt(self, proposal: Proposal) -> None:
+        """Put a plan in force.
+
+        Earlier proposals followed another one.
+        """
+        self.in_force = self.in_force.migrated(proposal.moved_state)
+        self.at_adoption = self.in_force, self.periodic
+        self._proposed.clear()
+        self.steps.clear()
+
+    def begin(self, proposal: Proposal | None) -> None:
+        """Begin a step, with a proposal that was not adopted."""
+        self._step += 1
+        if proposal is not None and proposal.moved_state:
+            self._proposed[self._step] = proposal.plan.partitioner()
+        self._proposed = {at: each for at, each in self._proposed.items() if self._step - at < min(OLDEST, _kept(at))}
+        self._loads = [np.zeros(each.channels) for each in self._plans]
+
+    def take(self, counted: KeyCounts) -> None:
+        """Measure rows of the step."""
+        for loads, plan in zip(self._loads, self._plans, strict=True):
+            loads += np.bincount(plan.channels_of(counted.keys), counted.counts, len(loads))
+
+    def end(self, in_force: Floats) -> None:
+        """Close the step.
+
+        Args:
+            in_force: Loads of the channels by the plan in force.
+        """
+        busiest = float(in_force.max())
+        never, rebuilt, *proposed = (float(loads.max()) for loads in self._loads)
+        self.in_force = self.in_force.worked(busiest)
+        self.never, self.periodic = self.never.worked(never), self.periodic.worked(rebuilt)
+        if proposed:
+            ages = [self._step - at for at in self._proposed]
+            self.steps.append(Shadow(busiest, dict(zip(ages, proposed, strict=True))))
+
+    @property
+    def _plans(self) -> Sequence[Partitioner]:
+        return [self._first, self._rebuilt, *self._proposed.values()]
+
+
+def _kept(number: int) -> int:
+    """Steps for which the proposal of a step is measured."""
+    return SPARSE * (number & -number)
