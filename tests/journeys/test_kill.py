@@ -18,6 +18,7 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store.disk import remove_tree
 from adapt.traces.store.trace import open_trace
+from tests.fault_proxy import Fault, Request
 
 pytestmark = pytest.mark.skipif(
     not (os.environ.get("ADAPT_SOAK") and hasattr(os, "pidfd_open")),
@@ -25,7 +26,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 SEED = 8
-KILLS, KILLS_IN_STORE = 80, 60
+KILLS = 80
+WRITES, MANIFEST_WRITE = 5, 4
+"""Requests of an ingest that change the store: rejects, rows, its manifest, the manifest in place, and a clean-up."""
 ROWS = 20_000
 STEPS = ("surveying the files", "reading", "writing rejects", "sorting by time", "profiling")
 LONGEST_S = 0.8
@@ -62,7 +65,7 @@ def rows_to_ingest() -> str:
     return f"ts,key,bytes\n{rows}never,k,1\n"
 
 
-def kill_at(step: str, delay_s: float, source: Path | str, target: Path, spare: Path) -> bool:
+def kill_at(step: str, delay_s: float, source: Path, target: Path, spare: Path) -> bool:
     """Run an ingest in processes of its own and kill them all, that long after a step began; whether it had ended."""
     spared = {"TMPDIR": str(spare), "SPARK_LOCAL_DIRS": str(spare)}
     with subprocess.Popen(
@@ -145,26 +148,38 @@ def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source,
 
 
 @pytest.mark.usefixtures("spark")
-def test_an_ingest_into_a_store_may_be_killed_too(bucket, tmp_path):
-    """What killed runs left is named and removed by `adapt clean`, and never taken for a trace."""
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("write", range(1, WRITES + 1))
+def test_an_ingest_killed_at_a_write_to_a_store_leaves_all_or_nothing(bucket, proxy, tmp_path, write, done):
+    """What it left is named and removed by `adapt clean`, is never taken for a trace, and the next run succeeds."""
     source, target = bucket / "source.csv", bucket / "web.trace"
     source.write_bytes(rows_to_ingest().encode())
-    moments = random.Random(SEED)
-    halves = traces = 0
-    for kill in range(KILLS_IN_STORE):
-        step, delay_s = STEPS[kill % len(STEPS)], moments.uniform(0, LONGEST_S)
-        ended = kill_at(step, delay_s, str(source), target, tmp_path)
-        stands = complete(target)
-        assert stands or not ended, (kill, step, delay_s)
-        traces += stands
-        left = leftovers(bucket)
-        halves += bool(left)
-        for each in left:
-            each.remove()
-        assert complete(target) == stands
-        if stands:
-            remove_tree(target)
-        assert [each.name for each in bucket.iterdir() if not each.name.startswith(".")] == ["source.csv"]
-    print(f"{KILLS_IN_STORE} kills: {traces} traces, {halves} times something left")
-    ingest([str(source)], target, Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
+    line = [sys.executable, "-c", CHILD, str(source), str(target)]
+    spared = {**os.environ, "TMPDIR": str(tmp_path), "SPARK_LOCAL_DIRS": str(tmp_path)}
+    seen = []
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, env=spared, start_new_session=True) as child:
+
+        def kill(request: Request) -> Fault | None:
+            if request.method in ("GET", "HEAD"):
+                return None
+            seen.append(request.method)
+            if len(seen) < write:
+                return None
+            os.killpg(child.pid, signal.SIGKILL)
+            return Fault.LOST if done else Fault.RESET
+
+        proxy.failing = kill
+    await_end_of_session(child.pid)
+    proxy.failing = lambda _: None
+    assert len(seen) >= write
+    stands = complete(target)
+    assert stands == (write > MANIFEST_WRITE or (write == MANIFEST_WRITE and done))
+    left = leftovers(bucket)
+    assert bool(left) == (done or write > 1) or stands
+    for each in left:
+        each.remove()
+    assert leftovers(bucket) == []
+    assert complete(target) == stands
+    mapping = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
+    ingest([str(source)], target, mapping, force=stands)
     assert complete(target)
