@@ -237,7 +237,10 @@ def ingest(
 
 
 def topic_folder(out: Path) -> Path:
-    """Where records of a topic are kept until its trace is complete: beside it, or in the current folder."""
+    """Folder of a topic's records until its trace is complete.
+
+    It is the folder of the trace, or the current one for a trace in a store.
+    """
     return (Path.cwd() / out.name if is_stored(out) else out).with_name(f".{out.name}.topic")
 
 

@@ -242,7 +242,10 @@ class Stage:
         return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
     def state_bytes(self) -> NDArray[np.int64]:
-        """Current state of each partition, shape (partitions,)."""
+        """Current state of each partition, shape (partitions,).
+
+        Source: Flux, section 6.1, getPartitionInfo.
+        """
         if self.recent is not None:
             done = self.arrays.world["processed"], self.arrays.world["mirrored"], self.lost, self.shed
             measured = (self.now_s, *map(float, done))
