@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan, plan_from_data, plan_to_data
 from adapt.core.verdict.answer import Answer
-from adapt.traces.locations.location import is_stored
+from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.answers import found_in, kept
@@ -60,7 +60,7 @@ def read_plan(path: Path | str) -> Plan:
     Raises:
         BadInput: it is not a plan, or it or its side file is damaged; the message names the file.
     """
-    path = Path(path)
+    path = location(path)
     data = read_plan_json(path)
     explicit = _side_table(path, data)
     try:

@@ -16,7 +16,7 @@ from adapt.core.stream import KeyType
 from adapt.core.table import Tabular
 from adapt.traces.dictionary_pages import dictionary_column
 from adapt.traces.locations.arrow import arrow_source
-from adapt.traces.locations.location import of_size
+from adapt.traces.locations.location import location, of_size
 from adapt.traces.locations.run_folders import RUN
 from adapt.traces.read_errors import damaged
 from adapt.traces.store.manifest import Manifest, file_entry, read_manifest, verify
@@ -154,7 +154,7 @@ def open_trace(path: Path | str, *, check_all: bool = False) -> Trace:
     Raises:
         BadInput: it is not a trace, or damaged.
     """
-    path = Path(path)
+    path = location(path)
     manifest = read_manifest(path, "trace")
     if check_all:
         verify(path, manifest)
