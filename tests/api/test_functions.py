@@ -128,3 +128,19 @@ def test_results_show_themselves_in_a_console(trace):
     assert "(4 workers, max imbalance 1.2)" in shown[0]
     assert "More in displayed(): Hot keys" in shown[-1]
     assert max(map(len, repr(adapt.compare(trace, channels=4)).splitlines())) <= 100
+
+
+@pytest.mark.usefixtures("spark")
+def test_functions_take_uris_where_they_take_paths(bucket):
+    place = str(bucket).rstrip("/")
+    rows = pd.DataFrame({"ts": range(600), "key": [f"k{at % 7}" for at in range(600)]})
+    ingested = adapt.ingest(rows, key="key", time="ts", out=f"{place}/web.trace")
+    trace = adapt.read_trace(f"{place}/web.trace")
+    assert (trace.rows, trace.to_arrow()) == (600, ingested.trace.to_arrow())
+    plan = adapt.build(trace, channels=2, out=f"{place}/web.plan")
+    assert adapt.read_plan(f"{place}/web.plan") == adapt.read_plan(bucket / "web.plan") == plan
+    assert adapt.route(f"{place}/web.plan", ["k1"]).tolist() == [adapt.Router.load(f"{place}/web.plan").partition("k1")]
+    adapt.write_splitter(adapt.Splitter(2), f"{place}/web.splitter")
+    assert adapt.read_splitter(f"{place}/web.splitter").plan == adapt.Splitter(2).plan
+    adapt.report(trace, f"{place}/web.plan", html=f"{place}/web.html")
+    assert (bucket / "web.html").is_file()

@@ -148,7 +148,9 @@ def ingest(
         raise UsageError(f"options of topics need a source such as kafka://HOST:PORT/TOPIC (got {', '.join(sources)})")
     topic: KeptTopic | None = None
     with whole_folder(out, force=force, local=shares_disk(running)) as folder:
-        kept, staging = folder / "_stdin", folder / "_staging"
+        staging = folder / "_staging"
+        kept = staging / "_kept"  # standard input or a frame
+        disk.make_folder(staging)
         if address is not None:
             if is_stored(folder):
                 raise UsageError(
@@ -169,7 +171,6 @@ def ingest(
         groups = grouped(files, streams, None if form is None else Recognized(form))
         small = sum(file.size for file in files) <= SMALL_BYTES
         spark = session_in_zone(spark_session(running.for_work(small=small)), options.time_zone)
-        disk.make_folder(staging)
         here, large = small and not running.on_spark(small=small), not small and not stated and not is_stored(folder)
         plain = staging if large and not cleaning.as_data() else None
         source = Several(spark, groups, staging, progress, plain, SMALL_BYTES if here else 0)
@@ -205,7 +206,6 @@ def ingest(
             profile = merge_runs(spark, runs.runs, runs.schema, folder, progress)
         else:
             write_in_order(rows, stock, folder, progress)
-        kept.unlink(missing_ok=True)
         disk.remove_tree(staging)
         rules = {"cleaning": cleaning.as_data()} if cleaning.as_data() else {}
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}

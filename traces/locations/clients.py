@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.locations.failures import ChangedObject, Occupied
-from adapt.traces.locations.storage_options import StorageOptions
+from adapt.traces.locations.storage_options import StorageOptions, check_region
 
 _CHUNK = 16 << 20
 _PAGE = 1000
@@ -215,6 +215,8 @@ def _opened(scheme: str, bucket: str, options: StorageOptions) -> Any:
         return kinds.AzureStore(container, **settings, **({"account_name": account} if account else {}))
     if options.region:
         settings["region"] = options.region
+    if not _endpoint(options):  # another server names its regions as it likes
+        check_region(options.region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "")
     if options.addressing == "virtual":
         settings["virtual_hosted_style_request"] = True
     profile = options.profile or os.environ.get("AWS_PROFILE", "")

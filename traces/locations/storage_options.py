@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import EnvironmentFailure, UsageError, did_you_mean, near_miss
 
 _SECRET = re.compile("key|secret|token|password|passwd|credential|sas|signature")
 SECRETS = {
@@ -40,6 +40,10 @@ class StorageOptions:
     anonymous: str = ""
     addressing: str = ""
 
+
+_DIRECTIONS = ("north", "south", "east", "west", "central", "northeast", "northwest", "southeast", "southwest")
+_REGION = re.compile(rf"[a-z]{{2,4}}(-[a-z]+)?-({'|'.join(_DIRECTIONS)})-[1-9]")
+_NEAR_REGION = re.compile(r"([a-z]{2}(?:-gov)?)[-_ ]?[a-z]+[-_ ]?([1-9])")
 
 _CHOICES = {"anonymous": ("true", "false"), "addressing": ("path", "virtual")}
 _used = StorageOptions()
@@ -81,6 +85,23 @@ def check_no_secret(uri: str) -> None:
     user = rest.split("/")[0].rpartition("@")[0]
     if ":" in user or (user and scheme not in ("abfs", "abfss", "hdfs")):
         raise UsageError(f"a URI with credentials ({scheme}://...@...) is refused: {_BY_ENVIRONMENT}")
+
+
+def check_region(name: str) -> None:
+    """Check a name of a region of AWS, such as eu-west-1.
+
+    New areas and numbers pass: a list of regions would age, and the libraries that have one are not needed otherwise.
+
+    Raises:
+        EnvironmentFailure: it has another form.
+    """
+    if not name or _REGION.fullmatch(name):
+        return
+    parts = _NEAR_REGION.match(name.lower())
+    near = near_miss(name, [f"{parts[1]}-{each}-{parts[2]}" for each in _DIRECTIONS]) if parts else ""
+    raise EnvironmentFailure(
+        f"AWS has no region {name!r} (AWS_REGION or --storage-option region){near or '; one is named as eu-west-1 is'}"
+    )
 
 
 def use_options(options: StorageOptions) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from adapt.cli.main import settings_first
-from adapt.core.errors import UsageError
+from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.traces.locations.location import is_stored, location
-from adapt.traces.locations.storage_options import StorageOptions, read_options
+from adapt.traces.locations.storage_options import StorageOptions, check_region, read_options
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,30 @@ def test_storage_options_stand_anywhere_in_the_command_line():
     first = "--storage-option region=r -q report s3://b/x -- --storage-option"
     assert settings_first(line.split()) == first.split()
     assert read_options(["region=r", "profile=p"]) == StorageOptions(region="r", profile="p")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "eu-wset-1",
+            "AWS has no region 'eu-wset-1' (AWS_REGION or --storage-option region); did you mean 'eu-west-1'?",
+        ),
+        ("us-gov-weast-1", "did you mean 'us-gov-east-1'?"),
+        ("EU-CENTRAL1", "did you mean 'eu-central-1'?"),
+        ("us-east-1a", "did you mean 'us-east-1'?"),
+        ("nowhere", "; one is named as eu-west-1 is"),
+    ],
+)
+def test_a_region_that_aws_cannot_have_is_refused(monkeypatch, name, said):
+    for gone in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE"):
+        monkeypatch.delenv(gone, raising=False)
+    monkeypatch.setenv("AWS_REGION", name)
+    with pytest.raises(EnvironmentFailure) as refused:
+        location("s3://bucket-of-a-region/x").exists()
+    assert str(refused.value).endswith(said)
+
+
+@pytest.mark.parametrize("name", ["", "us-east-1", "ap-southeast-7", "cn-northwest-1", "us-gov-west-1"])
+def test_other_regions_may_exist(name):
+    check_region(name)
