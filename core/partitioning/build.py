@@ -1,7 +1,7 @@
 """Build plans from counted keys, a scheme and a channel count."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,23 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.constructions.registry import LEAST_TRACKED, assigned
-from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, weighted
+from adapt.core.partitioning.from_counts.migration_limit import LimitedStep
+from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, followed_ring, weighted, weighted_steps
 from adapt.core.partitioning.measures.cells import Hashers, base_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.plans.registry import Parts, follow, max_parallelism_of
+from adapt.core.partitioning.plans.registry import FROM_COUNTS, Parts, follow, max_parallelism_of
 from adapt.core.partitioning.problem.at_random import settled, spread_at_random
-from adapt.core.partitioning.problem.constraints import Constraint, Constraints, limits_nothing, refuse_unhonoured
+from adapt.core.partitioning.problem.constraints import (
+    Constraint,
+    Constraints,
+    MigrationLimit,
+    limits_nothing,
+    refuse_unhonoured,
+)
 from adapt.core.partitioning.problem.problem import Problem, explicit_map, hashed_migration
 from adapt.core.partitioning.problem.tracking import tracked_keys, with_held
 from adapt.core.partitioning.problem.utility import UTILITIES
@@ -169,6 +176,8 @@ def build_partitioner(
     constraints = recipe.constraints
     constraints.check_channels(channels)
     refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
+    if constraints.max_migration is not None and recipe.scheme is not Scheme.HYBRID:
+        return _limited(counted, recipe, channels, current, constraints.max_migration)
     if recipe.scheme not in TRACKING_SCHEMES:
         return _without_construction(recipe.scheme, counted, recipe, channels, current)
     if recipe.scheme is Scheme.WEIGHTED:
@@ -210,6 +219,29 @@ def hashers_of(
         ring = ConsistentHash(max(channels), MOST_REPLICAS * recipe.replicas, recipe.hash)
         groups.append((ring,) if current is None else (base_of(current), ring))
     return groups
+
+
+def _limited(
+    counted: Counted, recipe: Recipe, channels: int, current: Partitioner | None, limit: MigrationLimit
+) -> Partitioner:
+    """The partitioner of a scheme that is computed without a limit: as it is if the limit allows, else held back."""
+    free = replace(recipe, constraints=replace(recipe.constraints, max_migration=None))
+    wanted = build_partitioner(counted, free, channels, current)
+    if current is None:
+        return wanted
+    population = Population.from_counts(counted, current, wanted)
+    step = LimitedStep(limit, population, current, channels, recipe.resources, free.constraints)
+    if step.fits(wanted):
+        return wanted
+    ring = ConsistentHash(channels, recipe.replicas, recipe.hash)
+    if recipe.scheme is Scheme.WEIGHTED:
+        followed = followed_ring(ring, current, recipe.constraints)
+        tracked = _tracked(counted, recipe, followed, current)
+        return step.best(weighted_steps(counted, tracked, ring, recipe.resources, current, recipe.constraints))
+    from_counts, weigh = FROM_COUNTS[Scheme(recipe.scheme)], recipe.resources.network
+    return step.hottest_moved(
+        lambda held: from_counts(population, ring, weigh, constraints=free.constraints, held=held)
+    )
 
 
 def _problems(counted: Counted, recipe: Recipe, base: Partitioner, current: Partitioner | None) -> list[Problem]:

@@ -16,7 +16,7 @@ from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.problem.at_random import spread_at_random
-from adapt.core.partitioning.problem.constraints import Constraint, honours, refuse_unhonoured
+from adapt.core.partitioning.problem.constraints import Constraint, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
@@ -253,8 +253,13 @@ def _chain(
         partitioner = build_partitioner(population, recipe, count, current)
         build_s = clock() - started if clock else None
         if last is None:
-            is_limited = recipe.constraints.max_migration is not None and len(channels) == 1
-            home = partitioner.base if is_limited and isinstance(partitioner, HybridPartitioner) else None
+            limit = recipe.constraints.max_migration if len(channels) == 1 else None
+            if limit is not None and recipe.scheme is not Scheme.HYBRID:
+                raise UsageError(
+                    f"{limits_nothing(limit)}, and scheme {recipe.scheme} does not start from today's; give two channel"
+                    f" counts, or use scheme {Scheme.HYBRID}"
+                )
+            home = partitioner.base if limit is not None and isinstance(partitioner, HybridPartitioner) else None
             last = describe(population, recipe, partitioner, home, trace=trace)
         else:
             last = describe(population, recipe, partitioner, last.partitioner, last.plan.content_hash(), trace)

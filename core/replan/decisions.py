@@ -1,7 +1,7 @@
 """Decisions of the splitter's loop over a stream, before it is staged."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.partitioning.build import Recipe
-from adapt.core.partitioning.loop.live import Step, run_loop
+from adapt.core.partitioning.loop.live import Step, run_loop, times_of
 from adapt.core.partitioning.loop.splitter import Splitter, unpinned
 from adapt.core.partitioning.loop.triggers import Trigger
 from adapt.core.partitioning.plans.plan import Plan
@@ -101,6 +101,31 @@ class Loop:
             splitter.adopt(splitter.propose(channels))
             plans.append((at_us, splitter.plan))
         return Planned(IN_SAMPLE, plans)
+
+    def derived_window(self, batches: Batches) -> SlidingWindow:
+        """Window of a constant factor of the keys of the first step.
+
+        No plan is decided on before these rows were seen. Keys that come later do not lengthen it.
+
+        Raises:
+            UsageError: the recipe is invalid.
+            BadInput: a row has no time.
+
+        Source: partitioning functions, section 4.1.2.
+        """
+        splitter = replace(self, weight=Weight.COUNT)._splitter(EVERYTHING)
+        until_us: int | None = None
+        for batch in batches([TIME, KEY]):
+            times = times_of(batch)
+            if not len(times):
+                continue
+            until_us = int(times[0]) + self.step_us if until_us is None else until_us
+            before = times < until_us
+            splitter.observe(batch.column(KEY).filter(pa.array(before)))
+            if not before.all():
+                break
+        counted = splitter.counted()
+        return SlidingWindow.derived(counted.distinct, counted.epsilon)
 
     def _splitter(self, window: SlidingWindow) -> Splitter:
         first = self.schedule.channels_at(0)

@@ -1,6 +1,6 @@
 """Options of `adapt replay replan`: when plans are decided on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.amounts import amount_of
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from adapt.core.replan.replay import Replan
     from adapt.traces.store.trace import Trace
 
+AUTO = "auto"
+"""A window derived from the first rows."""
+
 DECISIONS = 10
 """Default number of decisions in a period."""
 
@@ -28,7 +31,11 @@ class LoopOptions(ChannelsOverTime):
         None, "When to adopt a new plan; repeatable (default: each in a case of its own)."
     )
     step: str | None = setting(None, "How often triggers decide (default: a tenth of the period).", "6m")
-    window: str | None = setting(None, "Recent rows that plans are built from (default: the period).", "1h|100000rows")
+    window: str | None = setting(
+        None,
+        "Recent rows that plans are built from (default: the period); auto: from the first step's keys.",
+        "1h|1000rows|auto",
+    )
     hold: str = setting("0s", "Trigger violation: how long the tolerance must be exceeded.", "10m")
     move_cost: float | None = setting(
         None,
@@ -46,7 +53,7 @@ class LoopOptions(ChannelsOverTime):
             UsageError: an option is out of its range.
         """
         from adapt.core.counting.sliding import SlidingWindow
-        from adapt.core.replan.decisions import Loop
+        from adapt.core.replan.decisions import EVERYTHING, Loop
         from adapt.core.replan.replay import Replan
         from adapt.core.stage.input.keyed_rows import COST
         from adapt.core.stream import Weight
@@ -54,15 +61,18 @@ class LoopOptions(ChannelsOverTime):
 
         period_us = _above_0("--period", self.period)
         step_us = max(1, period_us // DECISIONS) if self.step is None else _above_0("--step", self.step)
+        auto = self.window == AUTO
         loop = Loop(
             recipe,
             self.channel_schedule(),
             step_us,
-            SlidingWindow(Length.parse(self.window or self.period, "window")),
+            EVERYTHING if auto else SlidingWindow(Length.parse(self.window or self.period, "window")),
             trace.key_type,
             Weight.COST if by_cost else Weight.COUNT,
             COST if by_cost else None,
         )
+        if auto:
+            loop = replace(loop, window=loop.derived_window(trace.batches))
         triggers = tuple(dict.fromkeys(self.trigger or TriggerName))
         hold_us = amount_of("--hold", self.hold, duration_us)
         return Replan(loop, triggers, period_us, hold_us, self.move_cost, compares)

@@ -31,6 +31,7 @@ def bounded(
     weigh: Load = ResourceFunction.LINEAR,
     capacity: float = USUAL,
     constraints: Constraints | None = None,
+    held: Channels | None = None,
 ) -> HybridPartitioner:
     """Assign each key to the first ring channel with room.
 
@@ -46,6 +47,7 @@ def bounded(
     Args:
         ring: The consistent hash to walk; its channels are those of the result.
         capacity: c, above 1.
+        held: Channels that keys keep, -1 for a free key; shape (listed keys,). Default: all are free.
 
     Raises:
         UsageError: `capacity` is not above 1.
@@ -59,13 +61,14 @@ def bounded(
     keys, rest = population.frequencies.keys, population.rest_on(ring, weigh)
     listed = np.array(listed_loads(population.frequencies, weigh))
     capacities, pins = limits.relative(ring.channels), limits.pins_of(keys)
-    channels, free = pins.copy(), pins < 0
-    filled = rest + np.bincount(pins[~free], listed[~free], ring.channels)
+    channels = pins.copy() if held is None else np.where(pins >= 0, pins, held)
+    free = channels < 0
+    filled = rest + np.bincount(channels[~free], listed[~free], ring.channels)
     caps = capacity * (listed.sum() + rest.sum()) / ring.channels * (1 + _ROUNDING) * capacities
     homes = ring.replicas_of(keys)
     order = np.flatnonzero(free)[np.argsort(-listed[free], kind="stable")]
     _walk(listed, order, homes, ring.owners, caps, capacities, filled, channels)
-    away = (channels != ring.owners[homes]) | ~free
+    away = (channels != ring.owners[homes]) | (pins >= 0)
     return HybridPartitioner(ExplicitMap(keys.filter(away), channels[away]).over(limits.pinned), ring)
 
 

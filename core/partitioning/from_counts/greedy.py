@@ -23,6 +23,7 @@ def greedy(
     ring: ConsistentHash,
     weigh: Load = ResourceFunction.LINEAR,
     constraints: Constraints | None = None,
+    held: Channels | None = None,
 ) -> HybridPartitioner:
     """Pin every listed key, hottest first, to the least loaded channel.
 
@@ -39,6 +40,7 @@ def greedy(
 
     Args:
         ring: Assigns keys that are not listed; its channels are those of the result.
+        held: Channels that keys keep, -1 for a free key; shape (listed keys,). Default: all are free.
 
     Source: Graham, Bounds on Multiprocessing Timing Anomalies (1969), LPT, O(keys log N); for capacities Gonzalez,
     Ibarra and Sahni, Bounds for LPT Schedules on Uniform Processors (1977), O(keys N).
@@ -47,6 +49,7 @@ def greedy(
     listed = population.frequencies
     loads = np.array(listed_loads(listed, weigh))
     capacities, pins = limits.relative(ring.channels), limits.pins_of(listed.keys)
+    pins = pins if held is None else np.where(pins >= 0, pins, held)
     channels, free = pins.copy(), pins < 0
     filled = population.rest_on(ring, weigh) + np.bincount(pins[~free], loads[~free], ring.channels)
     order = np.flatnonzero(free)[np.argsort(-loads[free], kind="stable")]

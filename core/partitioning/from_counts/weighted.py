@@ -91,24 +91,43 @@ def weighted(
 
     Source: ours, after partitioning functions, section 4.2, whose ring ignores the pinned keys.
     """
-    load, limits = _evened_out(resources), constraints or Constraints()
     if ring.channels == 1:
-        return HybridPartitioner(ExplicitMap(tracked, np.zeros(len(tracked))).over(limits.pinned), ring)
+        _evened_out(resources)
+        pinned = (constraints or Constraints()).pinned
+        return HybridPartitioner(ExplicitMap(tracked, np.zeros(len(tracked))).over(pinned), ring)
+    filling = _Filling.of(counted, tracked, ring, resources, current, constraints or Constraints())
     in_force = _replicas_in_force(current, ring)
-    kept = _kept(in_force, ring, limits.relative(ring.channels))
-    before = kept if in_force is None else in_force
-    start = _with_replicas(ring, kept)
-    arcs = _arcs(counted, tracked, resources, ring, before)
-    residual = {each: arcs.loads_on(kept, each) for each in arcs.loads}
-    problem = replace(
-        Problem.from_counts(current or start, start, counted, tracked, resources, constraints=limits),
-        residual=lambda: np.stack([residual[each] for each in resources.loads]),
-    )
-    placed = ExplicitMap(problem.keys, level(problem))
-    room = _Room.beside(placed, frequencies_in(counted), load, residual[load], problem.capacities)
-    limit = np.inf if in_force is None else _LIMIT * max(1, abs(len(kept) - len(before)))
-    counts = _filled(arcs, room, before, kept, limit, resources)
-    return HybridPartitioner(placed.over(limits.pinned), _with_replicas(ring, counts))
+    added = 0 if in_force is None else abs(ring.channels - len(in_force))
+    limit = np.inf if in_force is None else _LIMIT * max(1, added)
+    return filling.partitioner(filling.finest(limit))
+
+
+def weighted_steps(
+    counted: Counted,
+    tracked: pa.Array,
+    ring: ConsistentHash,
+    resources: Resources,
+    current: Partitioner,
+    constraints: Constraints,
+) -> Iterator[HybridPartitioner]:
+    """Weighted partitioners from no change of replicas to the finest.
+
+    Pinned keys keep to the migration limit; how much the replicas move is for the caller to judge. Arguments are as in
+    `weighted`, for more than one channel.
+
+    Raises:
+        UsageError: a resource is constant, or more must migrate than may.
+    """
+    filling = _Filling.of(counted, tracked, ring, resources, current, constraints)
+    yield filling.partitioner(filling.kept)
+    if filling.room.untracked > 0:
+        for distance in _distances(resources):
+            yield filling.partitioner(filling.near(distance))
+
+
+def followed_ring(ring: ConsistentHash, current: Partitioner | None, constraints: Constraints) -> ConsistentHash:
+    """The ring of a step before any change of replicas."""
+    return _with_replicas(ring, _kept(_replicas_in_force(current, ring), ring, constraints.relative(ring.channels)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +172,69 @@ class _Room:
         ) - self.held
 
 
-def _filled(arcs: Arcs, room: _Room, before: Counts, kept: Counts, limit: float, resources: Resources) -> Counts:
-    """The replicas of each channel that fill the room, as finely as the migration limit allows."""
-    load, counts = _evened_out(resources), kept
-    if room.untracked > 0:
-        for distance in _distances(resources):
-            counts = _near(arcs, room, kept, distance, load)
-            if arcs.moved(before, counts, load) <= limit * room.average:
-                break
-    return counts
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filling:
+    """Pinned keys, and the room that replicas fill.
+
+    Attributes:
+        placed: The pinned keys.
+        limits: The constraints.
+        before: The current replicas of each channel, shape (current channels,).
+        kept: The replicas at the start, shape (channels,).
+    """
+
+    ring: ConsistentHash
+    resources: Resources
+    limits: Constraints
+    placed: ExplicitMap
+    arcs: Arcs
+    room: _Room
+    before: Counts
+    kept: Counts
+
+    @classmethod
+    def of(
+        cls,
+        counted: Counted,
+        tracked: pa.Array,
+        ring: ConsistentHash,
+        resources: Resources,
+        current: Partitioner | None,
+        limits: Constraints,
+    ) -> "_Filling":
+        """Level the pinned keys over the ring at the start."""
+        load = _evened_out(resources)
+        in_force = _replicas_in_force(current, ring)
+        start = followed_ring(ring, current, limits)
+        kept = start.replica_counts
+        before = kept if in_force is None else in_force
+        arcs = _arcs(counted, tracked, resources, ring, before)
+        residual = {each: arcs.loads_on(kept, each) for each in arcs.loads}
+        problem = replace(
+            Problem.from_counts(current or start, start, counted, tracked, resources, constraints=limits),
+            residual=lambda: np.stack([residual[each] for each in resources.loads]),
+        )
+        placed = ExplicitMap(problem.keys, level(problem))
+        room = _Room.beside(placed, frequencies_in(counted), load, residual[load], problem.capacities)
+        return cls(ring, resources, limits, placed, arcs, room, before, kept)
+
+    def near(self, distance: float) -> Counts:
+        """Replicas near the level; see `_near`."""
+        return _near(self.arcs, self.room, self.kept, distance, _evened_out(self.resources))
+
+    def finest(self, limit: float) -> Counts:
+        """Replicas that fill the room, as finely as a limit on migration allows, in average channels' loads."""
+        load, counts = _evened_out(self.resources), self.kept
+        if self.room.untracked > 0:
+            for distance in _distances(self.resources):
+                counts = self.near(distance)
+                if self.arcs.moved(self.before, counts, load) <= limit * self.room.average:
+                    break
+        return counts
+
+    def partitioner(self, counts: Counts) -> HybridPartitioner:
+        """The pinned keys over a ring with these replicas."""
+        return HybridPartitioner(self.placed.over(self.limits.pinned), _with_replicas(self.ring, counts))
 
 
 def _distances(resources: Resources) -> Iterator[float]:

@@ -77,7 +77,7 @@ def run_loop(
     for batch in batches:
         if not batch.num_rows:
             continue
-        times, keys = _times(batch), batch.column("key")
+        times, keys = times_of(batch), batch.column("key")
         weights = None if weight_column is None else batch.column(weight_column).fill_null(0).to_numpy()
         if loop is None:
             last_us = int(times[0])
@@ -208,7 +208,12 @@ class _Loop:
         return [max_over_min(load) for load in loads]
 
 
-def _times(batch: pa.RecordBatch) -> NDArray[np.int64]:
+def times_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Times of rows in microseconds, shape (rows,).
+
+    Raises:
+        BadInput: a row has no time.
+    """
     column = batch.column("ts")
     if column.null_count:
         raise BadInput("a row has no time; a live replay needs one for every row")

@@ -10,7 +10,7 @@ from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.engines.registry import definition_of
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.from_counts.bounded import TIGHT, bounded
 from adapt.core.partitioning.from_counts.greedy import greedy
 from adapt.core.partitioning.loads.load import Load
@@ -83,15 +83,21 @@ class FromCounts(Protocol):
     """Chooses the pinned keys of a scheme from counts."""
 
     def __call__(
-        self, counted: Counted, ring: ConsistentHash, weigh: Load, *, constraints: Constraints | None = None
+        self,
+        counted: Counted,
+        ring: ConsistentHash,
+        weigh: Load,
+        *,
+        constraints: Constraints | None = None,
+        held: Channels | None = None,
     ) -> HybridPartitioner:
-        """The partitioner of counted keys within the constraints."""
+        """The partitioner of counted keys within the constraints; held keys keep their channels."""
 
 
 FROM_COUNTS: Mapping[Scheme, FromCounts] = MappingProxyType(
     {Scheme.BOUNDED: bounded, Scheme.BOUNDED_TIGHT: partial(bounded, capacity=TIGHT), Scheme.GREEDY: greedy}
 )
-"""Schemes that depend on the counts alone, not on the current partitioner."""
+"""Schemes that depend on the counts alone; on the current partitioner only if migration is limited."""
 
 
 def make_partitioner(

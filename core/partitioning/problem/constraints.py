@@ -240,7 +240,7 @@ HONOURED: Mapping[Constraint, tuple[frozenset[Construction], frozenset[Scheme]]]
     {
         Constraint.CAPACITY: (frozenset({Construction.LEVEL}), _MAPPED),
         Constraint.PIN: (_PINNING, _MAPPED),
-        Constraint.MAX_MIGRATION: (_PINNING, frozenset[Scheme]()),
+        Constraint.MAX_MIGRATION: (_PINNING, _MAPPED),
         Constraint.UTILITY: (_PINNING - {Construction.LEVEL}, frozenset[Scheme]()),
         Constraint.OBJECTIVE: (
             frozenset({Construction.SCAN, Construction.REDIST, Construction.READJ}),

@@ -27,7 +27,7 @@ from adapt.core.partitioning.schemes.names import DEFAULT_UTILITY, UtilityName
 _LEAST_THETA = 1e-6
 """Least theta: an alpha of 1 would make theta 0 and rho infinite."""
 
-_ROUNDING = 1e-12
+MOVED_ROUNDING = 1e-12
 """Relative rounding error of sums of the same states in another order."""
 
 
@@ -108,7 +108,7 @@ class Problem:
 
         Infinite without a limit; raises as `budget` does.
         """
-        return np.inf if self.budget is None else self.budget() * (1 + _ROUNDING)
+        return np.inf if self.budget is None else self.budget() * (1 + MOVED_ROUNDING)
 
     @classmethod
     def from_counts(
@@ -239,15 +239,25 @@ def _budget(
         UsageError: more must migrate than may.
     """
     hashed, total = hashed_migration(counted, tracked, resources, current, base)
-    must, most = hashed + fixed, limit.state(total, base.channels)
-    if must > most * (1 + _ROUNDING):
-        enough = limit.at_least(must, total, base.channels)
+    must = hashed + fixed
+    refuse_migration(limit, must, total, base.channels)
+    return max(limit.state(total, base.channels) - must, 0.0)
+
+
+def refuse_migration(limit: MigrationLimit, must: float, total: float, channels: int) -> None:
+    """Refuse a limit below the state that must migrate.
+
+    Raises:
+        UsageError: it is below.
+    """
+    most = limit.state(total, channels)
+    if must > most * (1 + MOVED_ROUNDING):
+        enough = limit.at_least(must, total, channels)
         raise UsageError(
             f"{Constraint.MAX_MIGRATION} {limit} allows {most:g} of state to migrate, but {must:g} must: keys of"
             " removed channels, keys pinned elsewhere, and hashed keys that the next base moves; use at least"
             f" {enough}, or pin more keys"
         )
-    return max(most - must, 0.0)
 
 
 def hashed_migration(

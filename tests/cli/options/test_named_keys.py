@@ -107,6 +107,8 @@ def test_every_step_of_a_comparison_keeps_to_the_constraints(adapt, here):
     constructions = [name for name in ("scan", "redist", "readj", "level") for _ in range(3)]
     assert [row["construction"] for row in rows] == [None] * 3 + constructions
     assert all(row["m"] is None or row["m"] <= 0.6 for row in rows[3:])
+    rows = compared(adapt, "--channels", "3,3", "--max-migration", "0", "--scheme", "greedy", "--scheme", "bounded")
+    assert [row["m"] for row in rows[-4:]] == [None, 0, None, 0]
     rows = compared(adapt, "--channels", "3,3", "--capacity", "1,1,2", "--scheme", "greedy", "--scheme", "bounded-1.05")
     assert max(row["imbalance"] for row in rows if row["scheme"] != "spark") <= 1.06
 
@@ -175,8 +177,12 @@ def test_what_cannot_be_is_refused(adapt, here, command, code, line, told):
         ("--channels 4,2 --pin k1=2", "--pin: key 'k1' is pinned to channel 2, but channels run from 0 to 1"),
         ("--channels 3 --scheme pkg --pin k1=0", "scheme pkg does not support --pin"),
         (
-            "--channels 3,4 --scheme greedy --max-migration 1",
-            "scheme greedy does not support --max-migration; use hybrid (scan, redist, ",
+            "--channels 3,4 --scheme jump --max-migration 1",
+            "scheme jump does not support --max-migration; use hybrid (scan, redist, ",
+        ),
+        (
+            "--channels 3 --scheme greedy --max-migration 1",
+            "--max-migration 1 needs a current plan to migrate from, and scheme greedy does not start from today's;",
         ),
     ],
 )

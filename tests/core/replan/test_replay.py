@@ -1,5 +1,6 @@
 """A live replay: units move as plans say, rows go where they say, and what moves is the state of the window."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,11 +12,13 @@ from adapt.core.counting.sliding import SlidingWindow
 from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
+from adapt.core.partitioning.loop.triggers import EveryPeriod
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.problem.tracking import epsilon_for
 from adapt.core.partitioning.repartition.channel_schedule import Schedule
 from adapt.core.partitioning.schemes.names import Scheme
-from adapt.core.replan.decisions import Loop, ever_pinned
+from adapt.core.replan.decisions import EVERYTHING, Loop, ever_pinned
 from adapt.core.replan.names import TriggerName
 from adapt.core.replan.replay import Replan, replay_replan
 from adapt.core.replan.units import Units
@@ -108,6 +111,26 @@ def test_workers_follow_the_schedule_and_all_rows_are_processed():
     assert violation.rescales == 2
     changes = [step.at_us for before, step in pairwise(violation.steps) if before.plan.channels != step.plan.channels]
     assert [round((at - violation.steps[0].at_us) / SECOND) for at in changes] == [60, 130]
+
+
+def test_a_derived_window_and_what_follows_from_it_depend_on_earlier_rows_alone():
+    """A stream cut after its first step has the same window and the same decisions; the hot key changes at 100 s."""
+    rows = stream(seconds=200)
+    times = rows.column("ts").cast(pa.int64()).to_numpy()
+    recipe = Recipe(resources=Resources.parse("LLL", "1.2"), max_pins=20)
+    loop = Loop(recipe, Schedule.parse("4"), STEP, EVERYTHING)
+    first = rows.column("key").slice(0, int(np.searchsorted(times, times[0] + STEP)))
+    found = []
+    for end in (len(times), int(np.searchsorted(times, times[0] + 150 * SECOND)), len(first)):
+        batches = [rows.slice(at, min(777, end - at)) for at in range(0, end, 777)]
+        read = lambda columns, batches=batches: (batch.select(columns) for batch in batches)  # noqa: E731
+        window = loop.derived_window(read)
+        decided = replace(loop, window=window).decided("period", EveryPeriod(4 * STEP), read)
+        found.append((window, [(step.at_us, step.decided, step.plan.content_hash()) for step in decided.steps]))
+    (window, steps), *cut = found
+    assert window == SlidingWindow.derived(len(first.unique()), epsilon_for(recipe.resources, 4, 1_000_000, 20))
+    assert len({plan for _, _, plan in steps}) > 2
+    assert all((window, steps[: len(before)]) == (same, before) for same, before in cut)
 
 
 def test_folded_decisions_leave_nothing_out(drifting):

@@ -76,6 +76,7 @@ def test_rows_weigh_what_they_cost(adapt, here):
         (2, "x.trace --channels 3 --resources state=n+column:cost", "--resources column:cost: a replay only counts"),
         (2, "x.trace --channels 3 --window 2h", "--window 2h is longer than the trace, which has 99975ms; give"),
         (2, "x.trace --channels 3 --window 5000rows", "longer than the trace, which has 4,000 rows; give"),
+        (2, "x.trace --channels 3 --window auto", "longer than the trace, which has 4,000 rows; give a shorter window"),
         (2, "x.trace --channels 3 --window 1s --period 0s", "--period must be above 0 (got 0s)"),
         (2, "x.trace --channels 3 --window 1s --step 0s", "--step must be above 0 (got 0s)"),
         (2, "x.trace --channels 3 --window 1s --hold soon", "--hold"),

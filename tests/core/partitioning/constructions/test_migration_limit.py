@@ -1,10 +1,13 @@
 """A limit of migration over steps of changing counts: what moves of the whole stream, and what it buys."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
+from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe, build_partitioner, build_plan
 from adapt.core.partitioning.loop.splitter import Splitter
 from adapt.core.partitioning.measures.metrics import evaluate
@@ -48,6 +51,63 @@ def test_no_step_migrates_more_or_balances_worse_than_the_plan_in_force(construc
             assert max_pins is None or len(plan.explicit) <= max_pins
             if not limit:
                 assert (plan.partitioner().channels_of(KEYS) == before.partitioner().channels_of(KEYS)).all()
+
+
+FROM_COUNTS = [Scheme.BOUNDED, Scheme.BOUNDED_TIGHT, Scheme.GREEDY, Scheme.WEIGHTED]
+
+
+@pytest.mark.parametrize("scheme", FROM_COUNTS)
+@pytest.mark.parametrize("limit", [0.0, 0.05, 0.3])
+def test_schemes_from_counts_keep_to_the_limit_and_are_never_worse_than_staying(scheme, limit):
+    for seed in range(2 if scheme is Scheme.WEIGHTED else 6):
+        random = np.random.default_rng(seed)
+        channels = int(random.integers(2, 9))
+        capacities = tuple(random.uniform(1, 3, channels)) if seed % 2 else None
+        free = Recipe(scheme, constraints=Constraints(capacities, {"k7": 1}))
+        bound = replace(free, constraints=replace(free.constraints, max_migration=MigrationLimit(limit)))
+        plan = build_plan(counted(random), free, channels)
+        for _ in range(3):
+            now = counted(random)
+            before, plan = plan, build_plan(now, bound, channels, previous=plan)
+            assert plan.metrics["m"] <= limit * (1 + 1e-9), f"seed {seed}"
+            stayed = evaluate(before.partitioner(), now, Resources(), capacities=free.constraints.unequal)
+            assert plan.metrics["b"] <= stayed.b * (1 + 1e-9), f"seed {seed}"
+            if not limit:
+                assert (plan.partitioner().channels_of(KEYS) == before.partitioner().channels_of(KEYS)).all()
+
+
+@pytest.mark.parametrize("scheme", FROM_COUNTS)
+def test_a_limit_that_is_not_reached_changes_nothing(scheme):
+    random = np.random.default_rng(3)
+    plan = build_plan(counted(random), Recipe(scheme), 6)
+    now = counted(random)
+    for channels in (5, 6, 7):
+        free, bound = (
+            build_plan(now, Recipe(scheme, constraints=Constraints(max_migration=most)), channels, previous=plan)
+            for most in (None, MigrationLimit(1.0, of_all=True))
+        )
+        assert free.metrics["m"] > 0
+        assert (free.explicit, free.replicas) == (bound.explicit, bound.replicas)
+        must = r"--max-migration 0 allows 0 of state to migrate, but .* must: keys of removed channels.*; use at least"
+        if channels != 6:
+            nothing = Recipe(scheme, constraints=Constraints(max_migration=MigrationLimit(0)))
+            if channels == 5 or scheme is Scheme.WEIGHTED:
+                with pytest.raises(UsageError, match=must):
+                    build_plan(now, nothing, channels, previous=plan)
+
+
+@pytest.mark.parametrize("scheme", FROM_COUNTS)
+def test_more_of_a_limit_buys_balance_from_counts(scheme):
+    random = np.random.default_rng(7)
+    previous, now = build_plan(counted(random), Recipe(scheme), 8), counted(random)
+    found = [
+        build_plan(
+            now, Recipe(scheme, constraints=Constraints(max_migration=MigrationLimit(most))), 8, previous=previous
+        )
+        for most in (0, 0.5)
+    ]
+    print(scheme, [(plan.metrics["r_n"], plan.metrics["m"]) for plan in found])
+    assert found[1].metrics["r_n"] < 0.9 * found[0].metrics["r_n"]
 
 
 @every_construction

@@ -1,0 +1,107 @@
+"""A migration limit for schemes that are computed from counts."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.keys.partitioner import Channels, Partitioner
+from adapt.core.partitioning.constructions.level import budgeted_step
+from adapt.core.partitioning.constructions.level_with_budget import within_budget
+from adapt.core.partitioning.measures.key_loads import listed_loads
+from adapt.core.partitioning.measures.metrics import evaluate
+from adapt.core.partitioning.measures.population import Population
+from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.problem.constraints import Constraints, MigrationLimit
+from adapt.core.partitioning.problem.problem import MOVED_ROUNDING, Problem, refuse_migration
+from adapt.core.partitioning.problem.tracking import SERVED
+from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
+
+MOST_MOVED = SERVED
+"""Most keys that a limited step moves by choice; the hottest decide the balance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitedStep:
+    """A step whose migration is limited.
+
+    Attributes:
+        population: The counted keys, with cells that cover both partitioners.
+        current: The partitioner in force.
+        channels: N of the next one.
+        constraints: The other constraints.
+    """
+
+    limit: MigrationLimit
+    population: Population
+    current: Partitioner
+    channels: int
+    resources: Resources
+    constraints: Constraints
+
+    def fits(self, partitioner: Partitioner) -> bool:
+        """Whether no more state migrates than may."""
+        return self._measured(partitioner)[1] <= self._most * (1 + MOVED_ROUNDING)
+
+    def best(self, partitioners: Iterable[HybridPartitioner]) -> HybridPartitioner:
+        """Of those within the limit, the first of least b.
+
+        Raises:
+            UsageError: none is within the limit.
+        """
+        measured = [(*self._measured(each), each) for each in partitioners]
+        least = min(moved for _, moved, _ in measured)
+        refuse_migration(self.limit, least, self._total, self.channels)
+        within = [each for each in measured if each[1] <= self._most * (1 + MOVED_ROUNDING)]
+        return min(within, key=lambda each: each[0])[2]
+
+    def hottest_moved(self, build: Callable[[Channels], HybridPartitioner]) -> HybridPartitioner:
+        """Move the hottest keys towards a scheme's choice, as the limit allows.
+
+        The others stay, except those that must move; so the step is never less balanced than keeping all keys.
+
+        Args:
+            build: Assigns the keys that are -1, and keeps the others on these channels; shape (listed keys,).
+
+        Raises:
+            UsageError: more must migrate than may.
+
+        Source: partitioning functions, section 3.4, which limits migration in any construction; how is ours.
+        """
+        frequencies = self.population.frequencies
+        keys, home = frequencies.keys, self.current.channels_of(frequencies.keys)
+        stays = (home < self.channels) & (self.constraints.pins_of(keys) < 0)
+        held = np.where(stays, home, -1).astype(np.int32)
+        loads = listed_loads(frequencies, self.resources.network)
+        rows = np.flatnonzero(stays)
+        rows = np.sort(rows[np.argsort(-loads[rows], kind="stable")][:MOST_MOVED])
+        base = build(held)
+        limited = replace(self.constraints, max_migration=self.limit)
+        problem = Problem.from_counts(
+            self.current, base, self.population, keys.take(pa.array(rows)), self.resources, constraints=limited
+        )
+        most_moved = problem.most_moved
+        if not problem.functions or not len(rows):
+            return base
+        held[rows] = -1
+        wanted = build(held).channels_of(problem.keys)
+        held = base.channels_of(keys)
+        held[frequencies.rows_of(problem.keys)] = within_budget(
+            budgeted_step(problem), problem.start, wanted, most_moved
+        )
+        return build(held)
+
+    @property
+    def _total(self) -> float:
+        return float(self.population.loads(self.resources.state).sum())
+
+    @property
+    def _most(self) -> float:
+        return self.limit.state(self._total, self.channels)
+
+    def _measured(self, partitioner: Partitioner) -> tuple[float, float]:
+        """b, and the state that migrates."""
+        unequal = self.constraints.unequal
+        metrics = evaluate(partitioner, self.population, self.resources, self.current, unequal)
+        return metrics.b or 0.0, metrics.migrated_state or 0.0
