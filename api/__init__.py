@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from adapt.functions import advise as advise
     from adapt.functions import build as build
     from adapt.functions import check as check
+    from adapt.functions import clean as clean
     from adapt.functions import compare as compare
     from adapt.functions import count as count
     from adapt.functions import diff as diff
@@ -45,7 +46,20 @@ if TYPE_CHECKING:
     __version__: str
 
 _FUNCTIONS = (
-    *("advise", "build", "check", "compare", "count", "diff", "evaluate", "export", "generate", "ingest", "lint"),
+    *(
+        "advise",
+        "build",
+        "check",
+        "clean",
+        "compare",
+        "count",
+        "diff",
+        "evaluate",
+        "export",
+        "generate",
+        "ingest",
+        "lint",
+    ),
     *("replay", "report", "tolerance", "verdict"),
 )
 _HOME = {
@@ -68,7 +82,19 @@ _HOME = {
 """The definition of each name, as `module:attribute`."""
 
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
-__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "compare", "count", "diff"]
+__all__ += [
+    "SparkPlan",
+    "Splitter",
+    "Trace",
+    "UsageError",
+    "advise",
+    "build",
+    "check",
+    "clean",
+    "compare",
+    "count",
+    "diff",
+]
 __all__ += ["evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace", "replay"]
 __all__ += ["__version__", "report", "route", "tolerance", "verdict", "write_splitter"]
 

@@ -27,7 +27,7 @@ from adapt.traces.sources.frames import is_frame
 from adapt.traces.spark.session import active_session_kept
 
 COMMANDS = {
-    **{name: name for name in ("check", "generate", "ingest", "lint", "report", "verdict")},
+    **{name: name for name in ("check", "clean", "generate", "ingest", "lint", "report", "verdict")},
     **{name: f"partition {name}" for name in ("build", "compare", "count", "diff", "evaluate", "export", "tolerance")},
     **{
         f"replay.{name}": f"replay {name}"

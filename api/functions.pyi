@@ -50,6 +50,9 @@ def check(
 ) -> Verdict:
     """Fail (exit 1) if a metric exceeds its limit."""
 
+def clean(place: File, *, yes: bool = False, older_than: str = "1h") -> Table:
+    """List or remove what interrupted runs left."""
+
 def generate(
     name: Literal["clicks", "sales", "zipf", "self-similar"],
     *,

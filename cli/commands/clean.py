@@ -1,7 +1,7 @@
 """`adapt clean`: remove what interrupted runs left."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,13 +9,16 @@ from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.terminal.output import Format, FormatOption, is_for_programs, narrate, show
 
+if TYPE_CHECKING:
+    from adapt.core.table import Table
+
 
 def clean(
     place: Annotated[Path, typer.Argument(metavar="LOCATION", help="A folder or artefact, on a disk or as a URI.")],
     yes: bool = setting(False, "Remove the leftovers, instead of listing them only.", None, "--yes"),
     older_than: str = setting("1h", "Skip younger leftovers, which a run may be writing.", "DURATION"),
     format: FormatOption = Format.TABLE,
-) -> None:
+) -> "Table":
     """List or remove what interrupted runs left.
 
     On a disk, hidden outputs such as `.web.trace.partial` that no run holds; in a store, folders of runs that no
@@ -31,9 +34,11 @@ def clean(
     if yes:
         for each in old:
             each.remove()
+    told = table_of(old)
     if old or is_for_programs(format):
-        show([table_of(old)], format)
+        show([told], format)
     young = len(found) - len(old)
     skipped = f"; {young} younger than {older_than} skipped, see --older-than" if young else ""
     done = "removed" if yes else "found; --yes removes them" if old else "found"
     narrate(f"{len(old)} leftover{'' if len(old) == 1 else 's'} {done}{skipped}")
+    return told

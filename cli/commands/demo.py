@@ -85,7 +85,7 @@ def _step(program: Any, number: int, what: str, arguments: Sequence[object]) -> 
     loudness = {Verbosity.QUIET: ["-q"], Verbosity.VERBOSE: ["-v"]}.get(verbosity(), [])
     with typed(words), contextlib.redirect_stdout(io.StringIO()):
         code = program.main([*loudness, *words], prog_name="adapt", standalone_mode=False)
-    if code:  # an interrupt
+    if isinstance(code, int) and code:  # an interrupt; otherwise the result
         raise typer.Exit(code)
 
 

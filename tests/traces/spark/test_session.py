@@ -52,7 +52,7 @@ def test_workers_have_the_package(spark):
             yield pa.RecordBatch.from_pylist([{"version": adapt.__version__, "built": adapt.build.__name__}])
 
     (row,) = spark.range(1).mapInArrow(version_of, "version string, built string").collect()
-    assert (row.version, row.built) == (adapt.__version__, "build_plan")
+    assert (row.version, row.built) == (adapt.__version__, "build")
 
 
 def test_another_thread_finds_the_same_session(spark):

@@ -277,5 +277,5 @@ def test_runs_cost_what_bursts_of_a_key_make_of_them(tmp_path, length, low, high
     sample = RecordSample(Fraction(1, 2), {0: 0}, {0: 14_000})
     batches = [[Burst(0, at + first, length=length) for at in range(700)] for first in range(0, 14_000, 700)]
     path = read(tmp_path, Cluster(batches), wanted({0: 0}, {0: 14_000}, sample)).path(0)
-    source = SourceFile(str(path), "t/0", Container.PLAIN, path.stat().st_size)
+    source = SourceFile(path, "t/0", Container.PLAIN, path.stat().st_size)
     assert low <= sample_effect(sample, TopicRecords(KeyFormat.TEXT), [source]) <= high
