@@ -52,7 +52,7 @@ class LoopOptions(ChannelsOverTime):
         Raises:
             UsageError: an option is out of its range.
         """
-        from adapt.core.counting.sliding import SlidingWindow
+        from adapt.core.counting.sliding import LEAST_BUCKETS, SlidingWindow
         from adapt.core.replan.decisions import EVERYTHING, Loop
         from adapt.core.replan.replay import Replan
         from adapt.core.stage.input.keyed_rows import COST
@@ -72,7 +72,10 @@ class LoopOptions(ChannelsOverTime):
             COST if by_cost else None,
         )
         if auto:
-            loop = replace(loop, window=loop.derived_window(trace.batches))
+            size = loop.derived_window(trace.batches).length.size
+            # The whole trace does as well, down to a bucket of 1 / epsilon rows: no decision comes after its last row.
+            rows = min(size, max(trace.rows, size // LEAST_BUCKETS))
+            loop = replace(loop, window=SlidingWindow(Length(rows, in_rows=True)))
         triggers = tuple(dict.fromkeys(self.trigger or TriggerName))
         hold_us = amount_of("--hold", self.hold, duration_us)
         return Replan(loop, triggers, period_us, hold_us, self.move_cost, compares)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from adapt.traces.store.runs import read_run
+from adapt.traces.store.trace import open_trace
 from tests.traces.small_traces import write_trace
 
 ROWS = 4_000
@@ -67,6 +68,23 @@ def test_rows_weigh_what_they_cost(adapt, here):
     assert max(row["migrated_state"] or 0 for row in by_cost["decisions"]) > 1000  # microseconds, not rows
 
 
+def test_a_derived_window_is_at_most_the_trace_and_decides_alike(adapt, here):
+    """A trace cut later has another window, but the same decisions."""
+    batches = open_trace(here / "x.trace").batches(["ts", "key"])
+    rows = pa.Table.from_batches(batches).cast(pa.schema({"ts": pa.timestamp("us", "UTC"), "key": pa.string()}))
+    write_trace(here / "cut.trace", rows.slice(0, 3_500))
+    line = (*QUICK.split(), "--window", "auto", "--trigger", "period", "--trigger", "worth", "--no-baseline")
+    whole, cut = (told(adapt, name, *line) for name in ("x.trace", "cut.trace"))
+    assert [each["parameters"]["window"] for each in (whole, cut)] == ["4000rows", "3500rows"]
+    for case in ("period", "worth"):
+        before, after = (
+            [(row["at"], row["adopts"], row["why"]) for row in each["decisions"] if row["case"] == case]
+            for each in (cut, whole)
+        )
+        assert len(before) > 20
+        assert after[: len(before)] == before
+
+
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
@@ -76,7 +94,7 @@ def test_rows_weigh_what_they_cost(adapt, here):
         (2, "x.trace --channels 3 --resources state=n+column:cost", "--resources column:cost: a replay only counts"),
         (2, "x.trace --channels 3 --window 2h", "--window 2h is longer than the trace, which has 99975ms; give"),
         (2, "x.trace --channels 3 --window 5000rows", "longer than the trace, which has 4,000 rows; give"),
-        (2, "x.trace --channels 3 --window auto", "longer than the trace, which has 4,000 rows; give a shorter window"),
+        (2, "x.trace --channels 40 --window auto", "longer than the trace, which has 4,000 rows; give"),
         (2, "x.trace --channels 3 --window 1s --period 0s", "--period must be above 0 (got 0s)"),
         (2, "x.trace --channels 3 --window 1s --step 0s", "--step must be above 0 (got 0s)"),
         (2, "x.trace --channels 3 --window 1s --hold soon", "--hold"),
