@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from adapt.traces.ingest.ingest import ingest
 from adapt.traces.ingest.mapping import Mapping
-from adapt.traces.leftovers import leftovers
+from adapt.traces.leftovers import Leftover, leftovers
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.store.disk import remove_tree
+from adapt.traces.store.manifest import read_manifest, verify
+from adapt.traces.store.plans import read_plan
 from adapt.traces.store.trace import open_trace
-from tests.fault_proxy import Fault, Request
+from tests.fault_proxy import Fault, Proxy, Request
 
 pytestmark = pytest.mark.skipif(
     not (os.environ.get("ADAPT_SOAK") and hasattr(os, "pidfd_open")),
@@ -147,22 +150,16 @@ def test_a_killed_ingest_leaves_all_or_nothing_and_the_next_one_succeeds(source,
     assert os.listdir(place) == ["web.trace"]
 
 
-@pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("write", range(1, WRITES + 1))
-def test_an_ingest_killed_at_a_write_to_a_store_leaves_all_or_nothing(bucket, proxy, tmp_path, write, done):
-    """What it left is named and removed by `adapt clean`, is never taken for a trace, and the next run succeeds."""
-    source, target = bucket / "source.csv", bucket / "web.trace"
-    source.write_bytes(rows_to_ingest().encode())
-    line = [sys.executable, "-c", CHILD, str(source), str(target)]
-    spared = {**os.environ, "TMPDIR": str(tmp_path), "SPARK_LOCAL_DIRS": str(tmp_path)}
-    seen = []
+def kill_at_write(proxy: Proxy, line: list[str], spare: Path, write: int, done: bool) -> list[Request]:
+    """Run a command and kill its processes at a request that changes the store, or once it is done; such requests."""
+    seen: list[Request] = []
+    spared = {**os.environ, "TMPDIR": str(spare), "SPARK_LOCAL_DIRS": str(spare)}
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, env=spared, start_new_session=True) as child:
 
         def kill(request: Request) -> Fault | None:
             if request.method in ("GET", "HEAD"):
                 return None
-            seen.append(request.method)
+            seen.append(request)
             if len(seen) < write:
                 return None
             os.killpg(child.pid, signal.SIGKILL)
@@ -171,15 +168,116 @@ def test_an_ingest_killed_at_a_write_to_a_store_leaves_all_or_nothing(bucket, pr
         proxy.failing = kill
     await_end_of_session(child.pid)
     proxy.failing = lambda _: None
-    assert len(seen) >= write
-    stands = complete(target)
-    assert stands == (write > MANIFEST_WRITE or (write == MANIFEST_WRITE and done))
+    return seen
+
+
+def cleaned(bucket: Path) -> list[Leftover]:
+    """What runs left in a bucket, which is removed."""
     left = leftovers(bucket)
-    assert bool(left) == (done or write > 1) or stands
     for each in left:
         each.remove()
     assert leftovers(bucket) == []
+    return left
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("write", range(1, WRITES + 1))
+def test_an_ingest_killed_at_a_write_to_a_store_leaves_all_or_nothing(bucket, proxy, tmp_path, write, done):
+    """What it left is named and removed by `adapt clean`, is never taken for a trace, and the next run succeeds."""
+    source, target = bucket / "source.csv", bucket / "web.trace"
+    source.write_bytes(rows_to_ingest().encode())
+    seen = kill_at_write(proxy, [sys.executable, "-c", CHILD, str(source), str(target)], tmp_path, write, done)
+    assert len(seen) >= write
+    stands = complete(target)
+    assert stands == (write > MANIFEST_WRITE or (write == MANIFEST_WRITE and done))
+    assert bool(cleaned(bucket)) == (done or write > 1) or stands
     assert complete(target) == stands
     mapping = Mapping("key", time="ts", bytes="bytes", time_format="epoch_s")
     ingest([str(source)], target, mapping, force=stands)
     assert complete(target)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A command that writes to a store.
+
+    Attributes:
+        words: The command, with `{}` for the place.
+        out: Its output there.
+        writes: Requests that change the store, the counts that later commands reuse among them.
+    """
+
+    words: str
+    out: str
+    writes: int
+
+    def at(self, place: Path) -> list[str]:
+        return [*self.words.replace("{}", str(place).rstrip("/")).split(), str(place / self.out)]
+
+
+COMMANDS = {
+    "count": Writing("partition count {}/web.trace -o", "web.freq", 5),
+    "build": Writing("partition build {}/web.trace --channels 3 -o", "web.plan", 5),
+    "compare": Writing("partition compare {}/web.trace --channels 3 -o", "web.plans", 11),
+    "repartition": Writing("replay repartition {}/web.trace --channels 3 --period 1h -o", "web.run", 5),
+    "report": Writing("report {}/web.trace --html", "web.html", 1),
+}
+"""With the ten of an ingest, 64 kills."""
+
+
+def content(target: Path) -> str:
+    """The content hash of a whole artefact, empty without one; a part of one fails the test."""
+    if target.suffix == ".html":
+        page = target.read_text() if target.exists() else "</html>"
+        assert page.rstrip().endswith("</html>")
+        return "a page" if target.exists() else ""
+    if target.suffix == ".plan":
+        return read_plan(target).content_hash() if target.exists() else ""
+    if not (target / MANIFEST).exists():
+        return ""
+    manifest = read_manifest(target)
+    verify(target, manifest)
+    return manifest.content_hash
+
+
+@pytest.fixture(scope="module")
+def disk(source, tmp_path_factory) -> Path:
+    """A folder with a trace."""
+    place = tmp_path_factory.mktemp("disk")
+    ingest([str(source)], place / "web.trace", Mapping("key", time="ts", bytes="bytes", time_format="epoch_s"))
+    return place
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("name", "write", "done"),
+    [
+        (name, write, done)
+        for name, command in COMMANDS.items()
+        for write in range(1, command.writes + 1)
+        for done in (False, True)
+    ],
+)
+def test_a_command_killed_at_a_write_to_a_store_leaves_all_or_nothing(
+    adapt, bucket, proxy, disk, tmp_path, name, write, done
+):
+    """Its output stands once its last request has come, and after a clean-up the next run writes what a disk holds."""
+    command = COMMANDS[name]
+    if not content(disk / command.out):
+        adapt.done(*command.at(disk))
+    for path in (disk / "web.trace").rglob("*.*"):
+        (bucket / path.relative_to(disk)).upload(path)
+    target = bucket / command.out
+    line = [str(Path(sys.executable).with_name("adapt")), *command.at(bucket)]
+    seen = kill_at_write(proxy, line, tmp_path, write, done)
+    assert len(seen) == write, [each.path for each in seen]
+    last = f"/{target.bucket}/{target.key}{'' if target.suffix in ('.plan', '.html') else f'/{MANIFEST}'}"
+    took = [each.path for each in (seen if done else seen[:-1])]
+    stands = content(target)
+    assert stands == (content(disk / command.out) if last in took else "")
+    cleaned(bucket)
+    assert content(target) == stands
+    adapt.done(*command.at(bucket), *(["--force"] if stands else []))
+    assert content(target) == content(disk / command.out)
+    assert cleaned(bucket) == []

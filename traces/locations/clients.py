@@ -83,7 +83,14 @@ class _Objects:
         self._store: Any = _opened(scheme, bucket, options)
 
     def head(self, key: str) -> Found:
-        return _found(self._obstore.head(self._store, key))
+        try:
+            return _found(self._obstore.head(self._store, key))
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            if "status code: 4" in str(error):  # an answer to HEAD has no body to say why
+                self._obstore.get(self._store, key, options={"range": (0, 1)})
+            raise
 
     def read(self, key: str, span: tuple[int, int] | None, version: str) -> Any:
         asked = {**({"range": span} if span else {}), **({"if_match": version} if version else {})}

@@ -20,6 +20,8 @@ ATTEMPTS = 6
 _FIRST_WAIT_S = 0.2
 _CHECK = "; check its name, the endpoint and the region"
 _LOG = logging.getLogger(__name__)
+_REDIRECT = "redirect without LOCATION"
+_LASTING = ("builder error", "169.254.", _REDIRECT)
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>|\"code\":\s*\"(\w+)\"")
 _REGION = re.compile(r"<Region>([\w-]+)</Region>|expecting '([\w-]+)'|x-amz-bucket-region\W+([\w-]+)")
@@ -81,7 +83,7 @@ def _may_pass(error: Exception) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, (ConnectionError, TimeoutError)):
         return True
-    if type(error).__name__ != "GenericError" or "builder error" in str(error) or "169.254." in str(error):
+    if type(error).__name__ != "GenericError" or any(each in str(error) for each in _LASTING):
         return False
     status = _STATUS.search(str(error))
     return status is None or status[1] in ("408", "429") or status[1] >= "500"
@@ -120,12 +122,14 @@ def _explained(error: Exception, location: object) -> Exception | None:
         )
     if code in ("ExpiredToken", "TokenRefreshRequired", "RequestExpired"):
         return EnvironmentFailure(f"{location}: the credentials have expired; renew them and run again")
+    if code == "RequestTimeTooSkewed":
+        return EnvironmentFailure(f"{location}: the clock of this machine differs from the store's; set it right")
     region = _REGION.search(text)
-    if region or status in ("301", "307") or code == "AuthorizationHeaderMalformed":
+    if region or status in ("301", "307") or _REDIRECT in text or code == "AuthorizationHeaderMalformed":
         name = next(filter(None, region.groups()), "") if region else ""
         where = f"region {name}; add --storage-option region={name}" if name else "another region; set AWS_REGION"
         return EnvironmentFailure(f"{location}: the bucket is in {where}")
-    if status in ("401", "403") or kind in ("UnauthenticatedError", "PermissionDeniedError"):
+    if status in ("401", "403") or code == "InvalidToken" or kind in ("UnauthenticatedError", "PermissionDeniedError"):
         return EnvironmentFailure(
             f"{location}: the store refuses the credentials ({code or f'status {status}'}); check"
             f" {_secrets(location)}, and the rights on the bucket"

@@ -102,7 +102,7 @@ def test_storage_options_stand_anywhere_in_the_command_line():
             "eu-wset-1",
             "AWS has no region 'eu-wset-1' (AWS_REGION or --storage-option region); did you mean 'eu-west-1'?",
         ),
-        ("us-gov-weast-1", "did you mean 'us-gov-east-1'?"),
+        ("us-gov-eatst-1", "did you mean 'us-gov-east-1'?"),
         ("EU-CENTRAL1", "did you mean 'eu-central-1'?"),
         ("us-east-1a", "did you mean 'us-east-1'?"),
         ("nowhere", "; one is named as eu-west-1 is"),

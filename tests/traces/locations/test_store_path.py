@@ -2,6 +2,7 @@
 
 import errno
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -149,6 +150,8 @@ class Answer(Exception):
         (403, "<Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>KEY</AWSAccessKeyId>", "refuses the credentials"),
         (403, "<Code>AccessDenied</Code>", r"refuses the credentials \(AccessDenied\)"),
         (400, "<Code>ExpiredToken</Code><Token-0>HIDDEN</Token-0>", "the credentials have expired; renew them"),
+        (400, "<Code>InvalidToken</Code>", r"refuses the credentials \(InvalidToken\)"),
+        (403, "<Code>RequestTimeTooSkewed</Code>", "the clock of this machine differs from the store's; set it right"),
         (301, "<Code>PermanentRedirect</Code>", "the bucket is in another region; set AWS_REGION"),
         (
             400,
@@ -165,6 +168,22 @@ def test_what_a_store_refuses_is_one_sentence(status, body, said):
     assert "KEY<" not in str(refused.value)
     assert "HIDDEN" not in str(refused.value)
     assert refused.value.__cause__ is None
+
+
+def test_why_a_store_refuses_is_asked_for(bucket, monkeypatch):
+    """HEAD is answered without a body."""
+    texts = {"head": "status code: 400", "get": "status code: 400 <Code>ExpiredToken</Code>"}
+
+    def refusing(text):
+        def refuse(*_, **__):
+            raise type("GenericError", (Answer,), {"__module__": Answer.__module__})(text)
+
+        return refuse
+
+    store = SimpleNamespace(**{name: refusing(text) for name, text in texts.items()})
+    monkeypatch.setattr((bucket / "x").client, "_obstore", store)
+    with pytest.raises(EnvironmentFailure, match="the credentials have expired"):
+        (bucket / "x").is_file()
 
 
 def test_a_failure_that_is_not_of_the_store_stays(tmp_path):
