@@ -46,21 +46,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _FUNCTIONS = (
-    *(
-        "advise",
-        "build",
-        "check",
-        "clean",
-        "compare",
-        "count",
-        "diff",
-        "evaluate",
-        "export",
-        "generate",
-        "ingest",
-        "lint",
-    ),
-    *("replay", "report", "tolerance", "verdict"),
+    *("advise", "build", "check", "clean", "compare", "count", "diff", "evaluate", "export", "generate", "ingest"),
+    *("lint", "replay", "report", "tolerance", "verdict"),
 )
 _HOME = {
     **{name: f"adapt.functions:{name}" for name in _FUNCTIONS},
@@ -82,21 +69,9 @@ _HOME = {
 """The definition of each name, as `module:attribute`."""
 
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
-__all__ += [
-    "SparkPlan",
-    "Splitter",
-    "Trace",
-    "UsageError",
-    "advise",
-    "build",
-    "check",
-    "clean",
-    "compare",
-    "count",
-    "diff",
-]
-__all__ += ["evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace", "replay"]
-__all__ += ["__version__", "report", "route", "tolerance", "verdict", "write_splitter"]
+__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "clean", "compare", "count"]
+__all__ += ["diff", "evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace"]
+__all__ += ["__version__", "replay", "report", "route", "tolerance", "verdict", "write_splitter"]
 
 
 def __getattr__(name: str) -> Any:
