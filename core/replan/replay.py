@@ -31,6 +31,9 @@ from adapt.core.stage.replay_parameters import INTERVALS, Told, stage_parameters
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
 
+MOST_ROUNDS = 10_000
+"""Rounds of Flux in a replay at most: a stream of days has no use for statistics every 0.15 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replan:
@@ -168,7 +171,8 @@ def replay_replan(
         outcomes.append(stage.outcome(case, actors, told))
     if replan.compares and len(loop.schedule.steps) == 1:
         by_flux = _Stage.of(batches, settings, reading, reading.partitions.owners, replan)
-        controller = controller_of(FluxPolicy.LOAD, MIN_COLLECTION_S, LoadBalancing())
+        collection_s = max(MIN_COLLECTION_S, stage.bounds.last_s / MOST_ROUNDS)
+        controller = controller_of(FluxPolicy.LOAD, collection_s, LoadBalancing())
         outcomes.insert(-1, by_flux.outcome(Planned(FLUX, []), Actors(controller), told))
     parameters = stage_parameters(settings, reading, None) | replan.parameters(settings)
     return ReplanRun(tuple(outcomes), stage.bounds, speedup, parameters)
