@@ -24,8 +24,8 @@ MOST = None if WHOLE else 3_000
 GENERATED = 20_000
 """Rows that are generated at most, but for the soak profile."""
 
-TOLD_ELSEWHERE = {"docs/reference.md"}
-"""The examples of the help pages: tests/journeys/test_examples.py."""
+TOLD_ELSEWHERE = {"docs/reference.md", "docs/topic.md", "docs/locations.md"}
+"""Run in tests/journeys: the examples of the help pages, and what needs a broker or a store."""
 
 ALWAYS = {"README.md", "docs/contract.md", "docs/deploy.md", "docs/which-partitioner.md"}
 """Run in every test run; the commands of other pages are parsed there (test_pages), and run in the soak."""
