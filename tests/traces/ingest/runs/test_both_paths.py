@@ -1,7 +1,6 @@
 """Plain rows sifted into runs against Spark SQL: the same trace, rejects and manifest, whatever the source holds."""
 
 import gzip
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -24,11 +23,11 @@ from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark import spark_tasks
 from adapt.traces.store.trace import Trace
+from tests.tiers import SOAK
 from tests.traces.ingest.odd_inputs import GROUPS
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-SOAK = bool(os.environ.get("ADAPT_SOAK"))
 
 Both = Callable[..., Trace]
 
@@ -75,7 +74,7 @@ def both(tmp_path, monkeypatch) -> Both:
     return run
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", GROUPS if SOAK else ["csv", "json"])
 def test_odd_inputs_give_the_same_trace(both, tmp_path, name):
     group = GROUPS[name]
     source = tmp_path / "in"
@@ -189,7 +188,7 @@ CLEANING = {
 }
 
 
-@pytest.mark.parametrize("name", CLEANING)
+@pytest.mark.parametrize("name", CLEANING if SOAK else ["all rules", "an expression"])
 def test_expressions_and_cleaning_give_the_same_trace(both, tmp_path, name):
     source = tmp_path / "in"
     source.mkdir()
