@@ -210,7 +210,9 @@ class Splitter:
         keys, weights, times = zip(*self._single, strict=True)
         self._single = []
         column = _of_type(pa.array(keys, self._kind), self._kind)
-        amounts = None if self._weight is Weight.COUNT else np.array(weights)
+        amounts = (
+            None if self._weight is Weight.COUNT else np.array(weights, float if self._weight is Weight.COST else None)
+        )
         in_time = not self._counter.window.length.in_rows
         self._counter.update(column, amounts, np.array(times, np.int64) if in_time else None)
 

@@ -15,7 +15,7 @@ from tests.kafka_broker import create_topic, send
 ORDERS = 2000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # the broker's: tests with and without Spark do not run in a row
 def orders(broker):
     """A topic of JSON orders; a few values are not JSON."""
     create_topic(broker, "orders", 4)
