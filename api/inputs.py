@@ -55,6 +55,8 @@ def path_of(value: Any, parameter: Any, folder: Path) -> str:
     Raises:
         UsageError: it is neither a value nor anything that the command reads.
     """
+    if isinstance(value, (str, int, float, os.PathLike)):  # before anything is imported
+        return str(value)
     from adapt.core.counting.frequencies import Frequencies
     from adapt.core.partitioning.plans.plan import Plan
     from adapt.traces.counting.survey import Surveyed
@@ -67,8 +69,6 @@ def path_of(value: Any, parameter: Any, folder: Path) -> str:
     made = Provenance("import adapt", {}, [])
     number = len(list(folder.iterdir())) + 1
     match value:
-        case str() | int() | float() | os.PathLike():
-            return str(value)
         case Ingested():
             return str(value.trace.path)
         case Trace():

@@ -19,7 +19,7 @@ from adapt.cli.commands.report import report
 from adapt.cli.commands.verdict import verdict
 from adapt.cli.failures import INTERRUPTED, explain, explain_interrupt
 from adapt.cli.options.groups import grouped
-from adapt.cli.terminal.command_line import typed
+from adapt.cli.terminal.command_line import exit_code_of, typed
 from adapt.cli.terminal.help import Command, Group
 from adapt.cli.terminal.output import ReaderGone, Verbosity, set_verbosity, written_out
 from adapt.traces.locations.storage_options import read_options, use_options
@@ -108,8 +108,7 @@ def run(arguments: list[str]) -> int:
     """Run a command line in this process and return its exit code."""
     try:
         with typed(arguments):
-            result = app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)
-            code = result if isinstance(result, int) else int(getattr(result, "exit_code", 0))
+            code = exit_code_of(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False))
         with written_out():  # what is still held back
             pass
     except ReaderGone:

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from adapt.cli.options.groups import setting
-from adapt.cli.terminal.command_line import typed
+from adapt.cli.terminal.command_line import exit_code_of, typed
 from adapt.cli.terminal.output import Verbosity, narrate, show, top, verbosity, verdict_of
 from adapt.core.table import Table
 
@@ -84,8 +84,8 @@ def _step(program: Any, number: int, what: str, arguments: Sequence[object]) -> 
     narrate(f"{'' if number == 1 else chr(10)}{number}. {what}\n   $ {shlex.join(['adapt', *words])}")
     loudness = {Verbosity.QUIET: ["-q"], Verbosity.VERBOSE: ["-v"]}.get(verbosity(), [])
     with typed(words), contextlib.redirect_stdout(io.StringIO()):
-        code = program.main([*loudness, *words], prog_name="adapt", standalone_mode=False)
-    if isinstance(code, int) and code:  # an interrupt; otherwise the result
+        code = exit_code_of(program.main([*loudness, *words], prog_name="adapt", standalone_mode=False))
+    if code:  # an interrupt
         raise typer.Exit(code)
 
 

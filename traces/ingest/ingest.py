@@ -239,7 +239,7 @@ def ingest(
 def topic_folder(out: Path) -> Path:
     """Folder of a topic's records until its trace is complete.
 
-    It is the folder of the trace, or the current one for a trace in a store.
+    It is next to the trace, or in the current folder if the trace is in a store.
     """
     return (Path.cwd() / out.name if is_stored(out) else out).with_name(f".{out.name}.topic")
 
