@@ -42,7 +42,7 @@ class LimitedStep:
 
     def fits(self, partitioner: Partitioner) -> bool:
         """Whether no more state migrates than may."""
-        return self._measured(partitioner)[1] <= self._most * (1 + MOVED_ROUNDING)
+        return self._may_move(self._measured(partitioner)[1])
 
     def best(self, partitioners: Iterable[HybridPartitioner]) -> HybridPartitioner:
         """Of those within the limit, the first of least b.
@@ -53,7 +53,7 @@ class LimitedStep:
         measured = [(*self._measured(each), each) for each in partitioners]
         least = min(moved for _, moved, _ in measured)
         refuse_migration(self.limit, least, self._total, self.channels)
-        within = [each for each in measured if each[1] <= self._most * (1 + MOVED_ROUNDING)]
+        within = [each for each in measured if self._may_move(each[1])]
         return min(within, key=lambda each: each[0])[2]
 
     def hottest_moved(self, build: Callable[[Channels], HybridPartitioner]) -> HybridPartitioner:
@@ -96,9 +96,8 @@ class LimitedStep:
     def _total(self) -> float:
         return float(self.population.loads(self.resources.state).sum())
 
-    @property
-    def _most(self) -> float:
-        return self.limit.state(self._total, self.channels)
+    def _may_move(self, state: float) -> bool:
+        return state <= self.limit.state(self._total, self.channels) * (1 + MOVED_ROUNDING)
 
     def _measured(self, partitioner: Partitioner) -> tuple[float, float]:
         """b, and the state that migrates."""
