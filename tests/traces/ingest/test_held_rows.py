@@ -103,15 +103,7 @@ CASES = {
     ),
 }
 
-FEW = (
-    "csv",
-    "csv, deduplicated",
-    "csv, keys hashed",
-    "csv, clocks shifted",
-    "json lines",
-    "parquet",
-    "several streams",
-)
+FEW = ("csv", "json lines", "several streams")
 """Of the short tier."""
 
 

@@ -71,7 +71,7 @@ def test_loads_are_exact_by_the_plan_in_force(name):
 
 
 @given(st.sampled_from(sorted(TRIGGERS)), st.integers(0, 1000), st.integers(1, 12_000), st.booleans())
-@settings(max_examples=200 if os.environ.get("ADAPT_SOAK") else 25, deadline=None)
+@settings(max_examples=200 if os.environ.get("ADAPT_SOAK") else 10, deadline=None)
 def test_a_stream_cut_anywhere_has_the_same_decisions_up_to_there(name, seed, cut, rescales):
     schedule = Schedule.parse("0s:4,300s:6") if rescales else None
     rows = stream(seed=seed)
