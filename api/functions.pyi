@@ -481,6 +481,7 @@ class replay:
             "load-several",
             "memory-several",
             "hybrid-several",
+            "recurring",
             "optimum",
         ]
         | Sequence[
@@ -494,6 +495,7 @@ class replay:
                 "load-several",
                 "memory-several",
                 "hybrid-several",
+                "recurring",
                 "optimum",
             ]
         ]
@@ -513,6 +515,7 @@ class replay:
         max_receiver_utilization: float = 0.95,
         imbalance: Literal["difference", "ratio"] = "difference",
         idle_clock: str = "0s",
+        season: str = "24h",
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,
         disk_bandwidth: str = "160Mbps",

@@ -70,6 +70,7 @@ class PolicyOptions:
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
+    season: str = setting("24h", "After what time load recurs, for policy recurring, in trace time.", "24h")
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -84,6 +85,7 @@ class PolicyOptions:
             max_receiver_utilization=self.max_receiver_utilization,
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
+            season_s=above_0("--season", self.season),
         )
 
 

@@ -24,11 +24,11 @@ from adapt.core.stage.records.codes import NONE
 class Movement:
     """Executes moves on a stage.
 
-    1. The controller orders the move from donor and receiver, which then waits for the state. 2. The donor asks all producers to pause the partition; each buffers
-    its tuples from then on and sends an acknowledgement after what it has sent. 3. The donor keeps processing. When it
-    has read all acknowledgements, no tuple of the partition is in flight. 4. It extracts the state and sends it, one
-    partition after another. 5. The receiver installs it and notifies producers and controller. 6. Producers send to the
-    receiver. Every message takes the latency of a packet.
+    1. The controller orders the move from donor and receiver, which then waits for the state. 2. The donor asks all
+    producers to pause the partition; each buffers its tuples from then on and sends an acknowledgement after what it
+    has sent. 3. The donor keeps processing. When it has read all acknowledgements, no tuple of the partition is in
+    flight. 4. It extracts the state and sends it, one partition after another. 5. The receiver installs it and notifies
+    producers and controller. 6. Producers send to the receiver. Every message takes the latency of a packet.
 
     The donor keeps the sent state until the restart. If the receiver crashes before, the donor reinstalls the state and
     continues; if the donor crashes after the receiver has everything, the receiver continues. A copy takes the same
