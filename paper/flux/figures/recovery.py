@@ -192,10 +192,10 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 between(4.5, 5.5)
                 if abs(mean(_settled(flux)) - 5) < abs(mean(_settled(flux)) - 9)
                 else between(8.5, 9.5),
-                "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s, judged by "
-                "the nearer of the two",
-                "the paper's numbers do not fit each other: rounds that collect at least 150 ms and move one partition of "
-                "the loaded worker each take longer for 32 moves, and shorter ones move fewer partitions; "
+                "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s, judged "
+                "by the nearer of the two",
+                "the paper's numbers do not fit each other: rounds that collect at least 150 ms and move one partition "
+                "of the loaded worker each take longer for 32 moves; "
                 f"{instead(_settled(other))}",
                 certainty="D",
             ),
