@@ -1,12 +1,13 @@
 """Amounts with units given by options; an error names the option."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bits_of, bytes_of, micros_of, seconds_of
 
 Amount = TypeVar("Amount")
+Usual = TypeVar("Usual", bound=float | None)
 
 
 def amount_of(option: str, text: str, read: Callable[[str], Amount]) -> Amount:
@@ -35,6 +36,36 @@ def size(option: str, text: str) -> float:
 def bits(option: str, text: str) -> float:
     """An option's bandwidth in bits per second."""
     return amount_of(option, text, bits_of)
+
+
+def bits_of_workers(
+    option: str, texts: Sequence[str], usual: Usual, workers: int | None
+) -> float | Usual | tuple[float | Usual, ...]:
+    """An option's bandwidth: one for all workers, or one each.
+
+    A text such as 3=10Mbps is for some workers.
+
+    Args:
+        usual: Bandwidth where none is given.
+        workers: Number of workers; None, unknown.
+
+    Raises:
+        UsageError: A text is malformed, or names an unknown worker.
+    """
+    from adapt.core.stage.control.schedules import workers_of
+
+    general: float | Usual = usual
+    of: dict[int, float] = {}
+    for text in texts:
+        named, equals, amount = text.rpartition("=")
+        value = bits(option, amount)
+        if not equals:
+            general = value
+        elif workers is None:
+            raise UsageError(f"{option} takes one bandwidth for all workers here (got {text!r})")
+        else:
+            of |= dict.fromkeys(workers_of(option.removeprefix("--"), text, named, workers), value)
+    return tuple(of.get(worker, general) for worker in range(workers or 0)) if of else general
 
 
 def above_0(option: str, text: str) -> float:

@@ -16,6 +16,7 @@ from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic
 from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.mechanisms.cost_model import Terms
@@ -297,7 +298,7 @@ def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
         raise UsageError(
             f'scenario {scenario.name!r}: flux = "optimum" needs the whole run in advance; use `adapt replay flux`'
         )
-    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s))
+    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season_s=DAY_S / terms.speedup)
 
 
 def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:

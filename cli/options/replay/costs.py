@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
-from adapt.cli.options.amounts import amount_of, bits, seconds
+from adapt.cli.options.amounts import amount_of, bits, bits_of_workers, seconds
 from adapt.cli.options.groups import option, setting
+from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bytes_of
 
 if TYPE_CHECKING:
@@ -53,17 +54,38 @@ class NetworkOptions:
 
     PANEL: ClassVar[str] = NETWORK_PANEL
     network_latency: str = setting("70us", "One-way network latency.", "70us")
-    connection_buffer: int = setting(24, "Rows that a connection buffers.", "ROWS")
+    connection_buffer: str = setting(
+        "24",
+        "Rows that a connection buffers; 2x12 is two packets of 12, each free again once it is empty.",
+        "ROWS|2x12",
+    )
+    network_bandwidth: list[str] | None = setting(
+        None,
+        "Bandwidth of a worker for the rows it sends (default: unlimited). Repeatable; 0:3=10Mbps is for some workers.",
+        "1Gbps|3=10Mbps",
+    )
     state_bandwidth: str = setting("250Mbps", "Bandwidth for the state of one partition.", "250Mbps")
     state_bandwidth_total: str = setting("500Mbps", "Bandwidth for all state transfers together.", "500Mbps")
 
-    def network(self) -> "Network":
-        """The network in seconds and bits per second."""
+    def network(self, workers: int | None = None) -> "Network":
+        """The network in seconds and bits per second.
+
+        Args:
+            workers: Number of workers; None, unknown, so that options are for all of them.
+        """
         from adapt.core.stage.conditions.settings import Network
 
+        packets, times, rows = self.connection_buffer.rpartition("x")
+        if not rows.isdecimal() or not (packets.isdecimal() or not times):
+            raise UsageError(
+                f"--connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
+                f" {self.connection_buffer!r})"
+            )
         return Network(
             latency_s=seconds("--network-latency", self.network_latency),
-            connection_tuples=self.connection_buffer,
+            connection_tuples=int(packets or 1) * int(rows),
+            packet_tuples=int(rows) if packets else 1,
+            link_bits_per_s=bits_of_workers("--network-bandwidth", self.network_bandwidth or (), None, workers),
             flow_bits_per_s=bits("--state-bandwidth", self.state_bandwidth),
             state_bits_per_s=bits("--state-bandwidth-total", self.state_bandwidth_total),
         )

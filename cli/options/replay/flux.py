@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, bits, seconds
+from adapt.cli.options.amounts import above_0, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
@@ -70,6 +70,7 @@ class PolicyOptions:
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
+    season: str = setting("24h", "After what time load recurs, for policy recurring, in trace time.", "24h")
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -84,6 +85,7 @@ class PolicyOptions:
             max_receiver_utilization=self.max_receiver_utilization,
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
+            season_s=above_0("--season", self.season),
         )
 
 
@@ -102,7 +104,12 @@ class FaultOptions(TroubleOptions):
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
     standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
-    disk_bandwidth: str = setting("160Mbps", "Disk bandwidth per worker.", "160Mbps", panel=NETWORK_PANEL)
+    disk_bandwidth: list[str] | None = setting(
+        None,
+        "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
+        "160Mbps|3=80Mbps",
+        panel=NETWORK_PANEL,
+    )
     disk_seek: str = setting("5ms", "Mean disk seek time, before every access.", "5ms", panel=NETWORK_PANEL)
     disk_seek_sd: str = setting("0.2ms", "Standard deviation of the disk seek time.", "0.2ms", panel=NETWORK_PANEL)
     disk_quantum: str = setting(
@@ -129,10 +136,11 @@ class FaultOptions(TroubleOptions):
         worker_bytes, changes = memory_of_workers(self.memory or [], workers)
         if worker_bytes is None:
             return None
+        disks = bits_of_workers("--disk-bandwidth", self.disk_bandwidth or (), 160e6, workers)
         return Memory(
             worker_bytes,
             tuple(changes),
-            disk_bytes_per_s=bits("--disk-bandwidth", self.disk_bandwidth) / 8,
+            disk_bytes_per_s=disks / 8 if isinstance(disks, float) else tuple(each / 8 for each in disks),
             seek_s=seconds("--disk-seek", self.disk_seek),
             seek_sd_s=seconds("--disk-seek-sd", self.disk_seek_sd),
             quantum_s=above_0("--disk-quantum", self.disk_quantum),

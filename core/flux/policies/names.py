@@ -33,6 +33,9 @@ class FluxPolicy(StrEnum):
     HYBRID_SEVERAL = "hybrid-several"
     """Hybrid policy with several moves per round, and finer ones while the load is stable."""
 
+    RECURRING = "recurring"
+    """Several moves per round by the load to come, learned by phase of a season."""
+
     OPTIMUM = "optimum"
     """Clairvoyant policy: an upper bound for the others."""
 

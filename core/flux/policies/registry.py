@@ -13,6 +13,7 @@ from adapt.core.flux.policies.memory_policy import MemoryBalancing
 from adapt.core.flux.policies.multi_move import SeveralMoves
 from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, SeveralMemoryMoves
 from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.recurring import DAY_S, RecurringController
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
@@ -27,11 +28,13 @@ class Chosen:
         pairs: Thresholds of the paper.
         min_collection_s: Minimum collection time, delta_min.
         ahead: Knowledge of the future, for the optimum only.
+        season_s: Length of a season, for recurring load only.
     """
 
     pairs: LoadBalancing
     min_collection_s: float
     ahead: Ahead | None
+    season_s: float
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
@@ -43,7 +46,7 @@ def _tuned(chosen: Chosen) -> Controller:
     return TunedController(chosen.pairs, chosen.min_collection_s)
 
 
-def _settling(chosen: Chosen) -> Controller:
+def _settling(chosen: Chosen) -> SettlingController:
     return SettlingController(SeveralMoves(GuardedLoadBalancing(chosen.pairs)), chosen.min_collection_s)
 
 
@@ -58,6 +61,10 @@ def _several_hybrid(chosen: Chosen) -> Controller:
         SeveralMoves(GuardedLoadBalancing(chosen.pairs), within_memory=True), chosen.min_collection_s
     )
     return SeveralMemoryController(memory, load, chosen.min_collection_s)
+
+
+def _recurring(chosen: Chosen) -> Controller:
+    return RecurringController(_settling(chosen), chosen.season_s)
 
 
 def _optimum(chosen: Chosen) -> Controller:
@@ -77,6 +84,7 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
         FluxPolicy.LOAD_SEVERAL: _settling,
         FluxPolicy.MEMORY_SEVERAL: _several_memory,
         FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
+        FluxPolicy.RECURRING: _recurring,
         FluxPolicy.OPTIMUM: _optimum,
     }
 )
@@ -88,6 +96,7 @@ def controller_of(
     min_collection_s: float = MIN_COLLECTION_S,
     pairs: LoadBalancing | None = None,
     ahead: Ahead | None = None,
+    season_s: float = DAY_S,
 ) -> Controller | None:
     """A controller of a policy for one run; None for policy `none`.
 
@@ -95,9 +104,10 @@ def controller_of(
         min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
         pairs: Thresholds; None, those of the paper.
         ahead: Knowledge of the run, for the optimum.
+        season_s: Length of a season in simulated seconds, for recurring load.
 
     Raises:
-        UsageError: The collection time is not above 0, or the optimum has no knowledge of the run.
+        UsageError: The collection time or the season is not above 0, or the optimum has no knowledge of the run.
     """
     made = CONTROLLERS[policy]
-    return None if made is None else made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead))
+    return None if made is None else made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead, season_s))

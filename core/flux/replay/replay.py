@@ -8,6 +8,7 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
+from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
@@ -42,6 +43,7 @@ class Adapting:
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         imbalance: What a move of the paper's load policy must reduce.
+        season_s: Length of a season of recurring load, in trace time.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
@@ -50,6 +52,7 @@ class Adapting:
     max_receiver_utilization: float = MAX_RECEIVER
     idle_clock_s: float = 0.0
     imbalance: Imbalance = Imbalance.DIFFERENCE
+    season_s: float = DAY_S
 
     @property
     def pairs(self) -> LoadBalancing:
@@ -165,7 +168,8 @@ def replay_flux(
     outcomes = []
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
-        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead)
+        season_s = adapting.season_s / (pace.speedup or 1.0)
+        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, season_s)
         actors = Actors(
             *(controller, under.memory, under.faults), standby=under.standby, idle_clock_s=adapting.idle_clock_s
         )
@@ -186,6 +190,7 @@ def parameters_of(
         "max_receiver_utilization": adapting.max_receiver_utilization,
         "idle_clock_s": adapting.idle_clock_s,
         "imbalance": adapting.imbalance.value,
+        "season_s": adapting.season_s,
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
         "standby": conditions.standby,
@@ -220,7 +225,7 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
     for policy in adapting.cases().values():
         if policy is not FluxPolicy.OPTIMUM:
-            controller_of(policy, adapting.min_collection_s, adapting.pairs)
+            controller_of(policy, adapting.min_collection_s, adapting.pairs, season_s=adapting.season_s)
     if memory is not None:
         check_memory(settings, memory)
 

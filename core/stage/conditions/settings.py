@@ -27,12 +27,16 @@ class Network:
     Attributes:
         latency_s: One-way network latency.
         connection_tuples: K, the credits of a connection: tuples in flight or queued; at least a packet.
+        packet_tuples: Tuples whose credits return together, once all of them are taken, or all that are queued.
+        link_bits_per_s: Bandwidth of a worker for the tuples it sends; one for all, or one per worker; None, unlimited.
         flow_bits_per_s: Bandwidth of one state transfer.
         state_bits_per_s: Bandwidth of all state transfers together.
     """
 
     latency_s: float = 70e-6
     connection_tuples: int = 2 * PACKET_TUPLES
+    packet_tuples: int = 1
+    link_bits_per_s: float | tuple[float | None, ...] | None = None
     flow_bits_per_s: float = 250e6
     state_bits_per_s: float = 500e6
 
@@ -41,6 +45,13 @@ class Network:
             raise UsageError(
                 f"a connection must buffer at least one packet, {PACKET_TUPLES} tuples (got {self.connection_tuples})"
             )
+        if not 1 <= self.packet_tuples <= self.connection_tuples:
+            raise UsageError(
+                f"a packet must hold from 1 to {self.connection_tuples} tuples, as many as a connection (got"
+                f" {self.packet_tuples})"
+            )
+        if not all(one is None or one > 0 for one in np.atleast_1d(np.asarray(self.link_bits_per_s, object))):
+            raise UsageError("the bandwidth of a worker must be above 0 (got 0 bits/s)")
         if not 0 <= self.latency_s < np.inf:
             raise UsageError(f"the network latency must be finite and at least 0 (got {self.latency_s:g} s)")
         if not min(self.flow_bits_per_s, self.state_bits_per_s) > 0:
@@ -170,6 +181,18 @@ def check_workers(workers: int) -> None:
     """
     if not 2 <= workers <= MOST_WORKERS:
         raise UsageError(f"a stage needs 2 to {MOST_WORKERS:,} workers (got {workers:,})")
+
+
+def of_workers(what: str, values: float | tuple[float | None, ...] | None, workers: int) -> NDArray[np.float64]:
+    """One value per worker, infinite for None, shape (workers,).
+
+    Raises:
+        BadInput: There are more or fewer values than workers.
+    """
+    given = np.nan_to_num(np.asarray(values, np.float64), nan=np.inf)
+    if given.shape not in ((), (workers,)):
+        raise BadInput(f"{what} take one value for all workers, or {workers} (got {given.size})")
+    return np.broadcast_to(given, workers)
 
 
 def even_owners(workers: int, partitions_per_worker: int) -> NDArray[np.int32]:

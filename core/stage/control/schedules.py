@@ -87,11 +87,15 @@ def _scheduled(option: str, text: str, workers: int, example: str) -> tuple[list
     )
     if not start_s < end_s:
         raise UsageError(f"--{option} {text!r} ends before it begins; give ascending times, such as {example}")
-    return _workers(option, text, found[1], workers), start_s, end_s, found[3]
+    return workers_of(option, text, found[1], workers), start_s, end_s, found[3]
 
 
-def _workers(option: str, text: str, named: str, workers: int) -> list[int]:
-    """The workers of `3`, `1,4`, `0:7` or `all`."""
+def workers_of(option: str, text: str, named: str, workers: int) -> list[int]:
+    """The workers of `3`, `1,4`, `0:7` or `all`.
+
+    Raises:
+        UsageError: The text is malformed, or names an unknown worker.
+    """
     if named.strip() == "all":
         return list(range(workers))
     of: list[int] = []

@@ -7,7 +7,7 @@ from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
-from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
 from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
@@ -91,6 +91,10 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world = arrays.world
     world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
+    world["packet"] = settings.network.packet_tuples
+    bandwidths = of_workers("bandwidths", settings.network.link_bits_per_s, workers)
+    world["links"] = np.isfinite(bandwidths).any()
+    arrays["worker"]["link"] = 8 * settings.costs.tuple_bytes / bandwidths
     world["standby"] = standby
     world["anywhere"] = settings.router is Router.RIVER
     world["drawn"] = isinstance(source, Drawn)

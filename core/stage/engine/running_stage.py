@@ -178,7 +178,7 @@ class Stage:
         """Clear the connections to a worker, and the queues for them."""
         n = self.settings.workers
         connections = self.arrays["connection"][worker * n : (worker + 1) * n]
-        connections["first"] = connections["count"] = connections["ack"] = 0
+        connections["first"] = connections["count"] = connections["owed"] = connections["ack"] = 0
         connections["turn"] = codes.NONE
 
     def restart(self, partition: int, owner: int) -> None:

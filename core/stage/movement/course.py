@@ -39,6 +39,7 @@ class Course:
         receiver_lost: Whether the receiver has.
         buried: Whether the donor was declared dead and the receiver continues without it.
         over: Whether it was aborted.
+        is_expected: Whether the receiver has read the order, and so waits for the state.
     """
 
     moved: Moved
@@ -48,6 +49,7 @@ class Course:
     receiver_lost: bool
     buried: bool = False
     over: bool = False
+    is_expected: bool = False
 
     @property
     def state_survives(self) -> bool:

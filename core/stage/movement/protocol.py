@@ -24,11 +24,11 @@ from adapt.core.stage.records.codes import NONE
 class Movement:
     """Executes moves on a stage.
 
-    1. The controller notifies donor and receiver. 2. The donor asks all producers to pause the partition; each buffers
-    its tuples from then on and sends an acknowledgement after what it has sent. 3. The donor keeps processing. When it
-    has read all acknowledgements, no tuple of the partition is in flight. 4. It extracts the state and sends it, one
-    partition after another. 5. The receiver installs it and notifies producers and controller. 6. Producers send to the
-    receiver. Every message takes the latency of a packet.
+    1. The controller orders the move from donor and receiver, which then waits for the state. 2. The donor asks all
+    producers to pause the partition; each buffers its tuples from then on and sends an acknowledgement after what it
+    has sent. 3. The donor keeps processing. When it has read all acknowledgements, no tuple of the partition is in
+    flight. 4. It extracts the state and sends it, one partition after another. 5. The receiver installs it and notifies
+    producers and controller. 6. Producers send to the receiver. Every message takes the latency of a packet.
 
     The donor keeps the sent state until the restart. If the receiver crashes before, the donor reinstalls the state and
     continues; if the donor crashes after the receiver has everything, the receiver continues. A copy takes the same
@@ -96,6 +96,7 @@ class Movement:
             self._note(course, "decided")
             (self.copied if copies else self.log).append(moved)
             by_donor.setdefault(move.donor, []).append(course)
+            self._tell(move.receiver, partial(self._expect, course))
         for donor, batch in by_donor.items():
             self._donating.add(donor)
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
@@ -259,6 +260,17 @@ class Movement:
         assert in_flight == 0, f"partition {partition} is extracted with {in_flight} tuples in flight"
         self._note(course, "extracted")
         self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
+        if course.is_expected:
+            self._send(course)
+
+    def _expect(self, course: Course) -> None:
+        """Let a receiver wait for a state, which is sent if its donor has it ready."""
+        course.is_expected = True
+        if "extracted" in course.moved.times_s and not (course.over or course.donor_lost):
+            self._send(course)
+
+    def _send(self, course: Course) -> None:
+        moved = course.moved
         self.network.send(moved.move.donor, moved.state_bytes * 8.0, lambda: self._receive(course))
 
     def _receive(self, course: Course) -> None:

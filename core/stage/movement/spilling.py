@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
@@ -43,7 +43,7 @@ class Memory:
     Attributes:
         worker_bytes: Initial memory limit for state per worker.
         changes: Later changes of single workers.
-        disk_bytes_per_s: Disk bandwidth for reads and writes.
+        disk_bytes_per_s: Disk bandwidth for reads and writes; one for all workers, or one per worker.
         seek_s: Mean seek time before each access (normal distribution).
         seek_sd_s: Standard deviation of the same.
         quantum_s: Time for input between two reads.
@@ -51,13 +51,13 @@ class Memory:
 
     worker_bytes: float = 1e9
     changes: tuple[MemoryChange, ...] = ()
-    disk_bytes_per_s: float = 20e6
+    disk_bytes_per_s: float | tuple[float, ...] = 20e6
     seek_s: float = 5e-3
     seek_sd_s: float = 0.2e-3
     quantum_s: float = QUANTUM_S
 
     def __post_init__(self) -> None:
-        if not (self.disk_bytes_per_s > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
+        if not (np.min(self.disk_bytes_per_s) > 0 and self.seek_s >= 0 and self.seek_sd_s >= 0 and self.quantum_s > 0):
             raise UsageError(
                 "a disk needs a bandwidth above 0, a seek time of at least 0, and a time above 0 between reads"
             )
@@ -112,7 +112,8 @@ class Spilling:
         self._chance = np.random.default_rng([stage.settings.seed, 2])
         self.written = 0
         self.read = 0
-        stage.arrays.world["spill"] = stage.settings.costs.tuple_bytes / memory.disk_bytes_per_s
+        self._disks = of_workers("disk bandwidths", memory.disk_bytes_per_s, workers)
+        stage.arrays["worker"]["spill"] = stage.settings.costs.tuple_bytes / self._disks
         stage.on_backlog_done = self._backlog_processed
         stage.on_grown = self._grown
         for change in memory.changes:
@@ -250,7 +251,7 @@ class Spilling:
             self.written += 1
             done()
 
-        self._stage.do(worker, Job(self._access_s(int(self._stage.state_bytes()[victim])), 0.0, written))
+        self._stage.do(worker, Job(self._access_s(worker, int(self._stage.state_bytes()[victim])), 0.0, written))
 
     def _victim(self, worker: int) -> int | None:
         """The partition longest in memory that has state; None without any."""
@@ -286,11 +287,11 @@ class Spilling:
             self._stage.process_backlog(worker, partition)
 
         size = int(self._stage.state_bytes()[partition]) + spilled
-        self._stage.do(worker, Job(self._access_s(size), 0.0, read))
+        self._stage.do(worker, Job(self._access_s(worker, size), 0.0, read))
 
     def _backlog_processed(self, worker: int) -> None:
         self._backlog_done.pop(worker)()
 
-    def _access_s(self, size: int) -> float:
+    def _access_s(self, worker: int, size: int) -> float:
         seek = max(0.0, float(self._chance.normal(self._memory.seek_s, self._memory.seek_sd_s)))
-        return seek + size / self._memory.disk_bytes_per_s
+        return seek + size / float(self._disks[worker])

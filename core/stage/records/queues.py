@@ -6,6 +6,7 @@ CONNECTION = np.dtype(
     [
         ("first", np.int32),
         ("count", np.int32),
+        ("owed", np.int32),  # tuples taken whose credits have not returned
         ("turn", np.int32),  # the partition to send from next, the first of those that wait
         ("last", np.int32),
         ("ack", np.int32),  # tuples ahead of an acknowledgement

@@ -36,6 +36,9 @@ WORKER = np.dtype(
         ("refused", np.int32),  # whether the tuple in service is shed
         ("matches", np.int64),  # of the tuple in service, where the stage joins
         ("pairs", np.uint64),  # a digest of them
+        ("spill", np.float64),  # seconds to write a tuple to its disk
+        ("link", np.float64),  # seconds to send a tuple
+        ("sent", np.float64),  # when its link has sent all tuples so far
         ("room", np.int64),  # bytes by which its state may grow
         ("full", np.int32),  # whether it has grown by more: 1, to be reported; 2, reported
     ],

@@ -21,6 +21,8 @@ _SIZES = (
     "pool",  # tuples that a producer may hold
     "places",  # for these, and with standby for what is not acknowledged
     "credits",  # tuples that a connection may hold
+    "packet",  # tuples whose credits return together
+    "links",  # whether workers have finite bandwidth for tuples
     "window",  # values per group; 0, no answers
     "anywhere",  # whether a tuple may go to any worker
     "drawn",  # whether tuples are drawn, not given by rows
@@ -55,7 +57,6 @@ _TIMES = (
     "horizon",  # lower bound of arrival times not yet read
     "latency",  # of a packet
     "produce",  # CPU to make a tuple
-    "spill",  # to write a tuple to the spill
     "held_for",  # seconds that a worker holds a tuple
     "selectivity",  # tuples of this stage for each of the one before
     "match",  # CPU for a match

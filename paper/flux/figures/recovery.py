@@ -189,10 +189,14 @@ def _claims(scope: Scope, full: list[float], runs: Mapping[str, list[Ran]]) -> l
                 "Figure 6, section 5.4",
                 "Flux is in its steady state 5 s (or 9 s, the digit is damaged) after it began to move partitions",
                 "5 s or 9 s",
-                between(4.5, 9.5),
-                "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s",
-                "a round collects for as long as the moves before it took, moves one partition of the loaded worker, "
-                f"and its moves wait for tuples in transit to that slow worker; {instead(_settled(other))}",
+                between(4.5, 5.5)
+                if abs(mean(_settled(flux)) - 5) < abs(mean(_settled(flux)) - 9)
+                else between(8.5, 9.5),
+                "seconds from the first decision until the rate stays within 5 % of its mean over the last 5 s, judged "
+                "by the nearer of the two",
+                "the paper's numbers do not fit each other: rounds that collect at least 150 ms and move one partition "
+                "of the loaded worker each take longer for 32 moves; "
+                f"{instead(_settled(other))}",
                 certainty="D",
             ),
             _settled(flux),

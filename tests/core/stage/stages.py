@@ -44,7 +44,12 @@ def stages(draw, routers=tuple(Router)):
         partition_of=chance.integers(0, partitions, groups).astype(np.int32),
         router=draw(st.sampled_from(routers)),
         buffer_tuples=draw(st.integers(1, 60)),
-        network=Network(latency_s=draw(st.floats(0, 3e-4)), connection_tuples=draw(st.integers(12, 30))),
+        network=Network(
+            latency_s=draw(st.floats(0, 3e-4)),
+            connection_tuples=draw(st.integers(12, 30)),
+            packet_tuples=draw(st.sampled_from((1, 1, 5, 12))),
+            link_bits_per_s=draw(st.sampled_from((None, None, 5e7))),
+        ),
         costs=Costs(produce_s=draw(st.sampled_from([0.0, 5e-7, 2e-5]))),
         state_tuples=chance.integers(0, 300, partitions),
         window=draw(st.integers(1, 4)),

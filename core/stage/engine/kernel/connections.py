@@ -33,7 +33,12 @@ def place_in_connection(world: World, producer: int, worker: int, partition: int
         at -= world.credits
     connection.count += 1
     partition_at(world, partition).in_flight += 1
-    arrival = now + world.latency
+    begins = now
+    if world.links != 0:
+        sender = worker_at(world, producer)
+        sender.sent = max(sender.sent, now) + sender.link
+        begins = sender.sent
+    arrival = begins + world.latency
     if worker_at(world, worker).doing == IDLE and arrival < due_at(world, worker).at:
         set_due(world, worker, arrival)
     place = queued_at(world, number * world.credits + at)
@@ -78,7 +83,7 @@ def stop_waiting(world: World, producer: int, partition: int, worker: int) -> No
 def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
     """Send waiting tuples while a connection has room."""
     connection = connection_at(world, worker * world.workers + producer)
-    while connection.turn != NONE and connection.count < world.credits:
+    while connection.turn != NONE and connection.count + connection.owed < world.credits:
         forward(world, producer, worker, now)
 
 

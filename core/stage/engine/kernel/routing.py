@@ -30,10 +30,7 @@ def route_tuple(
         owner = _emptiest(world, producer_number)
         free = owner != NONE
     else:
-        free = (
-            partition.stalled == 0
-            and connection_at(world, owner * world.workers + producer_number).count < world.credits
-        )
+        free = partition.stalled == 0 and _room(world, producer_number, owner) > 0
     if free:
         sent = place_in_connection(world, producer_number, owner, partition_number, now)
         write_tuple(sent, group, number, stamp, cost)
@@ -62,17 +59,24 @@ def route_tuple(
 
 
 @inlined
+def _room(world: World, producer_number: int, worker: int) -> Any:
+    """Credits that a producer has for a worker."""
+    connection = connection_at(world, worker * world.workers + producer_number)
+    return world.credits - connection.count - connection.owed
+
+
+@inlined
 def _emptiest(world: World, producer_number: int) -> Any:
     """A worker drawn by the room in its connection, or `NONE`."""
     room = 0
     for worker in range(world.workers):
-        room += world.credits - connection_at(world, worker * world.workers + producer_number).count
+        room += _room(world, producer_number, worker)
     if room == 0:
         return np.int64(NONE)
     left: Any = np.int64((random_bits(world, producer_number) >> np.uint64(32)) * np.uint64(room) >> np.uint64(32))
     drawn: Any = np.int64(0)
     while True:
-        left -= world.credits - connection_at(world, drawn * world.workers + producer_number).count
+        left -= _room(world, producer_number, drawn)
         if left < 0:
             return drawn
         drawn += 1

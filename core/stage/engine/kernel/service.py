@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.stage.engine.kernel.answers import count_matches, insert_row, window_sum
 from adapt.core.stage.engine.kernel.commit import commit
-from adapt.core.stage.engine.kernel.connections import forward, forward_anywhere
+from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
 from adapt.core.stage.engine.kernel.cpu_time import done_at
 from adapt.core.stage.engine.kernel.growth import grow
 from adapt.core.stage.engine.kernel.next_event import set_due
@@ -88,6 +88,9 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     if connection.first == world.credits:
         connection.first = 0
     connection.count -= 1
+    connection.owed += 1
+    if connection.owed == world.packet or connection.count == 0:
+        connection.owed = 0
     worker.poll = producer + 1
     if worker.poll == world.workers:
         worker.poll = 0
@@ -100,11 +103,13 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
         set_due(world, worker_number, now)
     elif partition_at(world, worker.partition).on_disk != 0:
         worker.spilling = 1
-        set_due(world, worker_number, done_at(world, worker, now + world.spill, 0.0))
+        set_due(world, worker_number, done_at(world, worker, now + worker.spill, 0.0))
     else:
         _serve(world, worker_number, now)
-    if connection.turn != NONE:
-        forward(world, producer, worker_number, now)
+    if connection.owed != 0:
+        pass
+    elif connection.turn != NONE:
+        send_waiting(world, producer, worker_number, now)
         fill_pool(world, producer, now)
     elif world.anywhere and producer_at(world, producer).held > 0:
         forward_anywhere(world, producer, worker_number, now)

@@ -49,6 +49,26 @@ def told(adapt, *line):
     return json.loads(adapt.done("replay", "flux", *line, "--format", "json").out)
 
 
+def test_disks_and_networks_are_those_of_each_worker(adapt, here):
+    line = (
+        f"x.trace {QUICK} --speedup 20 --memory 20KB --policy none --connection-buffer 2x12 --network-bandwidth 1Gbps"
+    )
+    more = "--network-bandwidth 0,1=10Mbps --disk-bandwidth 3=80Mbps"
+    parameters = told(adapt, *f"{line} {more}".split())["parameters"]
+    assert parameters["memory"]["disk_bytes_per_s"] == [20e6, 20e6, 20e6, 10e6]
+    network = parameters["network"]
+    assert network["link_bits_per_s"] == [1e7, 1e7, 1e9, 1e9]
+    assert (network["connection_tuples"], network["packet_tuples"]) == (24, 12)
+    for wrong, said in (
+        ("--network-bandwidth 4=1Gbps", "workers run from 0 to 3"),
+        ("--network-bandwidth x=1Gbps", "workers are a number"),
+        ("--connection-buffer 2x", "such as 2x12"),
+    ):
+        failed = adapt("replay", "flux", *f"x.trace {QUICK} {wrong}".split())
+        assert failed.code == 2
+        assert said in failed.err
+
+
 def test_a_run_is_printed_and_kept_the_same(adapt, here):
     line = f"x.trace {QUICK} --speedup 20 --load 1@0 --policy load --policy load-several -o x.flux"
     document = told(adapt, *line.split())

@@ -13,7 +13,10 @@ from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import simulate
 from tests.core.flux.observations import observed
 
-SEVERAL = (FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL, FluxPolicy.OPTIMUM)
+SEVERAL = (
+    *(FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL),
+    *(FluxPolicy.RECURRING, FluxPolicy.OPTIMUM),
+)
 """Those that move more than one partition of a worker in a round."""
 
 UNPAIRED = (FluxPolicy.NONE, FluxPolicy.OPTIMUM)

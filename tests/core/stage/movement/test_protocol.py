@@ -9,6 +9,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import STEPS
@@ -115,6 +116,18 @@ def test_a_move_of_800_kb_takes_26_ms_to_send():
     (moved,) = movement.log
     assert moved.times_s["received"] - moved.times_s["extracted"] == pytest.approx(800_000 * 8 / 250e6)
     assert moved.times_s["extracted"] - moved.times_s["quiesced"] == pytest.approx(2e-3, rel=0.2)
+
+
+def test_the_order_is_read_by_both_workers():
+    """ "The moves are then sent to both the originating and destination Flux-Cons instances" (section 5.2)."""
+    stage = Stage(small(), Drawn())
+    stage.do(1, Job(0.2, 0.0, lambda: None))
+    movement = Movement(stage)
+    movement.start([Move(0, 0, 1)], lambda: None)
+    stage.run(0.19)
+    assert (movement.network.flows, list(movement.on_the_wire)) == (0, [0]), "a busy receiver has not read its order"
+    stage.run(0.5)
+    assert movement.log[0].times_s["received"] == pytest.approx(0.2 + 800_000 * 8 / 250e6, abs=1e-3)
 
 
 @pytest.mark.parametrize(
