@@ -8,10 +8,10 @@ from typing import Any, ClassVar, TypeAlias
 from adapt.core.flux.policies.clairvoyant import ahead_of
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.registry import controller_of
-from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.arrivals import Drawn, Made
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.simulate import Simulated
-from adapt.core.stage.simulate_tandem import simulate_tandem
 from paper.experiments import Data
 from paper.flux.scenarios import (
     Scenario,
@@ -124,17 +124,15 @@ class TandemRun:
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
         """Rate, its bound, moves per minute, and rates by second."""
         settings = two_in_a_row(self.workers, self.selectivity, self.seed)
-        first, second, joint = (
-            controller_of(self.policy, self.collection_s) if self.control == control else None
-            for control in ("each", "each", "joint")
-        )
-        run = simulate_tandem(settings, Drawn(), self.seconds, first=first, second=second, joint=joint)
+        made = [controller_of(self.policy, self.collection_s) for _ in settings.stages]
+        controls = {"each": DagControl(each=made), "joint": DagControl(made[0])}
+        run = simulate_dag(settings, (Drawn(), Made()), self.seconds, controls.get(self.control))
         return {
             "rate": run.rate(self.settled_s),
             "bound": settings.bound(self.seconds),
-            "moves": len(run.first.moves) + len(run.second.moves),
+            "moves": sum(len(one.moves) for one in run.stages),
             "late_moves_a_minute": run.moves_a_minute(self.settled_s),
-            "rates": [one.throughput / self.selectivity for one in run.second.intervals],
+            "rates": [one.throughput / self.selectivity for one in run.stages[1].intervals],
         }
 
 

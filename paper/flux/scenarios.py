@@ -15,12 +15,12 @@ from typing import Protocol
 import numpy as np
 
 from adapt.core.stage.assembly import Actors
-from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Made, Rows, Source
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows, Source
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings, even_groups, even_owners
-from adapt.core.stage.engine.tandem import TandemSettings
+from adapt.core.stage.dag.settings import DagSettings, Edge
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import Simulated, simulate
@@ -196,7 +196,7 @@ def crashed(
     return Scenario(_stage(seed, workers), seconds, faults=faults, standby=standby)
 
 
-def two_in_a_row(workers: int = 8, selectivity: float = 1.0, seed: int = 0) -> TandemSettings:
+def two_in_a_row(workers: int = 8, selectivity: float = 1.0, seed: int = 0) -> DagSettings:
     """Two stages that share their workers' CPUs.
 
     Every fourth worker is loaded from 1 s on.
@@ -209,7 +209,7 @@ def two_in_a_row(workers: int = 8, selectivity: float = 1.0, seed: int = 0) -> T
         seed: Random seed of both stages.
     """
     first = _loaded(_stage(seed, workers), range(workers // 4), 1.0)
-    return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
+    return DagSettings((first, replace(first, seed=seed + 1000)), (Edge(0, 1, selectivity),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,21 +20,20 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.stage.conditions.arrivals import Drawn, Made
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
-from adapt.core.stage.engine.tandem import TandemSettings
-from adapt.core.stage.simulate_tandem import simulate_tandem
+from adapt.core.stage.dag.settings import DagSettings, Edge
+from adapt.core.stage.dag.simulation import DagControl, simulate_dag
 
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
 SEEDS = range(5) if SOAK else range(1)
 SETTLED_S, END_S = (60, 120) if SOAK else (30, 75)
 SELECTIVITIES = (0.3, 1.0, 2.0) if SOAK else (0.3,)
-BOTH = ("first", "second")
 JOINT, EACH, EACH_HASTY, SEVERAL = (
-    (("joint",), FluxPolicy.LOAD, 0.15),
-    (BOTH, FluxPolicy.LOAD, 0.5),
-    (BOTH, FluxPolicy.LOAD, 0.15),
-    (("joint",), FluxPolicy.LOAD_SEVERAL, 0.15),
+    (True, FluxPolicy.LOAD, 0.15),
+    (False, FluxPolicy.LOAD, 0.5),
+    (False, FluxPolicy.LOAD, 0.15),
+    (True, FluxPolicy.LOAD_SEVERAL, 0.15),
 )
-"""Whose controllers there are, of which policy, and the least time that they collect."""
+"""Whether there is one joint controller, of which policy, and the least time that they collect."""
 
 
 def loaded(selectivity, seed):
@@ -42,15 +41,17 @@ def loaded(selectivity, seed):
     first = StageSettings(
         4, even_owners(4, 32), even_groups(4096, 128), disturbances=(ExternalLoad(0, 1.0, np.inf),), seed=seed
     )
-    return TandemSettings(first, replace(first, seed=seed + 1000), Made(selectivity))
+    return DagSettings((first, replace(first, seed=seed + 1000)), (Edge(0, 1, selectivity),))
 
 
 @cache
 def reached(selectivity, seed, controllers):
     """Share of the bound, and moves a minute, both once settled."""
     of = loaded(selectivity, seed)
-    roles, policy, collection_s = controllers
-    run = simulate_tandem(of, Drawn(), END_S, **{role: controller_of(policy, collection_s) for role in roles})
+    joint, policy, collection_s = controllers
+    made = [controller_of(policy, collection_s) for _ in range(2)]
+    control = DagControl(made[0]) if joint else DagControl(each=made)
+    run = simulate_dag(of, (Drawn(), Made()), END_S, control)
     return run.rate(SETTLED_S) / of.bound(END_S), run.moves_a_minute(SETTLED_S)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.tuples import ROW
 
@@ -68,19 +68,13 @@ Source: TypeAlias = Drawn | Rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """Input of a second stage: the tuples that the first stage emits.
+    """Input of a later stage of a DAG: emitted tuples.
 
     Attributes:
-        selectivity: Mean tuples out per tuple in, at least 0.
         shares: Weight of each group, at least 0, shape (groups,); None, all equal.
     """
 
-    selectivity: float = 1.0
     shares: NDArray[np.float64] | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.selectivity < np.inf:
-            raise UsageError(f"selectivity must be finite and at least 0 (got {self.selectivity:g})")
 
 
 def alias_table(shares: NDArray[np.float64] | None, groups: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -205,6 +199,12 @@ class Feed:
         joined = np.empty(left + len(read), ROW)
         _join(rows, read, np.ascontiguousarray(chunk.producers, np.int32), producers, joined)
         return joined
+
+    def end(self, producers: Records) -> None:
+        """End the stream with the rows that producers have taken."""
+        self._read -= int((producers["rows_end"] - producers["row"]).sum())
+        producers["rows_end"] = producers["row"]
+        self.ended = True
 
     def arrived(self, now: float, rows: Records, producers: Records) -> int:
         """Number of rows that arrived before `now`, pulled or not.

@@ -113,6 +113,7 @@ class Recovery:
         stage.crash(worker)
         if stage.lost > before:
             report.hit.add(at_hand)
+        report.hit.update(stage.drop_pools(report.read))
         if self._spilling is not None:
             report.hit.update(spilled_groups(stage.arrays, worker))
             stage.lost += self._spilling.crashed(worker)

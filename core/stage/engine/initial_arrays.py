@@ -11,7 +11,7 @@ from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
 from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
-from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
+from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
@@ -53,6 +53,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
             room=UNUSED,
         ),
         cpu=np.zeros(0, CPU),
+        edge=np.zeros(0, EDGE),
+        outbox=np.zeros(0, OUTBOX),
         producer=_filled(
             workers,
             PRODUCER,
@@ -62,7 +64,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         connection=_filled(workers**2, CONNECTION, turn=NONE),
         queued=np.zeros(workers**2 * credits, QUEUED),
         flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
-        pooled=_filled(workers * places, POOLED, link=np.tile(_chain(places), workers)),
+        pooled=_filled(workers * places, POOLED, link=np.tile(chain(places), workers)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
         state=_filled(partitions, STATE, bytes=settings.state_sizes() * settings.costs.tuple_bytes),
         live=np.zeros(groups if settings.growth else 0, LIVE),
@@ -77,7 +79,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         pair=_filled(paired * partitions, PAIR, twin=NONE),
         kept=_filled(paired * workers * partitions, KEPT, head=NONE, tail=NONE),
         line=_filled(paired * workers, LINE, head=NONE, tail=NONE),
-        mirror=_filled(paired * workers * places, MIRRORED, link=_chain(paired * workers * places)),
+        mirror=_filled(paired * workers * places, MIRRORED, link=chain(paired * workers * places)),
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * BINS, BIN),
@@ -100,7 +102,6 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["drawn"] = isinstance(source, Drawn)
     world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
     world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
-    world["selectivity"] = source.selectivity if isinstance(source, Made) else 0.0
     world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
     if settings.join is not None:
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
@@ -121,7 +122,7 @@ def _filled(size: int, kind: np.dtype[np.void], **fields: object) -> Records:
     return records
 
 
-def _chain(places: int) -> NDArray[np.int32]:
+def chain(places: int) -> NDArray[np.int32]:
     """Links from each place to the next; the last is `NONE`."""
     links = np.arange(1, places + 1, dtype=np.int32)
     links[-1:] = NONE

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.stage.conditions.arrivals import Feed, Made, Rows, Source
+from adapt.core.stage.conditions.arrivals import Drawn, Feed, Made, Rows, Source
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.event_queue import Action, Agenda
-from adapt.core.stage.engine.initial_arrays import prepare
+from adapt.core.stage.engine.initial_arrays import chain, prepare
 from adapt.core.stage.engine.jobs import Job, Jobs
 from adapt.core.stage.engine.kernel.advance import advance
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
@@ -29,12 +29,14 @@ class Stage:
         journal: int = 0,
         standby: bool = False,
         agenda: Agenda | None = None,
+        from_s: float = 0.0,
     ) -> None:
         """A stage at time 0; settings, source and journal as in `simulate`.
 
         Args:
             standby: Whether partitions can have standby replicas.
             agenda: Shared event queue; None, its own.
+            from_s: When its source begins, and `begin` is called; 0, now.
 
         Raises:
             BadInput: A disturbance, the group weights or the first rows are invalid.
@@ -55,6 +57,8 @@ class Stage:
         if growth is not None and growth.is_ranked:
             self.recent = RecentRows(growth, settings.join, self.arrays, self.interrupted)
         self._measured: tuple[float, ...] = ()
+        self._source = source
+        self._ended = False
         self.feed = Feed(source, settings.workers, len(settings.partition_of)) if isinstance(source, Rows) else None
         self._jobs = Jobs(self.arrays, settings.workers)
         self._quiesced: dict[int, Action] = {}
@@ -73,6 +77,10 @@ class Stage:
             codes.SPILL_FULL: lambda _: enlarge_spill(self.arrays),
             codes.GROWN: lambda worker: self.on_grown(worker),
         }
+        if from_s > 0:
+            self.arrays["state"]["bytes"] = 0
+            self.arrays.world["drawn"] = 0
+            self.arrays.world["horizon"] = from_s if self.feed is not None else np.inf
         start(self.arrays.worlds)
 
     @property
@@ -99,6 +107,28 @@ class Stage:
     def answer(self, why: int, worker: int) -> None:
         """Handle a return code of the compiled engine, except `REACHED`."""
         self._answers[why](worker)
+
+    def begin(self) -> None:
+        """Begin a stage whose source began later than the simulation."""
+        if self.settings.growth is None:
+            self.arrays["state"]["bytes"] = self.settings.state_sizes() * self.settings.costs.tuple_bytes
+        if isinstance(self._source, Drawn):
+            self.arrays.world["drawn"] = 1
+            start(self.arrays.worlds)
+
+    def end_input(self) -> None:
+        """End the source; what producers have read is still processed."""
+        self._ended = True
+        self.arrays.world["drawn"] = 0
+        self.arrays.world["horizon"] = np.inf
+        if self.feed is not None:
+            self.feed.end(self.arrays["producer"])
+
+    def free_state(self) -> None:
+        """Free the state of all partitions."""
+        for partition in range(self.settings.partitions):
+            self.lose_state(partition)
+        self.arrays["state"]["bytes"] = 0
 
     def do(self, worker: int, job: Job) -> None:
         """Queue a job at a consumer, ahead of further tuples."""
@@ -193,7 +223,7 @@ class Stage:
         record = self.arrays["worker"][worker]
         lasted = self.now_s - record["since"]
         doing = int(record["doing"])
-        if doing == codes.IDLE:
+        if doing in (codes.IDLE, codes.BLOCKED):
             record["idle"] += lasted
         elif doing in (codes.SERVING, codes.IN_JOB):
             record["busy"] += lasted
@@ -221,6 +251,26 @@ class Stage:
         record["doing"] = codes.FREE
         self.dead.discard(worker)
         schedule(self.arrays.worlds, worker, self.now_s)
+
+    def drop_pools(self, producers: list[int]) -> list[int]:
+        """Drop buffers of producers without a log; returns the lost groups."""
+        if not isinstance(self._source, Made):
+            return []
+        world, flows, pooled = self.arrays.world, self.arrays["flow"], self.arrays["pooled"]
+        partitions, places = int(world["partitions"]), int(world["places"])
+        lost: list[int] = []
+        for producer in producers:
+            own = flows[producer * partitions : (producer + 1) * partitions]
+            held = pooled[producer * places : (producer + 1) * places]
+            for place in own["head"].tolist():
+                while place != codes.NONE:
+                    lost.append(int(held["group"][place]))
+                    place = int(held["link"][place])
+            own["head"] = own["tail"] = codes.NONE
+            held["link"] = chain(places)
+            self.arrays["producer"]["free"][producer] = self.arrays["producer"]["held"][producer] = 0
+        self.lost += len(lost)
+        return lost
 
     def hosted(self, worker: int) -> list[int]:
         """Producers whose input a worker reads; for `NONE`, halted producers."""
@@ -279,8 +329,8 @@ class Stage:
 
     @property
     def drained(self) -> bool:
-        """Whether all rows of a finite stream are processed, lost or shed."""
-        if self.feed is None or not self.feed.ended:
+        """Whether all tuples of an ended source are processed, lost or shed."""
+        if not self._ended and (self.feed is None or not self.feed.ended):
             return False
         producers = self.arrays["producer"]
         pulled = bool((producers["row"] == producers["rows_end"]).all())

@@ -24,7 +24,7 @@ class Observation:
     Attributes:
         collected_s: Collection time of each worker, shape (workers,).
         idle_s: Idle seconds of each worker in that time, shape (workers,).
-        processed: Processed tuples of each partition, or their work in a common unit for two stages; shape
+        processed: Processed tuples of each partition, or their work in a common unit for a DAG; shape
             (partitions,).
         owners: Worker of each partition, shape (partitions,).
         state_bytes: State of each partition, shape (partitions,).

@@ -29,6 +29,23 @@ KEPT = np.dtype(
     ]
 )
 
+EDGE = np.dtype(
+    [
+        ("source", np.int64),  # stages
+        ("target", np.int64),
+        ("selectivity", np.float64),  # tuples of the target for each of the source
+        ("open", np.int64),  # whether tuples are emitted to the target
+    ]
+)
+
+OUTBOX = np.dtype(
+    [
+        ("left", np.int64),  # emitted tuples that wait for room
+        ("value", np.int64),  # of the tuple that they were made of
+        ("bits", np.uint64),  # from which their groups are drawn
+    ]
+)
+
 LINE = np.dtype(
     [
         ("head", np.int32),  # what the owners of partitions have sent to their twins at one worker, in order

@@ -50,13 +50,11 @@ CPU = np.dtype(
         ("since", np.float64),  # when it was last left without work, or its idle time counted
         ("idle", np.float64),  # seconds, up to then
         ("turn", np.int32),  # the stage that it serves first
-        ("left", np.int32),  # tuples emitted by the first stage that wait for the second
-        ("value", np.int64),  # of that
-        ("bits", np.uint64),  # from which its groups are drawn
+        ("serving", np.int32),  # the stage that it serves; none
     ],
     align=True,
 )
-"""The CPU of a worker with two stages."""
+"""The CPU of a worker with several stages."""
 
 SEGMENT = np.dtype(
     [

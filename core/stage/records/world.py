@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
-from adapt.core.stage.records.queues import CONNECTION, FLOW, KEPT, LINE
+from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
@@ -50,6 +50,9 @@ _SIZES = (
     "row_bytes",  # state of a row, besides its own size
     "keeps",  # last rows that a group keeps; 0, all in the window
     "expired",  # the rank of the first row that has not expired
+    "edges",  # of a DAG of stages, at its first stage
+    "edges_first",  # the first edge from this stage
+    "edges_end",
 )
 _TIMES = (
     "now",
@@ -58,7 +61,6 @@ _TIMES = (
     "latency",  # of a packet
     "produce",  # CPU to make a tuple
     "held_for",  # seconds that a worker holds a tuple
-    "selectivity",  # tuples of this stage for each of the one before
     "match",  # CPU for a match
     "watched_from",  # start of the first time slot of the shed log
     "refusal_s",  # length of a time slot
@@ -66,7 +68,9 @@ _TIMES = (
 
 KINDS = {
     "worker": WORKER,
-    "cpu": CPU,  # of workers with two stages, kept with the first
+    "cpu": CPU,  # of workers with several stages; this and the next two are kept with the first stage
+    "edge": EDGE,  # by source
+    "outbox": OUTBOX,  # by edge, then worker
     "producer": PRODUCER,
     "connection": CONNECTION,  # by worker, then producer
     "queued": QUEUED,  # `credits` places for each connection, used in a ring

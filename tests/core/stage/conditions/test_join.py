@@ -20,8 +20,8 @@ from adapt.core.stage.conditions.names import Migrating, Router
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Migration, Scaling
+from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.engine.tandem import TandemSettings
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.control.test_elasticity import AnyPlacement, AnyScaler
 from tests.core.stage.engine.test_running_stage import BY_CONTENT
@@ -244,7 +244,7 @@ def test_what_cannot_be_joined_is_refused():
         (lambda: replace(of, window=3), "own window"),
         (lambda: replace(of, router=Router.RIVER), "own window"),
         (lambda: simulate(of, Drawn(), 1.0), "a random source has none"),
-        (lambda: TandemSettings(of, PLAIN), "do not support joins"),
+        (lambda: DagSettings((of, PLAIN)), "does not support joins"),
     ):
         with pytest.raises(UsageError, match=said):
             wrong()

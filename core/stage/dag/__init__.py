@@ -1,0 +1,1 @@
+"""A DAG of stages over shared workers."""

@@ -1,0 +1,177 @@
+"""A running DAG of stages over shared workers.
+
+Tuples emitted by a stage are sent on by the producers of the next stages on the same worker. The consumers of a worker
+share its CPU, so tuples of all stages wait for each other. A consumer blocks while the buffer of a next stage has no
+room: backpressure.
+
+A query reads nothing before it arrives. When it leaves, its sources end, and what it has read is still processed; then
+its state is freed.
+
+Source: Flux, sections 1.1, 2.2 and 8, which leave several operators on the same machines as an open question.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.stage.conditions.arrivals import Chunk, Made, Rows, Source
+from adapt.core.stage.conditions.faults import Crash
+from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.engine.event_queue import Agenda
+from adapt.core.stage.engine.kernel.advance_dag import advance_dag
+from adapt.core.stage.engine.running_stage import Stage
+from adapt.core.stage.records.codes import IN_JOB, NONE, REACHED, SERVING
+from adapt.core.stage.records.queues import EDGE, OUTBOX
+from adapt.core.stage.records.workers import CPU
+
+CHECK_S = 0.01
+"""How often a query that leaves is looked at, until all it has read is processed."""
+
+
+class Dag:
+    """Running stages with one event queue and the same CPUs."""
+
+    def __init__(self, settings: DagSettings, inputs: Sequence[Source | Made], journal: int = 0) -> None:
+        """All stages at time 0; arguments as in `simulate_dag`.
+
+        Raises:
+            BadInput: A disturbance, the group weights or the first rows are invalid.
+        """
+        self.settings = settings
+        self.agenda = Agenda()
+        self.on_changed: Callable[[int], None] = lambda _: None
+        """Called with a stage whose state was made or freed."""
+        self.unsent = 0
+        """Emitted tuples that a crash lost before a next stage had them."""
+        lives = settings.lives
+        self.stages = tuple(
+            Stage(of, _since(source, life.from_s), journal, agenda=self.agenda, from_s=life.from_s)
+            for of, source, life in zip(settings.stages, inputs, lives, strict=True)
+        )
+        edges, workers = settings.sorted_edges(), settings.workers
+        host = self.stages[0].arrays
+        host.put("cpu", np.array([(0, 0, 0, NONE)] * workers, CPU))
+        known = [(edge.source, edge.target, edge.selectivity, lives[edge.target].from_s == 0) for edge in edges]
+        host.put("edge", np.array(known, EDGE))
+        host.put("outbox", np.zeros(len(edges) * workers, OUTBOX))
+        self._worlds = np.concatenate([stage.arrays.worlds for stage in self.stages])
+        self._worlds["edges"] = len(edges)
+        for number, stage in enumerate(self.stages):
+            stage.arrays.share(self._worlds[number : number + 1])
+            sources = [edge.source for edge in edges]
+            stage.arrays.world["edges_first"] = np.searchsorted(sources, number, "left")
+            stage.arrays.world["edges_end"] = np.searchsorted(sources, number, "right")
+            if lives[number].from_s > 0:
+                self.agenda.at(lives[number].from_s, partial(self._arrive, number))
+            if lives[number].until_s < np.inf:
+                self.agenda.at(lives[number].until_s, partial(self._leave, number))
+
+    @property
+    def now_s(self) -> float:
+        """Current simulated time."""
+        return self.stages[0].now_s
+
+    def run(self, until_s: float) -> None:
+        """Simulate until a time, including the actions scheduled for it."""
+        while True:
+            why, worker, stage = advance_dag(self._worlds, min(self.agenda.next_s, until_s))
+            if why != REACHED:
+                self.stages[stage].answer(why, worker)
+            elif self.agenda.next_s <= until_s:
+                self.agenda.take()()
+            else:
+                return
+
+    def cpu_idle_s(self) -> NDArray[np.float64]:
+        """Idle seconds of each CPU since the start, shape (workers,)."""
+        cpus = self.stages[0].arrays["cpu"]
+        doing = np.stack([stage.arrays["worker"]["doing"] for stage in self.stages])
+        works = np.isin(doing, (SERVING, IN_JOB)).any(axis=0)
+        return np.asarray(cpus["idle"] + np.where(works, 0.0, self.now_s - cpus["since"]))
+
+    def mean_costs_s(self) -> list[float]:
+        """Mean service time of each stage; 0 before its first tuple."""
+        return [
+            float(stage.arrays["worker"]["busy"].sum()) / max(1, int(stage.arrays.world["processed"]))
+            for stage in self.stages
+        ]
+
+    def in_between(self, edge: int | None = None) -> int:
+        """Emitted tuples that wait for room, on an edge or on all."""
+        left = self.stages[0].arrays["outbox"]["left"].reshape(-1, self.settings.workers)
+        return int(left.sum() if edge is None else left[edge].sum())
+
+    def crash(self, crash: Crash) -> None:
+        """Lose what a worker was about to send on."""
+        cpus, outboxes = self.stages[0].arrays["cpu"], self.stages[0].arrays["outbox"]
+        idle_s = self.cpu_idle_s()[crash.worker]
+        cpus[crash.worker]["idle"], cpus[crash.worker]["since"] = idle_s, self.now_s
+        left = outboxes["left"].reshape(-1, self.settings.workers)[:, crash.worker]
+        self.unsent += int(left.sum())
+        left[:] = 0
+
+    @property
+    def drained(self) -> bool:
+        """Whether all sources have ended and all their tuples are processed."""
+        return all(self._drained())
+
+    def _drained(self) -> list[bool]:
+        """Whether each stage has processed everything and gets nothing more."""
+        found: list[bool] = []
+        edges = self.stages[0].arrays["edge"]
+        for number, stage in enumerate(self.stages):
+            into = self.settings.into(number)
+            if into:
+                arrived = self.now_s >= self.settings.lives[number].from_s
+                ended = arrived and all(found[edges["source"][edge]] or not edges["open"][edge] for edge in into)
+                waiting = sum(self.in_between(edge) for edge in into)
+                done = int(stage.arrays.world["processed"]) + stage.lost
+                found.append(ended and not waiting and int(stage.arrays["producer"]["generated"].sum()) == done)
+            else:
+                found.append(stage.drained)
+        return found
+
+    def _arrive(self, number: int) -> None:
+        """Begin the stage of a query."""
+        self._set_open(number, is_open=True)
+        self.stages[number].begin()
+        self.on_changed(number)
+
+    def _leave(self, number: int) -> None:
+        """End the input of a stage."""
+        if self.settings.into(number):
+            self._set_open(number, is_open=False)
+        else:
+            self.stages[number].end_input()
+        self._free(number)
+
+    def _set_open(self, number: int, is_open: bool) -> None:
+        """Open the edges into a stage, or close those from queries that stay."""
+        edges, until_s = self.stages[0].arrays["edge"], self.settings.lives[number].until_s
+        for edge in self.settings.into(number):
+            if is_open or self.settings.lives[int(edges["source"][edge])].until_s > until_s:
+                edges["open"][edge] = is_open
+
+    def _free(self, number: int) -> None:
+        """Free the state of a stage once it has processed everything."""
+        if self._drained()[number]:
+            self.stages[number].free_state()
+            self.on_changed(number)
+        else:
+            self.stages[number].after(CHECK_S, lambda: self._free(number))
+
+
+def _since(source: Source | Made, from_s: float) -> Source | Made:
+    """A source without the rows that arrive before a time."""
+    if not isinstance(source, Rows) or from_s == 0:
+        return source
+
+    def chunks() -> Iterator[Chunk]:
+        for chunk in source.chunks():
+            first = 0 if chunk.due_s is None else int(np.searchsorted(chunk.due_s, from_s))
+            if first < len(chunk.groups):
+                yield chunk.part(first, len(chunk.groups)) if first else chunk
+
+    return Rows(chunks)

@@ -1,0 +1,204 @@
+"""Simulation of a DAG of stages from start to end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.stage.conditions.arrivals import Drawn, Made, Source
+from adapt.core.stage.conditions.faults import FaultSchedule
+from adapt.core.stage.control.control_target import OneStage
+from adapt.core.stage.control.recovery import Recovery, full_rate_s
+from adapt.core.stage.control.rounds import Rounds
+from adapt.core.stage.dag.all_stages import AllStages
+from adapt.core.stage.dag.running_dag import Dag
+from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.engine.series import Series
+from adapt.core.stage.movement.controller import Controller, Round
+from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.simulate import Simulated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DagControl:
+    """Controllers of a DAG, and what goes wrong at its workers.
+
+    Attributes:
+        joint: Controller of all stages, which sees CPU utilization and the share of each partition.
+        each: Controller of each stage, unaware of the others; empty, none.
+        faults: Loads, slowdowns, pauses and crashes of workers.
+        idle_clock_s: Resolution at which idle time is measured, rounded up; 0, exact.
+    """
+
+    joint: Controller | None = None
+    each: Sequence[Controller | None] = ()
+    faults: FaultSchedule = FaultSchedule()  # noqa: RUF009 - frozen
+    idle_clock_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimulatedDag:
+    """Result of a simulated DAG.
+
+    Attributes:
+        settings: Its settings, with the disturbances of the faults.
+        faults: The faults.
+        stages: Each stage, with the rounds of its own controller. Total latencies count from the arrival of the source
+            tuple.
+        joint_rounds: Rounds of a joint controller; the partitions of a stage follow those of the one before.
+        utilization: CPU utilization of each worker in each interval, shape (intervals, workers).
+        in_between: Emitted tuples that still wait for the next stage.
+        unsent: Emitted tuples that a crash lost before a next stage had them.
+    """
+
+    settings: DagSettings
+    faults: FaultSchedule
+    stages: tuple[Simulated, ...]
+    joint_rounds: list[Round]
+    utilization: NDArray[np.float64]
+    in_between: int
+    unsent: int
+
+    def rate(self, since_s: float = 0.0) -> float:
+        """Throughput to the last stage, in source tuples/s, from a time on."""
+        intervals = [one for one in self.stages[-1].intervals if one.start_s >= since_s - 1e-9]
+        visits = self.settings.visits()[-1]
+        if not intervals or visits == 0:
+            return 0.0
+        return sum(one.processed for one in intervals) / (intervals[-1].end_s - intervals[0].start_s) / visits
+
+    def share_of_bound(self, since_s: float = 0.0) -> float:
+        """CPU seconds of processed tuples over those of all workers.
+
+        From a time on, by the mean costs of the settings. No placement exceeds the sum of the CPUs but for tuples
+        in service at the cuts.
+        """
+        work_s = 0.0
+        for of, run in zip(self.settings.stages, self.stages, strict=True):
+            processed = sum(one.processed for one in run.intervals if one.start_s >= since_s - 1e-9)
+            work_s += processed * (of.costs.service_s + of.costs.produce_s)
+        capacity = self.settings.capacity(self.faults.crashes)
+        has_s = capacity.by(self.stages[0].intervals[-1].end_s) - capacity.by(since_s)
+        return work_s / has_s if has_s > 0 else 0.0
+
+    def moves_a_minute(self, since_s: float = 0.0) -> float:
+        """Moves of all stages per minute, from a time on."""
+        moves = [one for run in self.stages for one in run.moves if one.times_s["decided"] >= since_s]
+        lasting_s = self.stages[0].intervals[-1].end_s - since_s
+        return 60 * len(moves) / lasting_s if lasting_s > 0 else 0.0
+
+
+def simulate_dag(
+    settings: DagSettings,
+    inputs: Sequence[Source | Made],
+    duration_s: float | None = None,
+    control: DagControl | None = None,
+    *,
+    interval_s: float = 1.0,
+    journal: int = 0,
+) -> SimulatedDag:
+    """Simulate a DAG of stages, deterministically.
+
+    Args:
+        settings: The stages and edges.
+        inputs: Source of each stage without an edge into it; of every other, how its tuples are keyed.
+        duration_s: Simulated time; None, until all rows and the tuples made of them are processed.
+        control: Controllers and faults, if any.
+        interval_s: Sampling interval.
+        journal: Number of processed tuples to record, per stage.
+
+    Raises:
+        UsageError: An argument is out of range, a joint controller is combined with others, or a random source has no
+            duration.
+        BadInput: A disturbance, the group weights or a row of the stream is invalid, or an input does not fit.
+    """
+    control = control or DagControl()
+    _check(settings, inputs, duration_s, control, interval_s)
+    faults = control.faults
+    faults.check(settings.workers, settings.stages[0].disturbances)
+    settings = replace(
+        settings,
+        stages=tuple(replace(of, disturbances=(*of.disturbances, *faults.disturbances)) for of in settings.stages),
+    )
+    dag = Dag(settings, inputs, journal)
+    for crash in faults.crashes:  # ahead of the stages' own
+        dag.agenda.at(crash.at_s, partial(dag.crash, crash))
+    first = Movement(dag.stages[0])
+    movements = [first, *(Movement(stage, network=first.network) for stage in dag.stages[1:])]
+    recoveries = (
+        [Recovery(stage, movement, faults) for stage, movement in zip(dag.stages, movements, strict=True)]
+        if faults.crashes
+        else []
+    )
+    living = recoveries[0].living if recoveries else None
+    own: list[Rounds | None] = [
+        None if one is None else Rounds(OneStage(stage, movement), one, control.idle_clock_s, living=living)
+        for stage, movement, one in zip(dag.stages, movements, control.each or [None] * len(movements), strict=True)
+    ]
+    joint = None
+    if control.joint is not None:
+        joint = Rounds(AllStages(dag, movements), control.joint, control.idle_clock_s, living=living)
+    for recovery, rounds in zip(recoveries, own, strict=bool(recoveries)):
+        recovery.rounds = joint or rounds
+    series = [Series(stage) for stage in dag.stages]
+    idle_s, ends_s = [dag.cpu_idle_s()], [0.0]
+    while True:
+        end_s = len(ends_s) * interval_s
+        dag.run(end_s if duration_s is None else min(end_s, duration_s))
+        for watched in series:
+            watched.take()
+        idle_s.append(dag.cpu_idle_s())
+        ends_s.append(dag.now_s)
+        if dag.drained or (duration_s is not None and dag.now_s >= duration_s):
+            break
+    runs = []
+    for number, (stage, watched) in enumerate(zip(dag.stages, series, strict=True)):
+        reports = recoveries[number].reports if recoveries else []
+        for report in reports:
+            report.full_rate_s = full_rate_s(watched.intervals, settings.workers, report)
+        rounds = own[number]
+        runs.append(
+            Simulated(
+                intervals=watched.intervals,
+                moves=movements[number].log,
+                rounds=rounds.rounds if rounds else [],
+                census=stage.census(),
+                finished_s=float(stage.arrays.world["last"]),
+                journal=stage.arrays["entry"][: int(stage.arrays.world["journalled"])],
+                crashes=reports,
+            )
+        )
+    return SimulatedDag(
+        settings=settings,
+        faults=faults,
+        stages=tuple(runs),
+        joint_rounds=joint.rounds if joint else [],
+        utilization=1 - np.diff(idle_s, axis=0) / np.diff(ends_s)[:, None],
+        in_between=dag.in_between(),
+        unsent=dag.unsent,
+    )
+
+
+def _check(
+    settings: DagSettings,
+    inputs: Sequence[Source | Made],
+    duration_s: float | None,
+    control: DagControl,
+    interval_s: float,
+) -> None:
+    if not interval_s > 0 or (duration_s is not None and not duration_s > 0):
+        raise UsageError(f"duration and interval must be above 0 s (got {duration_s} and {interval_s:g})")
+    if control.joint is not None and any(one is not None for one in control.each):
+        raise UsageError("give either a joint controller, or one per stage")
+    if control.each and len(control.each) != len(settings.stages):
+        raise UsageError(f"give a controller per stage (got {len(control.each)} for {len(settings.stages)} stages)")
+    if len(inputs) != len(settings.stages):
+        raise BadInput(f"give an input per stage (got {len(inputs)} for {len(settings.stages)} stages)")
+    for number, (source, life) in enumerate(zip(inputs, settings.lives, strict=True)):
+        if isinstance(source, Made) == (number in settings.entries):
+            raise BadInput(f"stage {number} needs a source if it has no edge into it, else `Made`")
+        if duration_s is None and isinstance(source, Drawn) and life.until_s == np.inf:
+            raise UsageError("a random source is unbounded; give a duration")
