@@ -102,7 +102,7 @@ def _files() -> Iterator[str]:
     yield _keys(settings, SheddingSettings, {"tick": "tick_us"})
     for element, keys in network_file.FIELDS.items():
         yield f"**`[[{element}]]`**\n"
-        yield _keys(keys, of[element], {"from": "source", "to": "target"})
+        yield _keys(keys, of[element], {"from": "source", "to": "target", "compute": "computes"})
     yield "### A chain\n\nTOML, for `adapt replay ordered --chain`.\n\n**`[[operator]]`**\n"
     yield _keys(chain_file.FIELDS["operator"], ChainOperator, {})
     yield "**`[punctuations]`**\n"

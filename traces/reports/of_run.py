@@ -124,7 +124,7 @@ def _fit(run: StoredRun) -> Told:
     told = [
         replace(planners_shown(planners), note=""),
         summary,
-        *(tables[name] for name in ("rules", "capacities") if name in tables),
+        *(tables[name] for name in ("answers", "rules", "capacities") if name in tables and tables[name].rows),
         *tables_of_arcs(tables["drops"]),
     ]
     return sentences, told, charts

@@ -11,6 +11,7 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.network.computed import Computed, computed_of
 from adapt.core.fit.network.fault_lines import with_lines
 from adapt.core.fit.network.names import DropPlanner, Drops, OperatorKind
 from adapt.core.fit.network.network import (
@@ -33,7 +34,7 @@ from adapt.core.units.durations import duration_us
 FIELDS = {
     "node": ("name", "capacity"),
     "input": ("name", "stream", "scale", "rate", "out_bytes", "node"),
-    "operator": ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes"),
+    "operator": ("name", "node", "kind", "inputs", "cost", "selectivity", "window", "out_bytes", "compute"),
     "output": ("name", "from", "weight"),
     "link": ("from", "to", "bytes_per_s"),
 }
@@ -134,7 +135,17 @@ def _operator(element: Element) -> Operator:
         join_windows=element.read("window", _join_windows, None) if isinstance(window, list) else None,
         window=None if window is None or isinstance(window, list) else element.read("window", _window, None),
         out_bytes=element.number_or_none("out_bytes"),
+        computes=element.read("compute", _computes, ()) if element.get("compute") is not None else (),
     )
+
+
+def _computes(where: str, _: str, texts: Any) -> tuple[Computed, ...]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise BadInput(f'{where}: compute must be a list such as ["count", "avg(price)"] (got {texts!r})')
+    try:
+        return tuple(dict.fromkeys(computed_of(text) for text in texts))
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from None
 
 
 def _inputs(where: str, _: str, inputs: Any) -> tuple[str, ...]:

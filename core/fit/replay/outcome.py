@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.answers.answers import Answer
 from adapt.core.fit.control import Decision, Sent
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.plan_table import Proof
@@ -28,6 +29,7 @@ class FitOutcome:
         table: Number of precomputed plans or table rows; None without tables.
         proof: The proved loss of precomputed plans.
         kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
+        answers: Of aggregates that compute.
     """
 
     planner: str
@@ -39,6 +41,7 @@ class FitOutcome:
     table: int | None
     proof: Proof
     kept_use: Floats
+    answers: tuple[Answer, ...] = ()
 
     @property
     def scores(self) -> Floats:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.fit.answers.answers import Answers
+from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.drop_plans import DropPlans
@@ -135,17 +137,20 @@ class FitRun(Displayed):
     def summary(self) -> Table:
         """The run in one row, with its verdict."""
         table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
-        verdict, *rest = table.rows[0]
-        return replace(table, rows=((" ".join((str(verdict), *sentences(self.rules))), *rest),))
+        verdict, best, *rest = table.rows[0]
+        of_best = next(outcome.answers for outcome in self.outcomes if outcome.planner == best)
+        said = (str(verdict), worst_answer(str(best), of_best), *sentences(self.rules))
+        return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
 
     def tables(self) -> dict[str, Table]:
-        """The tables `planners`, `ticks`, `nodes`, `drops`, `rules` and `capacities`."""
+        """The tables `planners`, `ticks`, `nodes`, `drops`, `answers`, `rules` and `capacities`."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
             "drops": drops_table(self.outcomes, wiring, tick_us),
+            "answers": self._answers(),
             "rules": rules_table(self.rules),
             "capacities": capacities_table(self.rules),
         }
@@ -155,7 +160,11 @@ class FitRun(Displayed):
         wiring = Wiring.from_network(self.network)
         table = planners_table(self.outcomes, wiring, self.optimum, self.full)
         tables = verdict_under(planners_shown(table), self.summary())
-        return (*tables, rules_table(self.rules), capacities_table(self.rules))
+        answers = self._answers()
+        return (*tables, *([answers] if answers.rows else []), rules_table(self.rules), capacities_table(self.rules))
+
+    def _answers(self) -> Table:
+        return answers_table({outcome.planner: outcome.answers for outcome in self.outcomes})
 
     def as_data(self) -> dict[str, Any]:
         """The run as JSON data."""
@@ -205,6 +214,9 @@ def replay_fit(
     ahead = {} if plans is None else plans(asked).planners
     controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
+    tuples = [run for run in running if isinstance(run, Tuples)]
+    computing = tuples and any(operator.computes for operator in network.operators)
+    answers = Answers(wiring, tuples, options.seed, binding.numbers, binding.groups) if computing else None
     for control in controls:
         control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
@@ -215,15 +227,19 @@ def replay_fit(
             tick = runs.run(offered, decision.keeps)
             control.observe(tick, offered.tick_s)
             log.append((decision, tick))
+        if answers is not None:
+            answers.add(offered)
         passed += len(offered.at_us)
         report(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
     outcomes = []
-    for name, control, runs, log in zip(names, controls, running, done, strict=True):
+    for number, (name, control, runs, log) in enumerate(zip(names, controls, running, done, strict=True)):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
-        flows = control.flows(rates, np.stack([decision.keeps for decision in decisions]))
+        keeps = np.stack([decision.keeps for decision in decisions])
+        flows = control.flows(rates, keeps)
         use = kept_use(wiring, flows, options.cost_scale)
         prepared = (control.prepared_s, control.sent, control.table, control.proof)
-        outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use))
+        computed = () if answers is None else answers.of(number, keeps, settings.tick_us)
+        outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use, computed))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
     return FitRun(tuple(outcomes), network, options, counts, rates, optimum, decisive)

@@ -62,6 +62,7 @@ class LivingWindows:
         fate: The row of `lived` for windows kept on the arc, -1 without one. Shape (arcs,).
         given: For arcs to aggregates, the row for their own windows that are opened; else -1.
         lived: Number of kept windows before each window number; shape (rows, numbers).
+        batch: Consecutive windows kept or dropped together.
     """
 
     def __init__(self, wiring: Wiring, seed: int, batch: int = BATCH) -> None:
@@ -77,7 +78,7 @@ class LivingWindows:
         self.nested = np.array(
             [inner and len(windows) > 1 for windows, inner in zip(behind, to_aggregate, strict=True)]
         )
-        self._batch = batch
+        self.batch = batch
         self._arcs = arcs = [arc for arc, window in enumerate(self.windows) if window is not None]
         inner, nested = [arc for arc in arcs if to_aggregate[arc]], np.flatnonzero(self.nested).tolist()
         self.fate, self.given = np.full(len(self.windows), -1), np.full(len(self.windows), -1)
@@ -89,7 +90,7 @@ class LivingWindows:
         self._further = {arc: needed_for(behind[arc][1:]) for arc in nested}
         """What a kept window needs of an aggregate's results."""
         self._streams = [substream(seed, arc) for arc in arcs]
-        self._ways = {arc: _way_to(wiring, arc) for arc in inner}
+        self._ways = {arc: way_to(wiring, arc) for arc in inner}
         self._begun = np.zeros(len(arcs) + len(inner) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self._begun), 1), np.int32)
 
@@ -106,7 +107,7 @@ class LivingWindows:
         alive: dict[int, NDArray[np.bool_]] = {}
         for row, arc in enumerate(self._arcs):
             numbers = self._numbers(row, self.windows[arc], end_us)
-            alive[arc] = uniforms(self._streams[row], numbers // self._batch) < keeps[arc]
+            alive[arc] = uniforms(self._streams[row], numbers // self.batch) < keeps[arc]
             self._append(row, alive[arc])
         for arc, way in self._ways.items():
             self._append(self._through[arc], np.logical_and.reduce([alive[before] for before in way]))
@@ -138,8 +139,8 @@ class LivingWindows:
         self._begun[row] = end
 
 
-def _way_to(wiring: Wiring, arc: int) -> list[int]:
-    """The arcs from an input to one arc, without merges on the way."""
+def way_to(wiring: Wiring, arc: int) -> list[int]:
+    """Arcs from an input to one arc, without merges."""
     way = [arc]
     while wiring.source[way[-1]] >= wiring.inputs:
         way.append(int(np.flatnonzero(wiring.target == wiring.source[way[-1]])[0]))

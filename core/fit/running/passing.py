@@ -12,12 +12,15 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, begin, overflows, queue, release, take_place
+from adapt.core.fit.running.servers import Books, admitted, begin, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
 _ALMOST = 1e-9
 """Tolerance when fractions of tuples add up to one."""
+
+_OF_ROWS = np.uint64(0x9E3779B97F4A7C15)
+"""Makes draws by row differ from random drops on the same arc."""
 
 
 @compiled
@@ -31,16 +34,20 @@ def advance(
     credits: Floats,
     nodes: int,
     burst: int,
+    first: int,
 ) -> int:
     """Simulate everything before the end of the tick.
 
+    Args:
+        first: Number of the tick's first row, from the start.
+
     Returns:
-        The next row if the pool is too small to continue, else -1.
+        The next row if the pool or the list of what reached aggregates is too small to continue, else -1.
     """
     end = end_us * 1e-6
     servers = books.servers
     while True:
-        if books.free[1] < burst:
+        if books.free[1] < burst or books.reaching[0] == len(books.reached):
             return row
         soonest: Any = np.int64(0)
         for number in range(1, len(servers)):
@@ -52,7 +59,7 @@ def advance(
             credits[source] += scale[source]
             count = int(credits[source] + _ALMOST)
             credits[source] -= count
-            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6)
+            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, first + row, 1.0)
             row += 1
             continue
         if now >= end:
@@ -77,28 +84,43 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
     begin(books, number, link, now)
     arc = books.arcs[waiting.arc]
     if not link:
-        born, at = waiting.born, waiting.at
+        born, at, row, weight = waiting.born, waiting.at, waiting.row, waiting.weight
         release(books, place)
         arc.queued -= 1
         arc.served += 1
         arc.worked += 1
-        _work(books, arc, born, at, now)
-    elif overflows(books, arc.node):
+        if arc.answer != NONE:
+            reached = books.reached[books.reaching[0]]
+            reached.row = row
+            reached.weight = weight
+            reached.answer = arc.answer
+            books.reaching[0] += 1
+        _work(books, arc, born, at, now, row, weight)
+        return
+    share = admitted(books, arc.node)
+    if share == 0.0:
         arc.queue_drops += 1
         arc.queued -= 1
         release(books, place)
     else:
+        waiting.weight /= share
         node: Any = np.int64(arc.node)
         queue(books, node, place, not link, now)
 
 
 @flattened
-def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
+def _work(books: Books, arc: Any, born: int, at: int, now: float, row: int, weight: float) -> None:
     """An operator emits the results of a tuple, or of each of its windows."""
     gain = arc.gain
     target: Any = np.int64(arc.target)
     if arc.other != NONE:
         gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
+    if arc.by_row and row != NONE:
+        # The same rows pass in every run, whatever is dropped before.
+        whole = np.floor(gain)
+        picked = uniform(output(arc.draws ^ _OF_ROWS, np.uint64(row))) < gain - whole
+        _give(books, target, int(whole) + picked, born, at, now, row, weight)
+        return
     first = last = 0
     if arc.given != NONE:
         last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
@@ -116,11 +138,11 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float) -> None:
         count = int(arc.credit + _ALMOST)
         if count > 0:
             arc.credit -= count
-            _give(books, target, count, born, at, now)
+            _give(books, target, count, born, at, now, NONE, 1.0)
 
 
 @flattened
-def _give(books: Books, source: int, count: int, born: int, at: int, now: float) -> None:
+def _give(books: Books, source: int, count: int, born: int, at: int, now: float, row: int, weight: float) -> None:
     """A source emits tuples to all its consumers."""
     for number in range(books.first_arc[source], books.first_arc[source + 1]):
         arc = books.arcs[number]
@@ -129,16 +151,21 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float)
             arc.came += 1
             if _dropped(books, arc, at):
                 arc.dropped += 1
-            elif arc.target == NONE:
+                continue
+            if arc.target == NONE:
                 arc.served += 1
                 _read(books, now - born * 1e-6)
-            elif arc.link == NONE and overflows(books, arc.node):
+                continue
+            share = admitted(books, arc.node) if arc.link == NONE else 1.0
+            if share == 0.0:
                 arc.queue_drops += 1
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
                 waiting.born = born
                 waiting.at = at
+                waiting.row = row
+                waiting.weight = weight / (share * arc.keep if arc.slide == 0 else share)
                 waiting.arc = number
                 arc.queued += 1
                 to_link = arc.link != NONE

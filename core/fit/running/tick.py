@@ -19,12 +19,16 @@ class Offered:
         end_us: End, exclusive.
         at_us: Arrival of each row, ascending; shape (rows,).
         inputs: The input that reads each row; shape (rows,).
+        first: Number of the first row among all that inputs read, from 0.
+        values: What aggregates compute from: `Binding.numbers`, then `Binding.groups`; shape (rows, columns).
     """
 
     begin_us: int
     end_us: int
     at_us: NDArray[np.int64]
     inputs: Indices
+    first: int = 0
+    values: Floats | None = None
 
     @property
     def tick_s(self) -> float:

@@ -1,11 +1,13 @@
 """The tuple simulator: random drops, and queues at nodes and links."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.running.arcs import NONE, READ, WAITING, arc_records, largest_burst, server_records
+from adapt.core.fit.running.arcs import NONE, REACHED, READ, WAITING, arc_records, largest_burst, server_records
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
@@ -47,7 +49,7 @@ class Tuples:
         """
         self._wiring, self._scales = wiring, scales(wiring)
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
-        self._windows = windows
+        self.windows = windows
         self._credits = np.zeros(wiring.inputs)
         self._burst = largest_burst(wiring, self._scales)
         self._books = Books(
@@ -61,6 +63,8 @@ class Tuples:
             lived=np.zeros((0, 1), np.int32),
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
+            reached=np.zeros(1, REACHED),
+            reaching=np.zeros(1, np.int64),
         )
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
@@ -70,18 +74,27 @@ class Tuples:
         for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
-        if self._windows is not None:
-            self._windows.begin(offered.end_us, keeps)
-            self._books = self._books._replace(lived=self._windows.lived)
+        if self.windows is not None:
+            self.windows.begin(offered.end_us, keeps)
+            self._books = self._books._replace(lived=self.windows.lived)
         servers["busy"] = 0.0
-        read[:] = 0
+        read[:] = self._books.reaching[:] = 0
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
         inputs = np.ascontiguousarray(offered.inputs, np.int64)
         nodes = len(self._wiring.network.nodes)
         row = 0
         while True:
             row = advance(
-                self._books, at_us, inputs, row, offered.end_us, self._scales, self._credits, nodes, self._burst
+                self._books,
+                at_us,
+                inputs,
+                row,
+                offered.end_us,
+                self._scales,
+                self._credits,
+                nodes,
+                self._burst,
+                offered.first,
             )
             if row < 0:
                 break
@@ -103,12 +116,29 @@ class Tuples:
         """Counted from the start."""
         return self._books.bins
 
+    @property
+    def reached(self) -> NDArray[Any]:
+        """Tuples of the last tick that reached aggregates, of type `REACHED`."""
+        return self._books.reached[: self._books.reaching[0]]
+
+    @property
+    def oldest(self) -> int | None:
+        """Lowest number of a row with tuples in queues; None without."""
+        rows = self._books.pool["row"]
+        return int(rows[rows != NONE].min(initial=np.iinfo(np.int64).max)) if (rows != NONE).any() else None
+
     def _enlarge(self) -> None:
-        """Double the pool of waiting tuples, with room for one burst."""
+        """Double what is full: the list of tuples that reached aggregates, or the pool, with room for one burst."""
+        if self._books.reaching[0] == len(self._books.reached):
+            more_reached = np.zeros(2 * len(self._books.reached), REACHED)
+            more_reached[: len(self._books.reached)] = self._books.reached
+            self._books = self._books._replace(reached=more_reached)
+            return
         old, free = len(self._books.pool), self._books.free
         more = max(old, 2 * self._burst, 1024)
         pool = np.zeros(old + more, WAITING)
         pool[:old] = self._books.pool
+        pool["row"][old:] = NONE
         pool["after"][old:] = np.arange(old + 1, old + more + 1)
         pool["after"][-1] = free[0]
         self._books = self._books._replace(pool=pool)

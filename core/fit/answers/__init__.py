@@ -1,0 +1,1 @@
+"""Answers of aggregates under drop plans, and their errors."""
