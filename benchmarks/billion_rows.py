@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
@@ -42,6 +42,9 @@ ROLES = {
     "pyspark.daemon": "Python worker",
     "adapt": "adapt",
 }
+SERVERS = ("master", "worker")
+"""Roles of processes that outlive a step."""
+
 MOST_TIMES, MOST_MORE, MOST_CPU = 1.2, 100, 1.15
 HEAP = {"executor": 1024}
 """Heap in MiB of Java processes that a task may fill."""
@@ -91,7 +94,8 @@ def run(words: str, master: str) -> dict[str, Any]:
     """Time and peak memory in MiB by role of a command."""
     started, spent = perf_counter(), dict[int, float]()
     line = [sys.executable, "-c", "from adapt.cli.main import main; main()", "-v", *words.split(), "--master", master]
-    with watched(lambda: by_role(spent)) as peaks:
+    ending = set(descendants(os.getpid()))  # executors of the step before may be among them
+    with watched(lambda: by_role(spent, ending)) as peaks:
         done = subprocess.run(line, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     holds = [each for each in done.stderr.splitlines() if "holds" in each]
     return {
@@ -102,15 +106,15 @@ def run(words: str, master: str) -> dict[str, Any]:
     }
 
 
-def by_role(spent: dict[int, float]) -> Iterator[tuple[str, int]]:
+def by_role(spent: dict[int, float], ending: Container[int]) -> Iterator[tuple[str, int]]:
     """All processes under this one that have a role; `spent` gets their CPU seconds."""
     for process in descendants(os.getpid()):
         role = role_of(process)
-        if role is not None:
-            now = cpu_s(process)
-            if role not in ("master", "worker"):  # these run on
-                spent[process] = max(spent.get(process, 0.0), now)
-            yield role, process
+        if role is None or (process in ending and role not in SERVERS):
+            continue
+        if role not in SERVERS:
+            spent[process] = max(spent.get(process, 0.0), cpu_s(process))
+        yield role, process
 
 
 def role_of(process: int) -> str | None:
