@@ -48,7 +48,10 @@ class HeavySums:
         return keys.take(pa.array(order)), {name: amount[order] for name, amount in amounts.items()}
 
     def top(self, most: int) -> tuple[pa.Array, dict[str, NDArray[np.int64]], int]:
-        """The first `most` keys of `done`, with their amounts, and what any key may have beyond them."""
+        """The first keys of `done`, with their amounts.
+
+        Last comes the largest weight that any key may have beyond what is reported.
+        """
         keys, amounts = self.done()
         dropped = int(self._weights(amounts)[most]) if len(keys) > most else 0
         return keys[:most], {name: amount[:most] for name, amount in amounts.items()}, self.missed + dropped

@@ -143,9 +143,9 @@ class Profiler:
         return self.merged(told.sort_by("block")["told"].to_pylist())
 
     def reduced(self, told: DataFrame, blocks: int) -> Profile:
-        """As `collected`, of one row per block in Spark, whose tasks merge them until the driver holds few.
+        """As `collected`, with blocks merged in Spark tasks first.
 
-        Which blocks are merged together depends on their number alone.
+        One row per block; the driver holds at most `MOST_HELD`. Which blocks are merged together depends on their number alone.
         """
         size = MERGED_BLOCKS
 
