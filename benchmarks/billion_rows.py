@@ -54,7 +54,8 @@ def main() -> int:
     """Do all sizes, and compare them; 0 if the claim is met."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     sizes = [int(rows) for rows in sys.argv[2:]] or list(SIZES)
-    folder.mkdir(exist_ok=True)
+    for mode in ("local", "cluster"):  # apart, as counts kept beside a trace serve all that have its content
+        (folder / mode).mkdir(parents=True, exist_ok=True)
     kept = folder / "steps.json"
     steps: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     with ExitStack() as cluster:
@@ -67,7 +68,7 @@ def main() -> int:
                 if place != "local[2]" and not master:
                     master = cluster.enter_context(from_tests("journeys/processes.py").standalone(folder))
                 steps[name] = run(line, place or master)
-                out = folder / f"{rows}-{name.split()[-1]}.trace"
+                out = folder / name.split()[-1] / f"{rows}.trace"
                 if "ingest" in name:
                     steps[name]["content"] = read_manifest(out).content_hash
                 if "compare" in name:
@@ -86,7 +87,7 @@ def lines_of(folder: Path, rows: int) -> Iterator[tuple[str, str, str]]:
     yield f"{rows} generate cluster", "", f"generate zipf {size} --force -o {source}"
     for mode, master in (("local", "local[2]"), ("cluster", "")):
         for step, words in STEPS.items():
-            line = words.format(source=source, trace=folder / f"{rows}-{mode}.trace")
+            line = words.format(source=source, trace=folder / mode / f"{rows}.trace")
             yield f"{rows} {step} {mode}", master, line
 
 

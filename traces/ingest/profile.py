@@ -145,7 +145,8 @@ class Profiler:
     def reduced(self, told: DataFrame, blocks: int) -> Profile:
         """As `collected`, with blocks merged in Spark tasks first.
 
-        One row per block; the driver holds at most `MOST_HELD`. Which blocks are merged together depends on their number alone.
+        One row per block; the driver holds at most `MOST_HELD`. Which blocks are merged together depends on their
+        number alone.
         """
         size = MERGED_BLOCKS
 
