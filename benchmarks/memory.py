@@ -1,5 +1,6 @@
 """Peak memory of this process, Spark's Java process and its Python workers."""
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -49,6 +50,15 @@ def peak_mib(process: int) -> float | None:
     """Peak memory of a process in MiB; None if it has ended."""
     peak = _field_of(process, "VmHWM")
     return None if peak is None else int(peak.split()[0]) / 1024
+
+
+def cpu_s(process: int) -> float:
+    """CPU seconds of a process without its children; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def java_of(spark: SparkSession) -> int:

@@ -47,6 +47,15 @@ class HeavySums:
         order = key_order(keys, self._weights(amounts))
         return keys.take(pa.array(order)), {name: amount[order] for name, amount in amounts.items()}
 
+    def top(self, most: int) -> tuple[pa.Array, dict[str, NDArray[np.int64]], int]:
+        """The first keys of `done`, with their amounts.
+
+        Last comes the largest weight that any key may have beyond what is reported.
+        """
+        keys, amounts = self.done()
+        dropped = int(self._weights(amounts)[most]) if len(keys) > most else 0
+        return keys[:most], {name: amount[:most] for name, amount in amounts.items()}, self.missed + dropped
+
     def _cut(self) -> None:
         keys, amounts = self._summed()
         self._held, self._keys = [], 0

@@ -12,10 +12,10 @@ from adapt.core.counting.heavy_sums import HeavySums
 from adapt.core.counting.key_order import key_order
 from adapt.core.counting.key_sample import KeySample
 from adapt.core.counting.sketches import HeavyKeys
-from adapt.core.keys.key_json import unpacked_keys
+from adapt.core.keys.key_json import packed_keys, unpacked_keys
 from adapt.core.keys.key_text import key_to_text
 from adapt.core.lint.clocks import ClockGrid, agreed
-from adapt.core.lint.observing import unpacked_sample
+from adapt.core.lint.observing import HEAVY_A_BLOCK, packed_sample, unpacked_sample
 from adapt.core.lint.thresholds import CLOCKS, OUTLIERS
 
 TOP = 10
@@ -23,6 +23,9 @@ TOP = 10
 
 DRIFT_KEYS = 100
 """Number of hot keys whose shares in both halves are compared."""
+
+HEAVY_A_GROUP = 8 * HEAVY_A_BLOCK
+"""Hottest keys that several blocks report together: fewer than all of theirs only where most of these differ."""
 
 SHOWN_KEY = 200
 """Characters of a key that are kept, to bound the size of the evidence."""
@@ -77,6 +80,22 @@ class EvidenceMerger:
         self._instants.add(block["instants"])
         self._minutes.add(block["minutes"])
         self._add_activity(block["activity"])
+
+    def as_block(self) -> dict[str, Any]:
+        """The blocks so far as one, for another merger."""
+        keys, halves, missed = self._keys.top(HEAVY_A_GROUP)
+        activity = self._activity
+        return {
+            "rows": self._rows,
+            "same": self._same,
+            "keys": self._key_counts,
+            "heavy": [packed_keys(keys), halves["first"].tolist(), halves["second"].tolist(), missed],
+            "sample": packed_sample(self.sample),
+            "weights": {name: weight.as_part() for name, weight in self._weights.items()},
+            "instants": self._instants.as_part(),
+            "minutes": self._minutes.as_part(),
+            "activity": None if activity is None else [list(activity), [_sparse(rows) for rows in activity.values()]],
+        }
 
     @property
     def heavy(self) -> HeavyKeys:
@@ -156,6 +175,12 @@ class EvidenceMerger:
         return {"of": "stream" if self.of_streams else "key", **clocks}
 
 
+def _sparse(rows: NDArray[np.int64]) -> list[Any]:
+    """Occupied bins and their rows."""
+    bins = np.flatnonzero(rows)
+    return [bins.tolist(), rows[bins].tolist()]
+
+
 @dataclass(slots=True)
 class _Weight:
     """Hottest keys by an amount, with their row counts."""
@@ -169,6 +194,11 @@ class _Weight:
         columns = {"amount": np.array(amounts, np.int64), "rows": np.array(rows, np.int64)}
         self.sums.add(unpacked_keys(keys, self.key_type), columns, missed)
         self.total += total
+
+    def as_part(self) -> list[Any]:
+        """As `BlockObserver` gives it."""
+        keys, amounts, missed = self.sums.top(HEAVY_A_GROUP)
+        return [packed_keys(keys), amounts["amount"].tolist(), amounts["rows"].tolist(), missed, self.total]
 
     def as_data(self) -> dict[str, Any]:
         """The hottest key by the amount: name, amount, rows; and the total of all keys."""
@@ -191,11 +221,14 @@ class _Instants:
     distinct: int = 0
     most: int = 0
     whole: dict[str, int] = field(default_factory=dict)
+    first_run: int = 0
     run: int = 0
     """Rows of the last instant."""
 
     def add(self, part: Mapping[str, Any]) -> None:
         goes_on = bool(self.tail) and self.tail[-1] == part["head"][0]
+        if self.distinct <= goes_on:  # the first part, or all before is one instant that goes on
+            self.first_run += part["first_run"]
         self.distinct += part["distinct"] - goes_on
         self.most = max(self.most, part["most"], part["first_run"] + (self.run if goes_on else 0))
         self.run = part["last_run"] + (self.run if goes_on and part["distinct"] == 1 else 0)
@@ -205,6 +238,10 @@ class _Instants:
 
     def as_data(self) -> dict[str, Any]:
         return {"head": self.head, "tail": self.tail, "distinct": self.distinct, "most": self.most, "whole": self.whole}
+
+    def as_part(self) -> dict[str, Any]:
+        """As `BlockObserver` gives it."""
+        return self.as_data() | {"first_run": self.first_run, "last_run": self.run}
 
 
 @dataclass(slots=True)
@@ -221,4 +258,8 @@ class _Minutes:
         self.hours += part["hours"]
 
     def as_data(self) -> dict[str, Any]:
-        return {"rows": self.rows.tolist(), "shares": (self.shares / self.hours).tolist(), "hours": self.hours}
+        return self.as_part() | {"shares": (self.shares / self.hours).tolist()}
+
+    def as_part(self) -> dict[str, Any]:
+        """As `BlockObserver` gives it."""
+        return {"rows": self.rows.tolist(), "shares": self.shares.tolist(), "hours": self.hours}

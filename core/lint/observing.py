@@ -72,7 +72,7 @@ class BlockObserver:
             "type": str(keys.keys.type),
             "keys": _key_facts(keys.keys, first + second),
             "heavy": _packed_halves(keys.keys, first, second),
-            "sample": _packed_sample(KeySample.from_counts(keys.keys, first, second)),
+            "sample": packed_sample(KeySample.from_counts(keys.keys, first, second)),
             "weights": {
                 AMOUNTS[name]: _packed_amounts(keys, np.concatenate(amounts)) for name, amounts in self._amounts.items()
             },
@@ -100,7 +100,8 @@ def _packed_halves(keys: pa.Array, first: NDArray[np.int64], second: NDArray[np.
     return [packed_keys(keys.take(pa.array(kept))), first[kept].tolist(), second[kept].tolist(), missed]
 
 
-def _packed_sample(sample: KeySample) -> list[Any]:
+def packed_sample(sample: KeySample) -> list[Any]:
+    """A sample of keys as JSON values."""
     return [[f"{value:x}" for value in sample.hashes.tolist()], sample.first.tolist(), sample.second.tolist()]
 
 

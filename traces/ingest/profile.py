@@ -4,8 +4,8 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ from adapt.core.lint.evidence import LINT
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.units.durations import round_us
-from adapt.traces.spark.lazy import SparkSession
+from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
 from adapt.traces.spark.spark_tasks import in_process, in_tasks
@@ -31,11 +31,18 @@ from adapt.traces.store.trace import TraceBlock, read_pieces
 
 MOST_BINS = 600
 KEYS_A_BLOCK = 1000
+KEYS_A_GROUP = 8 * KEYS_A_BLOCK
 RANKS_KEPT = 1000
 KEYS_KEPT = 100
 
 TOLD = "block bigint, told binary"
 """Schema of the block profiles that tasks return."""
+
+MERGED_BLOCKS = 16
+"""Profiles that a task merges, in rounds, until at most `MOST_HELD` are left."""
+
+MOST_HELD = 64
+"""Profiles that the driver holds: of blocks, of `MERGED_BLOCKS` of them, of as many of those, and so on."""
 
 MOST = float(np.finfo(np.float64).max)
 """Largest total that can be represented."""
@@ -94,7 +101,7 @@ def profile_trace(
     if spark is None:
         return profiler.merged(row for batch in in_process(tasks, work) for row in batch.column("told").to_pylist())
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
-        return profiler.collected(in_tasks(spark, tasks, work, TOLD).toArrow())
+        return profiler.reduced(in_tasks(spark, tasks, work, TOLD), len(blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +132,7 @@ class Profiler:
             first_row: Number of its first row.
             batches: Its rows, in order.
         """
-        part = _block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle)
-        return zlib.compress(json.dumps(part).encode(), level=1)
+        return _packed(_block_profile(first_row, batches, self.schema.names, self.grid, self.clock, self.middle))
 
     def as_row(self, index: int, first_row: int, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
         """As `of_block`, as a row of the schema `TOLD`."""
@@ -136,10 +142,36 @@ class Profiler:
         """Profile of the trace from the rows of `as_row`, in any order."""
         return self.merged(told.sort_by("block")["told"].to_pylist())
 
+    def reduced(self, told: DataFrame, blocks: int) -> Profile:
+        """As `collected`, with blocks merged in Spark tasks first.
+
+        One row per block; the driver holds at most `MOST_HELD`. Which blocks are merged together depends on their
+        number alone.
+        """
+        size = MERGED_BLOCKS
+
+        def merge(rows: pa.Table) -> pa.Table:
+            merged = self._merged_all(rows.sort_by("block")["told"].to_pylist())
+            return pa.table({"block": [rows["block"][0].as_py() // size], "told": [_packed(merged.as_block())]})
+
+        while blocks > MOST_HELD:
+            told = told.groupBy(F.expr(f"block div {size}")).applyInArrow(merge, TOLD)
+            blocks = -(-blocks // size)
+        return self.collected(told.toArrow())
+
     def merged(self, told: Iterable[bytes]) -> Profile:
         """Profile of the trace from the profiles of its blocks, in order."""
-        parts = (json.loads(zlib.decompress(packed)) for packed in told)
-        return _merged_profile(parts, self.schema, self.grid, self.clock)
+        return self._merged_all(told).profile()
+
+    def _merged_all(self, told: Iterable[bytes]) -> "_Merged":
+        merged = _Merged.none(self.schema, self.grid, self.clock)
+        for packed in told:
+            merged.add(json.loads(zlib.decompress(packed)))
+        return merged
+
+
+def _packed(part: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(part).encode(), level=1)
 
 
 def _block_profile(
@@ -168,66 +200,100 @@ def _block_profile(
     used = np.flatnonzero(bins)
     return {
         "rows": rows,
-        "digest": hasher.digest(),
+        "digests": [hasher.digest()],
         "bins": [used.tolist(), bins[used].tolist()],
         # over the whole block at once, since a sum of floats depends on their grouping
-        "totals": {name: _total(held) for name, held in amounts.items()},
+        "totals": {name: [_total(held)] for name, held in amounts.items()},
         "missing": missing,
         LINT: observer.as_data(),
         "streams": _packed_heavy(streams) if streams else None,
     }
 
 
-def _merged_profile(told: Iterable[dict[str, Any]], schema: pa.Schema, grid: Grid, clock: ClockGrid) -> Profile:
-    """Profile of the trace from those of its blocks, in order; one is held at a time."""
-    rows = 0
-    digests: list[bytes] = []
-    bins = np.zeros(grid.bins, np.int64)
-    totals: dict[str, float] = {}
-    missing: dict[str, int] = {}
-    with_streams = "stream" in schema.names
-    lint = EvidenceMerger(clock, schema.field("key").type, with_streams)
-    streams = HeavySums(("rows",))
-    for block in told:
-        rows += block["rows"]
-        digests.append(bytes.fromhex(block["digest"]))
-        bins[block["bins"][0]] += block["bins"][1]
-        for name, value in block["totals"].items():
-            totals[name] = totals.get(name, 0.0) + value
+@dataclass(slots=True)
+class _Merged:
+    """Profiles of blocks, merged in order; of each block only the digest and the totals are held."""
+
+    schema: pa.Schema
+    grid: Grid
+    bins: NDArray[np.int64]
+    lint: EvidenceMerger
+    rows: int = 0
+    digests: list[str] = field(default_factory=list)
+    totals: dict[str, list[float]] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+    streams: HeavySums = field(default_factory=lambda: HeavySums(("rows",)))
+
+    @classmethod
+    def none(cls, schema: pa.Schema, grid: Grid, clock: ClockGrid) -> "_Merged":
+        """The profile of no blocks."""
+        lint = EvidenceMerger(clock, schema.field("key").type, "stream" in schema.names)
+        return cls(schema, grid, np.zeros(grid.bins, np.int64), lint)
+
+    def add(self, block: Mapping[str, Any]) -> None:
+        """Add the next block, or several as one."""
+        self.rows += block["rows"]
+        self.digests += block["digests"]
+        self.bins[block["bins"][0]] += block["bins"][1]
+        for name, values in block["totals"].items():
+            self.totals.setdefault(name, []).extend(values)
         for name, value in block["missing"].items():
-            missing[name] = missing.get(name, 0) + value
-        lint.add(block[LINT])
-        if with_streams:
+            self.missing[name] = self.missing.get(name, 0) + value
+        self.lint.add(block[LINT])
+        if block["streams"]:
             names, counts, missed = block["streams"]
-            kind = schema.field("stream").type
-            streams.add(unpacked_keys(names, kind), {"rows": np.array(counts, np.int64)}, missed)
-    for name, total in totals.items():
-        if not math.isfinite(total):
-            raise BadInput(f"the total {name} of all rows exceeds {MOST:g}; the values are too large")
-    columns = [[name, str(schema.field(name).type)] for name in schema.names]
-    whole = hashlib.sha256(json.dumps([columns, rows]).encode() + b"".join(digests))
-    heavy, distinct = lint.heavy, lint.sample.distinct()
-    peak = int(bins.argmax())
-    return Profile(
-        whole.hexdigest(),
-        {
-            "rows": rows,
-            "rates": {"start_us": grid.start_us, "width_us": grid.width_us, "rows": bins.tolist()},
-            "peak": {"start_us": grid.start_us + peak * grid.width_us, "rows": int(bins[peak])},
-            "distinct_keys": distinct.estimate(),
-            "distinct_exact": len(distinct.smallest) < distinct.limit,
-            "top_keys": [
-                [shown_key(key), int(n)] for key, n in zip(heavy.keys[:KEYS_KEPT], heavy.counts, strict=False)
-            ],
-            "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
-            "top_missed": heavy.missed,
-            "facts": lint.key_facts,
-            "totals": totals,
-            "missing": missing,
-            "streams": _shown(streams) if with_streams else {},
-            LINT: lint.evidence(),
-        },
-    )
+            kind = self.schema.field("stream").type
+            self.streams.add(unpacked_keys(names, kind), {"rows": np.array(counts, np.int64)}, missed)
+
+    def as_block(self) -> dict[str, Any]:
+        """All of these as one block."""
+        used = np.flatnonzero(self.bins)
+        streams = None
+        if "stream" in self.schema.names:
+            names, counts, missed = self.streams.top(KEYS_A_GROUP)
+            streams = [packed_keys(names), counts["rows"].tolist(), missed]
+        return {
+            "rows": self.rows,
+            "digests": self.digests,
+            "bins": [used.tolist(), self.bins[used].tolist()],
+            "totals": self.totals,
+            "missing": self.missing,
+            LINT: self.lint.as_block(),
+            "streams": streams,
+        }
+
+    def profile(self) -> Profile:
+        """The profile of the trace."""
+        totals = {name: sum(values, 0.0) for name, values in self.totals.items()}
+        for name, total in totals.items():
+            if not math.isfinite(total):
+                raise BadInput(f"the total {name} of all rows exceeds {MOST:g}; the values are too large")
+        columns = [[name, str(self.schema.field(name).type)] for name in self.schema.names]
+        digests = b"".join(map(bytes.fromhex, self.digests))
+        whole = hashlib.sha256(json.dumps([columns, self.rows]).encode() + digests)
+        lint, bins = self.lint, self.bins
+        heavy, distinct = lint.heavy, lint.sample.distinct()
+        peak = int(bins.argmax())
+        return Profile(
+            whole.hexdigest(),
+            {
+                "rows": self.rows,
+                "rates": {"start_us": self.grid.start_us, "width_us": self.grid.width_us, "rows": bins.tolist()},
+                "peak": {"start_us": self.grid.start_us + peak * self.grid.width_us, "rows": int(bins[peak])},
+                "distinct_keys": distinct.estimate(),
+                "distinct_exact": len(distinct.smallest) < distinct.limit,
+                "top_keys": [
+                    [shown_key(key), int(n)] for key, n in zip(heavy.keys[:KEYS_KEPT], heavy.counts, strict=False)
+                ],
+                "rank_counts": heavy.counts[:RANKS_KEPT].tolist(),
+                "top_missed": heavy.missed,
+                "facts": lint.key_facts,
+                "totals": totals,
+                "missing": self.missing,
+                "streams": _shown(self.streams) if "stream" in self.schema.names else {},
+                LINT: lint.evidence(),
+            },
+        )
 
 
 def _shown(streams: HeavySums) -> dict[str, int]:

@@ -1,8 +1,10 @@
 """Time sort: cut a source into parts by time, and sort them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow.parquet as pq
 
@@ -26,6 +28,12 @@ BOUNDS_ACCURACY = 100
 """Parts differ in size by about one part in this many."""
 
 
+_LINE_BITS = 40
+
+Bound: TypeAlias = tuple[int, int | None]
+"""A time in microseconds, and the last place at that time: a file and a line in one number; None for all places."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stock:
     """Rows to be sorted.
@@ -33,12 +41,12 @@ class Stock:
     Attributes:
         kept: Number of good rows.
         refused: Number of rejected rows by reason.
-        bounds_us: Last time of each part but the last, in microseconds, rising; rows of equal time stay together.
+        bounds: Last row of each part but the last, rising; only times that fill a part have places.
     """
 
     kept: int
     refused: dict[str, int]
-    bounds_us: tuple[int, ...]
+    bounds: tuple[Bound, ...]
 
 
 def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
@@ -52,8 +60,27 @@ def take_stock(rows: DataFrame, parts: int, progress: Progress) -> Stock:
     with spark_failures("reading the source"), watched(rows.sparkSession, "counting rows", progress):
         told = rows.groupBy("_reason").agg(F.count(F.lit(1)), bounds).collect()
     counts = {row[0]: int(row[1]) for row in told}
-    bounds_us = {int(bound) for row in told if row[0] is None for bound in row[2]}
-    return Stock(counts.pop(None, 0), counts, tuple(sorted(bounds_us)))
+    times = Counter(int(bound) for row in told if row[0] is None for bound in row[2])
+    hot = {time: met for time, met in times.items() if met > 1}
+    within = _places_within(rows, hot, progress) if hot else {}
+    cuts: list[Bound] = [(time, None) for time in times if time not in within]
+    cuts += [(time, place) for time, places in within.items() for place in places]
+    return Stock(counts.pop(None, 0), counts, tuple(sorted(cuts)))
+
+
+def _places_within(rows: DataFrame, hot: Mapping[int, int], progress: Progress) -> dict[int, set[int]]:
+    """Places that cut each hot time into equal parts, one more than it has bounds."""
+    most = max(hot.values())
+    shares = [at / (most + 1) for at in range(1, most + 1)]
+    time, place = F.unix_micros("ts"), F.shiftleft(F.col("_file").cast("bigint"), _LINE_BITS) + F.col("_line")
+    places = F.percentile_approx(place, F.array(*map(F.lit, shares)), most * BOUNDS_ACCURACY)
+    at_hot = rows.where("_reason is null").where(time.isin(*hot))
+    with spark_failures("reading the source"), watched(rows.sparkSession, "counting rows", progress):
+        told = at_hot.groupBy(time).agg(places).collect()
+    return {
+        int(row[0]): {row[1][(at + 1) * (most + 1) // (hot[row[0]] + 1) - 1] for at in range(hot[row[0]])}
+        for row in told
+    }
 
 
 def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progress) -> None:
@@ -62,11 +89,10 @@ def write_in_order(rows: DataFrame, stock: Stock, folder: Path, progress: Progre
     Raises:
         BadInput: their number has changed, so an expression is not deterministic.
     """
-    bounds_us, in_store = stock.bounds_us, is_stored(folder)
+    bounds, in_store = stock.bounds, is_stored(folder)
     # a nondeterministic column keeps Spark from evaluating the expressions again for each use
     kept = rows.withColumn(ONCE, F.monotonically_increasing_id()).where("_reason is null")
-    part = _part_of(F.unix_micros("ts"), bounds_us, 0)
-    apart = kept.repartitionById(len(bounds_us) + 1, part) if bounds_us else kept.coalesce(1)
+    apart = kept.repartitionById(len(bounds) + 1, _part_of(bounds, 0)) if bounds else kept.coalesce(1)
     names = [quoted(name) for name in rows.columns if name not in PLACE]
     written = folder / "_sorted"
     with spark_failures("sorting by time"), watched(rows.sparkSession, "sorting by time", progress):
@@ -91,11 +117,21 @@ def _check_same(kept: int, written: int) -> None:
         )
 
 
-def _part_of(time_us: Column, bounds_us: Sequence[int], first: int) -> Column:
-    """Number of bounds before a time, plus `first`, as a nested expression of binary search."""
-    if not bounds_us:
+def _part_of(bounds: Sequence[Bound], first: int) -> Column:
+    """Number of bounds before a row, plus `first`, as a nested expression of binary search."""
+    if not bounds:
         return F.lit(first)
-    middle = len(bounds_us) // 2
-    before = _part_of(time_us, bounds_us[:middle], first)
-    after = _part_of(time_us, bounds_us[middle + 1 :], first + middle + 1)
-    return F.when(time_us <= F.lit(bounds_us[middle]), before).otherwise(after)
+    middle = len(bounds) // 2
+    before = _part_of(bounds[:middle], first)
+    after = _part_of(bounds[middle + 1 :], first + middle + 1)
+    return F.when(_up_to(*bounds[middle]), before).otherwise(after)
+
+
+def _up_to(time_us: int, place: int | None) -> Column:
+    """Whether a row is at most a bound."""
+    time = F.unix_micros("ts")
+    if place is None:
+        return time <= F.lit(time_us)
+    file, line = place >> _LINE_BITS, place & (1 << _LINE_BITS) - 1
+    in_file = (F.col("_file") < file) | ((F.col("_file") == file) & (F.col("_line") <= line))
+    return (time < F.lit(time_us)) | ((time == F.lit(time_us)) & in_file)

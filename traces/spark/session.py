@@ -33,7 +33,7 @@ SETTINGS = {
     "spark.app.name": "adapt",
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
-    "spark.sql.adaptive.enabled": "false",  # merged partitions would move rows between parts
+    "spark.sql.adaptive.enabled": "true",  # parts of a trace keep their number, as Spark merges none that we ask for
     "spark.sql.ansi.enabled": "false",  # a bad cast gives null, hence a rejected row, not a failed job
     "spark.sql.caseSensitive": "true",  # columns that differ only in case are different columns
     "spark.sql.catalogImplementation": "in-memory",

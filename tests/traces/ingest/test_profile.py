@@ -112,6 +112,24 @@ def profile_of(batch: pa.Table) -> dict:
     return profiler.merged([profiler.of_block(0, batch.to_batches())]).data
 
 
+def test_profiles_merged_in_rounds_are_as_if_merged_at_once(spark, trace, monkeypatch):
+    rows, blocks = trace.to_arrow(), 40
+    profiler = Profiler.over((trace.first_us, trace.last_us), ROWS, rows.schema)
+    size = ROWS // blocks
+    told = pa.Table.from_batches(
+        [profiler.as_row(at, at * size, rows.slice(at * size, size).to_batches()) for at in range(blocks)]
+    )
+    at_once = profiler.merged(told["told"].to_pylist())
+    monkeypatch.setattr("adapt.traces.ingest.profile.MOST_HELD", 3)
+    monkeypatch.setattr("adapt.traces.ingest.profile.MERGED_BLOCKS", 3)
+    frame = spark.createDataFrame(told).repartition(3)
+    in_rounds = profiler.reduced(frame, blocks)
+    for each in (at_once, in_rounds):  # floats of an hour are added in another order
+        shares = each.data["lint"]["minutes"].pop("shares")
+        assert sum(shares) == pytest.approx(1)
+    assert in_rounds == at_once
+
+
 def stamps(count: int) -> pa.Array:
     return pa.array(range(count), pa.timestamp("us", "UTC"))
 

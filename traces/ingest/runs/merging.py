@@ -47,7 +47,8 @@ def merge_runs(
         yield told
 
     with spark_failures("sorting by time"), watched(spark, "sorting by time", progress):
-        profile = profiler.collected(in_tasks(spark, shared_out(spark, -(-rows // BLOCK_ROWS)), merge, TOLD).toArrow())
+        blocks = -(-rows // BLOCK_ROWS)
+        profile = profiler.reduced(in_tasks(spark, shared_out(spark, blocks), merge, TOLD), blocks)
         remove_unfinished(folder)
         return profile
 
