@@ -156,7 +156,7 @@ def _options(hint: Any) -> list[type[StrEnum]]:
 def _default(key: str, name: str, default: Any) -> str:
     if default is MISSING:
         return "required"
-    if default is None or default == "":
+    if default in (None, "", ()):
         return ""
     if isinstance(default, bool):
         return f"default {str(default).lower()}"
