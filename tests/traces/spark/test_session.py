@@ -16,6 +16,7 @@ from adapt.traces.spark.session import (
     LOOPBACK,
     SETTINGS,
     SparkOptions,
+    _started,
     carry_failures,
     first_sentence,
     literal_path,
@@ -278,3 +279,9 @@ def test_a_silent_progress_starts_no_thread(spark):
     before = threading.active_count()
     with watched(spark, "counting", silent):
         assert threading.active_count() == before
+
+
+def test_an_address_of_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
+    with pytest.raises(EnvironmentFailure, match="unset it"):
+        _started(SparkOptions())
