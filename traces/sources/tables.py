@@ -1,4 +1,4 @@
-"""Tables of a catalog and SQL queries as sources: what a Spark session reads."""
+"""Tables of a catalog and SQL queries as sources."""
 
 import re
 from collections import Counter
