@@ -93,7 +93,7 @@ class TableOptions:
     sql: str = setting("", "Read the rows of this Spark SQL query, in place of files.", "QUERY")
 
     def sources(self, files: "Sequence[Any]") -> "Sequence[Any]":
-        """What is read: the files that were given, or a table or query.
+        """Files that were given, or a table or query.
 
         Raises:
             UsageError: there is not exactly one of them.
