@@ -113,6 +113,8 @@ def ingest(
     max_rejects: str = "100%",
     hash_keys: bool = False,
     sample_keys: str = "100%",
+    table: str = "",
+    sql: str = "",
     from_: str = "",
     to: str = "",
     sample: str = "100%",

@@ -8,7 +8,7 @@ import typer
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.result import TraceOutput
-from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, TopicOptions
+from adapt.cli.options.source import CleaningOptions, FormatOptions, MappingOptions, TableOptions, TopicOptions
 from adapt.cli.options.spark import Spark
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
@@ -29,16 +29,17 @@ def ingest(
     context: typer.Context,
     *,
     sources: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="SOURCE...",
             help="Files, folders, globs, URIs such as s3://BUCKET/IN, - for stdin, or kafka://HOST:PORT/TOPIC.",
         ),
-    ],
+    ] = None,
     output: TraceOutput,
     mapping: MappingOptions,
     form: FormatOptions,
     cleaning: CleaningOptions,
+    table: TableOptions,
     topic: TopicOptions,
     spark: Spark,
 ) -> "Ingested":
@@ -48,22 +49,21 @@ def ingest(
 
     Example: adapt ingest access.log --format clf --key host --bytes bytes -o web.trace
     """
-    options = spark.options()
+    options, files = spark.options(), sources or []
+    read = table.sources(files)
     values = {**asdict(mapping), **asdict(form), **asdict(cleaning)}
     given = GivenOptions.over_file(values, typed_of(context, READING), mapping.mapping)
-    if str(sources[0]).startswith(SCHEME) and not given.values["key"]:
+    if str(read[0]).startswith(SCHEME) and not given.values["key"]:
         given = replace(given, values={**given.values, "key": "key"})
     if not (given.streams or given.values["key"]):
-        raise UsageError(
-            f"--key is required: the column or expression that partitions the stream{_columns_of(sources)}"
-        )
+        raise UsageError(f"--key is required: the column or expression that partitions the stream{_columns_of(files)}")
     from adapt.traces.ingest.ingest import ingest as ingest_files
     from adapt.traces.ingest.ingest import topic_folder
 
     try:
         with stages() as progress:
             ingested = ingest_files(
-                sources,
+                read,
                 output.out,
                 given.mapping,
                 replace(given.options, topic=topic.values),
@@ -89,4 +89,4 @@ def _columns_of(sources: list[str]) -> str:
     from adapt.traces.sources.reading.stdin import STDIN
 
     piped = any(isinstance(each, str) and each == STDIN for each in sources)
-    return "" if piped else f"; available: {listed(offered_columns(sources))}"
+    return "" if piped or not sources else f"; available: {listed(offered_columns(sources))}"

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapt.cli.options.completion import columns
 from adapt.cli.options.groups import setting
+from adapt.core.errors import UsageError
 from adapt.traces.sources.names import FormatName, KeyFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adapt.traces.sources.live.topic_options import TopicOptions as Topic
 
 CLEANING_PANEL = "Cleaning"
@@ -79,6 +82,29 @@ class FormatOptions:
     quote: str = setting('"', "Quoting character; '' if fields are not quoted.", "CHAR")
     header: bool | None = setting(None, "Whether the first line names the columns (default: guessed).")
     columns: str = setting("", "Column names, in place of a header.", "NAME,NAME")
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """A table or a query in place of files."""
+
+    PANEL: ClassVar[str] = "Tables that Spark reads (catalogs by --spark-conf)"
+    table: str = setting("", "Read a table of a Spark catalog, in place of files.", "CATALOG.DB.TABLE")
+    sql: str = setting("", "Read the rows of this Spark SQL query, in place of files.", "QUERY")
+
+    def sources(self, files: "Sequence[Any]") -> "Sequence[Any]":
+        """Files that were given, or a table or query.
+
+        Raises:
+            UsageError: there is not exactly one of them.
+        """
+        if bool(files) + bool(self.table) + bool(self.sql) != 1:
+            raise UsageError("give either SOURCE (files, globs, a topic), --table or --sql")
+        if files:
+            return files
+        from adapt.traces.sources.tables import Query
+
+        return [Query(self.table, self.sql)]
 
 
 @dataclass(frozen=True, slots=True)

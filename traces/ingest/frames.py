@@ -4,14 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
 from adapt.traces.ingest.mapping import Mapping, check_kept, selected
 from adapt.traces.ingest.streams import Stream
-from adapt.traces.sources.frames import frame_name, frame_opened, frame_schema, is_frame, keep_frame
+from adapt.traces.sources.frames import (
+    frame_name,
+    frame_opened,
+    frame_schema,
+    is_frame,
+    is_spark_frame,
+    keep_frame,
+)
 from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import as_spark_schema
+from adapt.traces.sources.tables import Query
 from adapt.traces.spark.lazy import F, SparkSession
 
 
@@ -34,15 +42,19 @@ def frame_files(frame: Any, folder: Path, streams: Sequence[Stream], spark: Spar
 
     Raises:
         UsageError: an expression does not fit the columns.
-        BadInput: the frame cannot be read.
+        BadInput: the frame cannot be read, or a column that is named.
     """
-    opened = frame_opened(frame)
+    opened = frame.opened(spark) if isinstance(frame, Query) else frame_opened(frame)
     schema = frame_schema(opened)
     known = as_spark_schema(schema)
     if not streams[0].name:
         check_kept(streams[0].mapping.keep, schema.names)
     texts = [text for stream in streams for text in stream.texts]
-    wanted = [name for name in Mapping("", keep=tuple(texts)).wanted(schema.names) if name in schema.names]
+    named = Mapping("", keep=tuple(texts))
+    wanted = [name for name in named.wanted(schema.names) if name in schema.names]
+    for name, kind in opened.dtypes if is_spark_frame(opened) else ():
+        if name not in schema.names and name in named.wanted([name]):
+            raise BadInput(f"{frame_name(frame)}: column {name!r} has type {kind}, which is not read; cast it first")
     if set(wanted) <= set(known.names):
         empty = spark.createDataFrame([], known).withColumn(PATH, F.lit(""))
         for option, text in (each for stream in streams for each in stream.mapping.expressions().items()):

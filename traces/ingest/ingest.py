@@ -46,6 +46,7 @@ from adapt.traces.sources.live.topic_options import TopicOptions
 from adapt.traces.sources.live.topic_records import TopicRecords
 from adapt.traces.sources.reading.files import SourceFile, source_files
 from adapt.traces.sources.sniff import ReadOptions, Recognized
+from adapt.traces.sources.tables import Query
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import SMALL_BYTES, Spark, SparkOptions, session_in_zone, shares_disk, spark_session
 from adapt.traces.store import disk
@@ -128,7 +129,7 @@ def ingest(
     Args:
         sources: Files, folders and globs, or `-` for standard input. Rows of equal time keep this order, then their
             order in the file. Or one topic, as `kafka://HOST:PORT/TOPIC`. Or one data frame, as
-            `adapt.traces.sources.frames` reads it.
+            `adapt.traces.sources.frames` reads it, or one `Query`.
         mapping: Columns or expressions for key, time, cost, bytes and stream.
 
     Raises:
@@ -140,8 +141,9 @@ def ingest(
     cleaning, salt = options.cleaning, salt_of(options.salt)
     frame = frame_of(sources)
     sources = sources if frame is None else [frame_name(frame)]
-    if cleaning.max_lateness_us is not None and is_spark_frame(frame):
-        raise UsageError("--max-lateness needs rows in order of arrival, but a Spark DataFrame has no order")
+    unordered = isinstance(frame, Query) or is_spark_frame(frame)
+    if cleaning.max_lateness_us is not None and unordered:
+        raise UsageError("--max-lateness needs rows in order of arrival, but a table or a Spark DataFrame has no order")
     stated, address = _stated_parts(running.conf), topic_of(sources)
     streams = options.streams or only_stream(mapping, options.reading, options.time_zone)
     if address is None and options.topic != TopicOptions():
@@ -211,9 +213,11 @@ def ingest(
         used = {**_as_used(source.settled), "guesses": source.guesses, **rules}
         if topic is not None:
             used["topic"] = topic.parameters
+        if isinstance(frame, Query):
+            used["query"] = asdict(frame)
         made = Provenance(command, used, source.inputs if topic is None else topic.inputs)
         evidence: dict[str, object] = {}
-        if order is not None and topic is None and not is_spark_frame(frame):  # partitions say nothing of lateness
+        if order is not None and topic is None and not unordered:  # partitions say nothing of lateness
             evidence["source"] = order
         if cleaning.sample < 1:
             evidence["sample"] = {"share": float(cleaning.sample), "left_out": left_out}

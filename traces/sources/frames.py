@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput, UsageError
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.table_files import quoted
+from adapt.traces.sources.tables import Query
 from adapt.traces.spark.lazy import F
 from adapt.traces.spark.session import spark_failures
 
@@ -32,9 +33,9 @@ def is_spark_frame(value: object) -> bool:
 
 
 def is_frame(value: object) -> bool:
-    """Whether it is a data frame or an Arrow stream."""
+    """Whether it is a data frame, an Arrow stream or a query."""
     arrow = ("__arrow_c_stream__", "__arrow_c_array__", "scanner")
-    return is_spark_frame(value) or any(hasattr(value, name) for name in arrow)
+    return is_spark_frame(value) or isinstance(value, Query) or any(hasattr(value, name) for name in arrow)
 
 
 def frame_name(frame: object) -> str:
@@ -43,7 +44,9 @@ def frame_name(frame: object) -> str:
     Messages use it, and it is `_path` of the rows.
     """
     kind = type(frame)
-    return f"{kind.__module__.lstrip('_').partition('.')[0]}.{kind.__name__}"
+    return (
+        frame.name if isinstance(frame, Query) else f"{kind.__module__.lstrip('_').partition('.')[0]}.{kind.__name__}"
+    )
 
 
 def frame_opened(frame: Any) -> Any:
@@ -86,9 +89,9 @@ def keep_frame(frame: Any, name: str, folder: Path, columns: Sequence[str]) -> l
     else:
         kinds = dict(frame.dtypes)
         sortable = [
-            F.to_json(F.struct(quoted(name))) if _UNSORTABLE.search(kinds[name]) else quoted(name) for name in columns
+            F.to_json(F.struct(quoted(each))) if _UNSORTABLE.search(kinds[each]) else quoted(each) for each in columns
         ]
-        with spark_failures("reading the DataFrame"):
+        with spark_failures(f"reading {name}"):
             frame.select(*map(quoted, columns)).sort(*sortable).write.parquet(str(folder))
     files, before = [], 0
     for path in sorted(folder.glob("*.parquet")):

@@ -186,6 +186,8 @@ def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
 def _started(options: SparkOptions) -> "SparkSession":
     from pyspark.sql import SparkSession
 
+    if "SPARK_REMOTE" in os.environ:  # PySpark would refuse a master beside it
+        raise EnvironmentFailure("SPARK_REMOTE is set, but adapt does not use Spark Connect; unset it")
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}

@@ -16,6 +16,7 @@ from adapt.traces.ingest.cleaning import Cleaning
 from adapt.traces.ingest.ingest import IngestOptions, ingest
 from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.sources.frames import BATCH_ROWS, keep_frame
+from adapt.traces.sources.tables import Query
 from tests.tiers import soak
 
 MAPPING = Mapping("user", "ts", cost="ms", cost_unit="ms", keep=("page",))
@@ -183,6 +184,57 @@ def test_a_frame_that_cannot_be_read_leaves_nothing(spark, tmp_path, case):
     with pytest.raises((BadInput, UsageError), match=sentence):
         ingest(sources(), tmp_path / "x.trace", Mapping("user", "ts"), options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def shop(spark, of_file):
+    """A database with a table of the rows."""
+    spark.sql("CREATE DATABASE shop")
+    spark.sql(f"CREATE TABLE shop.events USING parquet LOCATION '{of_file.path.parent / 'rows.parquet'}'")
+    spark.sql("CREATE VIEW shop.odd AS SELECT *, ts - ts AS took FROM shop.events")
+    yield
+    spark.sql("DROP DATABASE shop CASCADE")
+
+
+@pytest.mark.parametrize(
+    "query", [{"table": "spark_catalog.shop.events"}, {"sql": "SELECT page, user, ts, ms FROM shop.events -- all\n;"}]
+)
+def test_a_table_and_a_query_give_the_trace_of_the_file(spark, of_file, shop, query):
+    trace = adapt.ingest(**query, key="user", time="ts", cost="ms", cost_unit="ms", keep="page").trace
+    assert trace.manifest.content_hash == of_file.manifest.content_hash
+    assert trace.manifest.made.parameters["query"] == {"table": "", "sql": ""} | query
+
+
+NOT_READ = {
+    "table": (Query("shop.evnts"), BadInput, "there is no table shop.evnts; did you mean 'events'"),
+    "in a query": (Query(sql="FROM shop.event"), BadInput, "there is no table shop.event; did you mean 'events'"),
+    "database": (Query("shp.events"), BadInput, "nor a database shp"),
+    "catalog": (Query("no.shop.events"), BadInput, "there is no catalog no"),
+    "name": (Query("shop.a b"), UsageError, "a name such as"),
+    "no SQL": (Query(sql="SELEC 1"), UsageError, "one query"),
+    "no query": (Query(sql="DROP TABLE shop.events"), UsageError, "one query"),
+    "two columns": (Query(sql="SELECT ts, user, ts FROM shop.events"), BadInput, "two columns 'ts'"),
+    "type": (Query(sql="SELECT took AS user, ts FROM shop.odd"), BadInput, "column 'user' has type interval"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_READ)
+def test_a_table_or_query_that_cannot_be_read_leaves_nothing(spark, shop, tmp_path, case):
+    query, kind, sentence = NOT_READ[case]
+    with pytest.raises(kind, match=sentence):
+        ingest([query], tmp_path / "x.trace", Mapping("user", "ts"))
+    assert list(tmp_path.iterdir()) == []
+    assert spark.catalog.tableExists("shop.events")
+
+
+@pytest.mark.parametrize("sources", [(), ("rows.csv", "--table=a.b"), ("--table=a.b", "--sql=SELECT 1")], ids=str)
+def test_files_a_table_and_a_query_exclude_each_other(tmp_path, sources):
+    with pytest.raises(UsageError, match="either SOURCE"):
+        adapt.ingest(
+            *(each for each in sources if not each.startswith("--")),
+            **dict(each[2:].split("=") for each in sources if each.startswith("--")),
+            key="a",
+        )
 
 
 def test_a_spark_frame_has_no_order_of_arrival(spark, tmp_path):

@@ -1,0 +1,77 @@
+"""Tables of a catalog and SQL queries as sources."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from adapt.core.errors import BadInput, UsageError, did_you_mean
+from adapt.traces.sources.reading.field_paths import quoted_name
+from adapt.traces.spark.lazy import DataFrame, SparkSession
+from adapt.traces.spark.session import first_sentence, spark_failures
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A table of a catalog, or an SQL query.
+
+    Attributes:
+        table: Its name, such as `catalog.db.events`; empty for a query.
+        sql: One query in Spark SQL; empty for a table.
+    """
+
+    table: str = ""
+    sql: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages and `_path` call it."""
+        return self.table or "query"
+
+    def opened(self, spark: SparkSession) -> DataFrame:
+        """Its rows; nothing is read yet.
+
+        Raises:
+            UsageError: the query does not parse, or does anything but read.
+            BadInput: a catalog or table is not there, or two columns have one name.
+        """
+        from pyspark.errors import AnalysisException, ParseException
+
+        option = f"--table {self.table}" if self.table else "--sql"
+        with spark_failures(option):
+            try:
+                # only a query parses in these brackets
+                text = self.sql.strip().rstrip(";")
+                frame = spark.table(self.table) if self.table else spark.sql(f"SELECT * FROM (\n{text}\n)")
+            except ParseException as error:
+                wanted = "a name such as catalog.db.events" if self.table else "one query, such as SELECT"
+                raise UsageError(f"{option}: {first_sentence(str(error))}; it takes {wanted}") from error
+            except AnalysisException as error:
+                told = error.getMessageParameters() or {}
+                if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+                    raise _not_there(spark, option, told["relationName"]) from error
+                if error.getCondition() == "REQUIRES_SINGLE_PART_NAMESPACE":
+                    catalog = _parts(told["identifier"])[0]
+                    setting = f"--spark-conf spark.sql.catalog.{catalog}=CLASS"
+                    raise BadInput(f"{option}: there is no catalog {catalog}; name its class by {setting}") from error
+                raise
+        if twice := [name for name, times in Counter(frame.columns).items() if times > 1]:
+            raise BadInput(f"{option} has two columns {twice[0]!r}; rename one in --sql with AS")
+        return frame
+
+
+def _parts(quoted: str) -> list[str]:
+    """The parts of a name in backticks."""
+    return [part.replace("``", "`") for part in re.findall(r"`((?:[^`]|``)+)`", quoted)]
+
+
+def _not_there(spark: SparkSession, option: str, name: str) -> BadInput:
+    """That a table is not there, with the tables of its database."""
+    from pyspark.errors import AnalysisException
+
+    parts = _parts(name)
+    database = ".".join(map(quoted_name, parts[:-1]))
+    try:
+        known = [row.tableName for row in spark.sql(f"SHOW TABLES{' IN ' if database else ''}{database}").collect()]
+    except AnalysisException:
+        return BadInput(f"{option}: there is no table {'.'.join(parts)}, nor a database {database}")
+    return BadInput(f"{option}: there is no table {'.'.join(parts)}{did_you_mean(parts[-1], known)}")
