@@ -271,6 +271,9 @@ def spark_failures(doing: str) -> Iterator[None]:
                 f"{doing}: Spark's Java process ended, possibly out of memory; give it more with --spark-conf"
                 " spark.driver.memory=4g"
             ) from error
+        lacking = _lacking(str(error))
+        if lacking:
+            raise EnvironmentFailure(f"{doing}: {lacking}") from error
         if not isinstance(error, (Py4JError, PySparkException)) or _is_bug(str(error)):
             raise
         raise translated(error, doing) from error
@@ -362,6 +365,21 @@ def _is_bug(text: str) -> bool:
     if failed is None or _CARRIED.search(text):
         return False
     return not issubclass(getattr(builtins, failed[1].split(":")[0], Exception), (OSError, MemoryError))
+
+
+def _lacking(text: str) -> str:
+    """What the Python of the executors lacks, with the remedy; empty if nothing."""
+    other = re.search(r"Python in worker has different version: (\S+) than that in driver: (\d+\.\d+)", text)
+    if other:
+        theirs, ours = other.groups()
+        return f"the executors run Python {theirs}, this process {ours}; set PYSPARK_PYTHON to their Python {ours}"
+    absent = re.search(r"ModuleNotFoundError: No module named '(adapt|numba|numpy|pandas|pyarrow)'", text)
+    if absent:
+        return (
+            f"the Python of the executors has no {absent[1]}; install adapt-streams there, or set PYSPARK_PYTHON to a"
+            " Python that has it"
+        )
+    return ""
 
 
 _PYTHON_FAILURE = re.compile(r"Traceback \(most recent call last\):\n(?:\s.*\n|\n)*(\w\S*.*)")

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 
 import adapt
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
@@ -278,3 +280,18 @@ def test_a_silent_progress_starts_no_thread(spark):
     before = threading.active_count()
     with watched(spark, "counting", silent):
         assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("ModuleNotFoundError: No module named 'adapt'", "counting: the Python of the executors has no adapt; install"),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12 than that in driver: 3.11, PySpark",
+            "counting: the executors run Python 3.12, this process 3.11; set PYSPARK_PYTHON to their Python 3.11",
+        ),
+    ],
+)
+def test_what_the_python_of_executors_lacks_is_no_bug(told, said):
+    with pytest.raises(EnvironmentFailure, match=f"^{re.escape(said)}"), spark_failures("counting"):
+        raise PythonException(f"Traceback (most recent call last):\n  File 'x'\n{told}")
