@@ -20,6 +20,7 @@ from adapt.traces.locations.task_environment import environment_of_stores, take_
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.packages import bring_packages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -214,6 +215,9 @@ def _started(options: SparkOptions) -> "SparkSession":
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(session.sparkContext.applicationId)
+    if not options.url.startswith("local"):
+        with spark_failures("starting tasks"):
+            bring_packages(session)
     return session
 
 
