@@ -16,7 +16,7 @@ from adapt.traces.store.manifest import as_json, hash_of, program_versions, read
 
 def is_trace(path: Path) -> bool:
     """Whether a path is a trace."""
-    return (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
+    return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
 
 
 def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:

@@ -142,12 +142,14 @@ def _kept_trace(
     """
     from adapt.traces.ingest.ingest import ingest
     from adapt.traces.kept_trace import holds, is_trace, remember, source_fingerprint
+    from adapt.traces.series import stream_of
     from adapt.traces.sources.reading.files import SCHEME
 
-    if not source.startswith(SCHEME) and is_trace(location(source)):
+    stream = None if source.startswith(SCHEME) else stream_of(location(source))
+    if stream is not None and is_trace(stream):
         if given.values["key"] or out is not None:
             raise UsageError(f"{source} is a trace, so it takes neither --key nor --out; give a raw file")
-        return location(source)
+        return stream
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
     path = out or Path(f"{_name(source)}.trace")

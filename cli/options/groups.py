@@ -135,6 +135,10 @@ def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
     """The value of one parameter: a group from its options, or the option itself, a path as a location."""
     if not is_dataclass(kind):
         value = values[name]
+        if any("TRACE" in str(getattr(each, "metavar", "")) for each in get_args(kind)) and isinstance(value, Path):
+            from adapt.traces.series import stream_of
+
+            return stream_of(location(value))
         if isinstance(value, list):
             return [location(each) if isinstance(each, Path) else each for each in value]
         return location(value) if isinstance(value, Path) else value

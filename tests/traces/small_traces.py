@@ -32,6 +32,7 @@ def write_trace(folder: Path, rows: dict[str, Any] | pa.Table, parts: int = 2, r
         "last_us": times[-1],
         "key_type": kind,
         "columns": rows.column_names,
+        "rejects": {"rows": 0, "reasons": {}, "examples": {}},
         "profile": {"distinct_keys": pc.count_distinct(rows["key"], mode="all").as_py(), "rank_counts": []},
     }
     write_manifest(folder, Manifest("trace", "c0ffee", Provenance("a test"), entries, summary))

@@ -35,9 +35,10 @@ def location(text: str | os.PathLike[str], options: StorageOptions | None = None
     Raises:
         UsageError: the scheme is unknown, the bucket is missing, or the URI has a password.
     """
-    if is_stored(text):
-        return cast(Path, text)
-    plain = os.fspath(cast(str, text))
+    given: object = text
+    if not isinstance(given, (str, os.PathLike)):  # a location already
+        return cast(Path, given)
+    plain = os.fspath(text)
     uri = _URI.fullmatch(plain)
     if uri is None:
         return Path(plain)

@@ -13,6 +13,7 @@ from typing import Any
 from adapt.core.errors import BadInput
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST, RUN
+from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import damaged, readable
 from adapt.traces.store import disk
 
@@ -93,6 +94,9 @@ def read_manifest(folder: Path, kind: str | None = None) -> Manifest:
     Raises:
         BadInput: it is not an artefact, or of another kind or a newer format; or a file is missing or has another size.
     """
+    if isinstance(folder, SeriesPath):
+        manifest: Manifest = folder.manifest
+        return manifest
     with readable(folder):
         return _read_manifest(folder, kind)
 
