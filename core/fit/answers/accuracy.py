@@ -28,11 +28,12 @@ class Accuracy:
     Attributes:
         results: True results: by window and group, or windows of a ranking.
         missing: Share of them without any row.
-        error_p50: Median error of the others.
+        harmed: Share of them without some of their rows.
+        error_p50: Median error of those harmed.
         error_p95: Likewise.
-        interval: Median half-width of the 95 % intervals / estimate; None for min, max and rankings, and where whole
+        interval: Median half-width of their 95 % intervals / estimate; None for min, max and rankings, and where whole
             windows are dropped, whose results are exact.
-        covered: Share of the results whose interval holds the true value.
+        covered: Share of those harmed whose interval holds the true value.
         found: Mean share of the true top groups that are found; None without a ranking.
         total_error: Of the sum of all results, missing ones estimated; counts and sums alone.
         total_interval: Half-width of its 95 % interval / true sum.
@@ -40,6 +41,7 @@ class Accuracy:
 
     results: int
     missing: float
+    harmed: float | None = None
     error_p50: float | None = None
     error_p95: float | None = None
     interval: float | None = None
@@ -77,8 +79,12 @@ def accuracy_of(computed: Computed, kept: Sample, whole: Sample, shares: WindowS
     groups = 1 + max((int(each["group"].max(initial=0)) for each in (true, guess)), default=0)
     keys = (true["window"] * groups + true["group"])[there]
     known = ~np.isnan(guesses)
+    all_rows = true["rows"][there]
     places = np.searchsorted(keys, (guess["window"] * groups + guess["group"])[known])
-    exact, estimate = values[there][places], guesses[known]
+    answered = len(places)
+    lost = guess["rows"][known] < all_rows[places]
+    known[np.flatnonzero(known)[~lost]] = False
+    exact, estimate = values[there][places[lost]], guesses[known]
     off = np.abs(estimate - exact)
     nonzero = exact != 0
     errors = off[nonzero] / np.abs(exact[nonzero])
@@ -92,8 +98,8 @@ def accuracy_of(computed: Computed, kept: Sample, whole: Sample, shares: WindowS
     total: tuple[float | None, float | None] = (None, None)
     if computed.function in (Function.COUNT, Function.SUM) and values[there].sum():
         total = _total(computed, kept, guess, guesses, float(values[there].sum()), shares)
-    missing = 1 - len(estimate) / len(keys) if len(keys) else 0.0
-    return Accuracy(len(keys), missing, quantiles[0], quantiles[1], interval, covered, None, *total)
+    missing, harmed = (1 - answered / len(keys), len(estimate) / len(keys)) if len(keys) else (0.0, 0.0)
+    return Accuracy(len(keys), missing, harmed, quantiles[0], quantiles[1], interval, covered, None, *total)
 
 
 def estimates(computed: Computed, sums: Results) -> tuple[Floats, Floats | None]:

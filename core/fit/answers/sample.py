@@ -48,7 +48,7 @@ class Sample:
         self._group = None if by is None else len(numbers) + groups.index(by)
         names = [f"{what} {column}" for column in self._columns for what in ("w", "v", "wx", "vx", "vxx")]
         extremes = [(f"{what} {column}", what) for column in self._columns for what in ("min", "max")]
-        self._how = [(name, "sum") for name in ("w", "v", *names)] + extremes
+        self._how = [(name, "sum") for name in ("rows", "w", "v", *names)] + extremes
         self._sums: pa.Table | None = None
         self._new: list[pa.Table] = []
         self.variances: dict[str | None, float] = dict.fromkeys((None, *self._columns), 0.0)
@@ -78,6 +78,7 @@ class Sample:
         cells = {
             "window": windows,
             "group": values[rows, self._group].astype(np.int64) if self._group is not None else np.zeros_like(windows),
+            "rows": np.ones(len(rows)),
             "w": weights[rows],
             "v": spread[rows],
         }

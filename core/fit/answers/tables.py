@@ -11,10 +11,11 @@ ANSWER_COLUMNS = (
     Column("answer", about="function of the rows of a window, by group if it has them"),
     Column("results", Kind.COUNT, about="without drops"),
     Column("missing", Kind.SHARE, about="of the results"),
-    Column("error_p50", Kind.SHARE, about="relative error of the other results, dropped rows estimated"),
-    Column("error_p95", Kind.SHARE, about="relative error of the other results, dropped rows estimated"),
-    Column("interval", Kind.SHARE, about="median half-width of the 95 % intervals, of the estimate"),
-    Column("covered", Kind.SHARE, about="of the results, by their 95 % intervals"),
+    Column("harmed", Kind.SHARE, about="of the results: some of their rows were dropped"),
+    Column("error_p50", Kind.SHARE, about="relative error of harmed results"),
+    Column("error_p95", Kind.SHARE, about="relative error of harmed results"),
+    Column("interval", Kind.SHARE, about="of harmed results: median half-width of the 95 % intervals, of the estimate"),
+    Column("covered", Kind.SHARE, about="of harmed results, by their 95 % intervals"),
     Column("found", Kind.SHARE, about="of the groups that rank highest"),
     Column("total_error", Kind.SHARE, about="of the sum of all results"),
     Column("total_interval", Kind.SHARE, about="half-width of its 95 % interval"),
@@ -30,6 +31,7 @@ def answers_table(answers: Mapping[str, Sequence[Answer]]) -> Table:
             str(each.computed),
             each.accuracy.results,
             each.accuracy.missing,
+            each.accuracy.harmed,
             each.accuracy.error_p50,
             each.accuracy.error_p95,
             each.accuracy.interval,
@@ -50,10 +52,12 @@ def worst_answer(planner: str, answers: Sequence[Answer]) -> str:
         return ""
     worst = max(answers, key=lambda each: (each.accuracy.error_p95 or 0.0, each.accuracy.missing))
     accuracy, name = worst.accuracy, f"{worst.computed} of {worst.operator}"
+    missing = f"{accuracy.missing:.2%} are missing"
+    if accuracy.found is not None:
+        return f"With {planner}, {name} finds {accuracy.found:.1%} of the groups; of its windows, {missing}."
     if accuracy.error_p95 is None:
-        lost = f"{accuracy.missing:.1%} of its windows are missing"
-        return f"With {planner}, {name} finds {accuracy.found or 0:.1%} of the groups; {lost}."
+        return f"With {planner}, no result of {name} loses some of its rows; {missing}."
     return (
-        f"With {planner}, {name} is wrong by {accuracy.error_p50 or 0:.2%} in the median and "
-        f"{accuracy.error_p95:.2%} at the 95th percentile, and {accuracy.missing:.1%} of its results are missing."
+        f"With {planner}, {accuracy.harmed:.2%} of the results of {name} lose rows and are wrong by "
+        f"{accuracy.error_p50 or 0:.2%} in the median ({accuracy.error_p95:.2%} at the 95th percentile); {missing}."
     )
