@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from glob import has_magic
+from shlex import quote
 
 import numpy as np
 
@@ -93,17 +95,19 @@ def hot_keys_table(answer: Answer, note: str) -> Table:
 
 
 def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) -> str:
-    """The next command to type."""
+    """The next command to type; a glob of traces in quotes."""
+    stem = (plan if has_magic(trace) else trace).removesuffix(".recommended.plan").removesuffix(".trace")
+    trace = quote(trace)
     match None if verdict is None else verdict.verdict_class:
         case VerdictClass.PINNING | VerdictClass.REFRESHING if verdict is not None and not verdict.pins_nothing:
             to = Engine(verdict.engine).target if verdict.engine in list(Engine) else Target.PLAN
-            return f"adapt partition export {plan} --to {to} -o {trace.removesuffix('.trace')}.{to}"
+            return f"adapt partition export {plan} --to {to} -o {stem}.{to}"
         case VerdictClass.SPLITTING | VerdictClass.ANOTHER_KEY | VerdictClass.PINNING:
             return f"adapt advise keys {trace} --parallelism {channels}"
         case VerdictClass.UNKNOWN:
             return f"adapt lint {trace}"
         case _:
-            return f"adapt report {trace} --html {trace.removesuffix('.trace')}.html"
+            return f"adapt report {trace} --html {stem}.html"
 
 
 def _cost(verdict: Verdict) -> str:

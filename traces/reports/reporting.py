@@ -23,6 +23,7 @@ from adapt.traces.locations.run_folders import in_run
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
 from adapt.traces.reports.reported import Reported
+from adapt.traces.series import stream_of
 from adapt.traces.store.manifest import read_manifest, verify
 
 SCHEMA = "adapt.report/1"
@@ -60,7 +61,7 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
         BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
-        return replace(_read(in_run(path), check_all=check_all), path=path)
+        return replace(_read(stream_of(in_run(path)), check_all=check_all), path=path)
 
 
 def _read(path: Path, *, check_all: bool) -> Reported:
