@@ -83,7 +83,16 @@ ARC = np.dtype(
     align=True,
 )
 
-READ = np.dtype([("latency", np.float64), ("longest", np.float64), ("count", np.int64)])
+READ = np.dtype(
+    [
+        ("latency", np.float64),
+        ("longest", np.float64),
+        ("count", np.int64),
+        ("row", np.int64),  # of the tuple in hand, as in `WAITING`
+        ("weight", np.float64),  # likewise
+        ("share", np.float64),  # probability with which the last queue took it
+    ]
+)
 
 
 def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindows | None) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, admitted, begin, queue, release, take_place
+from adapt.core.fit.running.servers import Books, Reached, begin, overflows, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
@@ -35,11 +35,13 @@ def advance(
     nodes: int,
     burst: int,
     first: int,
+    reached: Reached | None,
 ) -> int:
     """Simulate everything before the end of the tick.
 
     Args:
         first: Number of the tick's first row, from the start.
+        reached: Follows rows, at half the speed; None: does not.
 
     Returns:
         The next row if the pool or the list of what reached aggregates is too small to continue, else -1.
@@ -47,7 +49,9 @@ def advance(
     end = end_us * 1e-6
     servers = books.servers
     while True:
-        if books.free[1] < burst or books.reaching[0] == len(books.reached):
+        if books.free[1] < burst:
+            return row
+        if reached is not None and reached.size[0] == len(reached.tuples):
             return row
         soonest: Any = np.int64(0)
         for number in range(1, len(servers)):
@@ -59,12 +63,14 @@ def advance(
             credits[source] += scale[source]
             count = int(credits[source] + _ALMOST)
             credits[source] -= count
-            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, first + row, 1.0)
+            if reached is not None:
+                _hold(books, first + row, 1.0)
+            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, reached)
             row += 1
             continue
         if now >= end:
             break
-        _serve(books, soonest, soonest >= nodes, now)
+        _serve(books, soonest, soonest >= nodes, now, reached)
     for number in range(len(servers)):
         if servers[number].done < np.inf:
             servers[number].busy += end - servers[number].since
@@ -73,7 +79,7 @@ def advance(
 
 
 @flattened
-def _serve(books: Books, number: int, link: bool, now: float) -> None:
+def _serve(books: Books, number: int, link: bool, now: float, reached: Reached | None) -> None:
     """A server finishes the first tuple of its queue: a link delivers it, a node processes it."""
     server = books.servers[number]
     server.busy += now - server.since
@@ -84,43 +90,41 @@ def _serve(books: Books, number: int, link: bool, now: float) -> None:
     begin(books, number, link, now)
     arc = books.arcs[waiting.arc]
     if not link:
-        born, at, row, weight = waiting.born, waiting.at, waiting.row, waiting.weight
+        born, at = waiting.born, waiting.at
+        if reached is not None:
+            _hold(books, waiting.row, waiting.weight)
+            waiting.row = NONE
         release(books, place)
         arc.queued -= 1
         arc.served += 1
         arc.worked += 1
-        if arc.answer != NONE:
-            reached = books.reached[books.reaching[0]]
-            reached.row = row
-            reached.weight = weight
-            reached.answer = arc.answer
-            books.reaching[0] += 1
-        _work(books, arc, born, at, now, row, weight)
-        return
-    share = admitted(books, arc.node)
-    if share == 0.0:
+        if reached is not None and arc.answer != NONE:
+            arrived = reached.tuples[reached.size[0]]
+            arrived.row = books.read[0].row
+            arrived.weight = books.read[0].weight
+            arrived.answer = arc.answer
+            reached.size[0] += 1
+        _work(books, arc, born, at, now, reached)
+    elif overflows(books, arc.node):
         arc.queue_drops += 1
         arc.queued -= 1
+        if reached is not None:
+            waiting.row = NONE
         release(books, place)
     else:
-        waiting.weight /= share
+        if reached is not None:
+            waiting.weight /= books.read[0].share
         node: Any = np.int64(arc.node)
         queue(books, node, place, not link, now)
 
 
 @flattened
-def _work(books: Books, arc: Any, born: int, at: int, now: float, row: int, weight: float) -> None:
+def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reached | None) -> None:
     """An operator emits the results of a tuple, or of each of its windows."""
     gain = arc.gain
     target: Any = np.int64(arc.target)
     if arc.other != NONE:
         gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
-    if arc.by_row and row != NONE:
-        # The same rows pass in every run, whatever is dropped before.
-        whole = np.floor(gain)
-        picked = uniform(output(arc.draws ^ _OF_ROWS, np.uint64(row))) < gain - whole
-        _give(books, target, int(whole) + picked, born, at, now, row, weight)
-        return
     first = last = 0
     if arc.given != NONE:
         last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
@@ -134,15 +138,20 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, row: int, weig
             if books.lived[arc.given, window + 1] == books.lived[arc.given, window]:
                 continue
             at = window * arc.own_slide
-        arc.credit += gain
-        count = int(arc.credit + _ALMOST)
+        if reached is None:
+            count = _emitted(arc, gain)
+        elif arc.by_row and books.read[0].row != NONE:
+            # The same rows pass in every run, whatever is dropped before.
+            count = int(gain + uniform(output(arc.draws ^ _OF_ROWS, np.uint64(books.read[0].row))))
+        else:
+            _hold(books, NONE, 1.0)
+            count = _emitted(arc, gain)
         if count > 0:
-            arc.credit -= count
-            _give(books, target, count, born, at, now, NONE, 1.0)
+            _give(books, target, count, born, at, now, reached)
 
 
 @flattened
-def _give(books: Books, source: int, count: int, born: int, at: int, now: float, row: int, weight: float) -> None:
+def _give(books: Books, source: int, count: int, born: int, at: int, now: float, reached: Reached | None) -> None:
     """A source emits tuples to all its consumers."""
     for number in range(books.first_arc[source], books.first_arc[source + 1]):
         arc = books.arcs[number]
@@ -156,21 +165,43 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
                 arc.served += 1
                 _read(books, now - born * 1e-6)
                 continue
-            share = admitted(books, arc.node) if arc.link == NONE else 1.0
-            if share == 0.0:
+            if arc.link == NONE and overflows(books, arc.node):
                 arc.queue_drops += 1
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
                 waiting.born = born
                 waiting.at = at
-                waiting.row = row
-                waiting.weight = weight / (share * arc.keep if arc.slide == 0 else share)
+                if reached is not None:
+                    read = books.read[0]
+                    waiting.row = read.row
+                    waiting.weight = read.weight
+                    if arc.slide == 0 and arc.keep < 1.0:
+                        waiting.weight /= arc.keep
+                    if arc.link == NONE:
+                        waiting.weight /= read.share
                 waiting.arc = number
                 arc.queued += 1
                 to_link = arc.link != NONE
                 server: Any = np.int64(arc.link if to_link else arc.node)
                 queue(books, server, place, to_link, now)
+
+
+@flattened
+def _emitted(arc: Any, gain: float) -> Any:
+    """How many whole tuples a source emits."""
+    arc.credit += gain
+    count = int(arc.credit + _ALMOST)
+    arc.credit -= count
+    return count
+
+
+@flattened
+def _hold(books: Books, row: int, weight: float) -> None:
+    """Note the row and weight of the tuple in hand."""
+    read = books.read[0]
+    read.row = row
+    read.weight = weight
 
 
 @flattened

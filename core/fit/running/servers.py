@@ -26,8 +26,6 @@ class Books(NamedTuple):
         lived: Number of kept windows before each window number; see `LivingWindows`.
         bins: Results by latency; see `core.histogram`.
         read: Of type `READ`, the latencies of the tick's results; shape (1,).
-        reached: Of type `REACHED`, the tuples of the tick that reached aggregates that compute; grows on demand.
-        reaching: How many of them there are, shape (1,).
     """
 
     first_arc: Indices
@@ -40,8 +38,18 @@ class Books(NamedTuple):
     lived: NDArray[np.int32]
     bins: NDArray[np.int64]
     read: NDArray[Any]
-    reached: NDArray[Any]
-    reaching: Indices
+
+
+class Reached(NamedTuple):
+    """Tuples that reach aggregates that compute, in a tick.
+
+    Attributes:
+        tuples: Of type `REACHED`; grows on demand.
+        size: How many there are, shape (1,).
+    """
+
+    tuples: NDArray[Any]
+    size: Indices
 
 
 @flattened
@@ -72,16 +80,15 @@ def queue(books: Books, number: int, place: int, link: bool, now: float) -> None
 
 
 @flattened
-def admitted(books: Books, number: int) -> Any:
-    """Probability of taking a tuple into a queue; 0 if dropped."""
+def overflows(books: Books, number: int) -> Any:
+    """Whether a node drops an arriving tuple because of its queue length."""
     if len(books.drop_curve) == 0:
-        return 1.0
+        return False
     server = books.servers[number]
     server.taken += 1
     part = books.drop_curve[min(server.length, len(books.drop_curve) - 1)]
-    if part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part:
-        return 0.0
-    return 1.0 - part
+    books.read[0].share = 1.0 - part
+    return part > 0 and uniform(output(books.shed_seeds[number], np.uint64(server.taken))) < part
 
 
 @flattened
@@ -96,7 +103,6 @@ def take_place(books: Books) -> Any:
 @flattened
 def release(books: Books, place: int) -> None:
     """Return a slot to the pool."""
-    books.pool[place].row = NONE
     books.pool[place].after = books.free[0]
     books.free[0] = place
     books.free[1] += 1

@@ -11,7 +11,7 @@ from adapt.core.fit.running.arcs import NONE, REACHED, READ, WAITING, arc_record
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
-from adapt.core.fit.running.servers import Books
+from adapt.core.fit.running.servers import Books, Reached
 from adapt.core.fit.running.tick import Offered, Tick
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
@@ -52,6 +52,8 @@ class Tuples:
         self.windows = windows
         self._credits = np.zeros(wiring.inputs)
         self._burst = largest_burst(wiring, self._scales)
+        computes = any(operator.computes for operator in wiring.network.operators)
+        self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
             arcs=arc_records(wiring, self._seconds, seed, windows),
@@ -63,8 +65,6 @@ class Tuples:
             lived=np.zeros((0, 1), np.int32),
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
-            reached=np.zeros(1, REACHED),
-            reaching=np.zeros(1, np.int64),
         )
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
@@ -78,7 +78,10 @@ class Tuples:
             self.windows.begin(offered.end_us, keeps)
             self._books = self._books._replace(lived=self.windows.lived)
         servers["busy"] = 0.0
-        read[:] = self._books.reaching[:] = 0
+        read[:] = 0
+        read["share"] = 1.0
+        if self._reached is not None:
+            self._reached.size[0] = 0
         at_us = np.ascontiguousarray(offered.at_us, np.int64)
         inputs = np.ascontiguousarray(offered.inputs, np.int64)
         nodes = len(self._wiring.network.nodes)
@@ -95,6 +98,7 @@ class Tuples:
                 nodes,
                 self._burst,
                 offered.first,
+                self._reached,
             )
             if row < 0:
                 break
@@ -119,7 +123,7 @@ class Tuples:
     @property
     def reached(self) -> NDArray[Any]:
         """Tuples of the last tick that reached aggregates, of type `REACHED`."""
-        return self._books.reached[: self._books.reaching[0]]
+        return np.zeros(0, REACHED) if self._reached is None else self._reached.tuples[: self._reached.size[0]]
 
     @property
     def oldest(self) -> int | None:
@@ -129,10 +133,8 @@ class Tuples:
 
     def _enlarge(self) -> None:
         """Double what is full: the list of tuples that reached aggregates, or the pool, with room for one burst."""
-        if self._books.reaching[0] == len(self._books.reached):
-            more_reached = np.zeros(2 * len(self._books.reached), REACHED)
-            more_reached[: len(self._books.reached)] = self._books.reached
-            self._books = self._books._replace(reached=more_reached)
+        if self._reached is not None and self._reached.size[0] == len(self._reached.tuples):
+            self._reached = self._reached._replace(tuples=np.concatenate([self._reached.tuples] * 2))
             return
         old, free = len(self._books.pool), self._books.free
         more = max(old, 2 * self._burst, 1024)
