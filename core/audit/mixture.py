@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import log, sqrt
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ _TILTS = tuple(2.0 ** np.arange(-3, 9))
 _ROUNDS = 2000
 _CLOSE = 1e-4
 _TINY = 1e-300
-_Z = 1.959964
+_Z = NormalDist().inv_cdf(0.975)
 """Of a normal distribution, at 95 % confidence."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from adapt.core.fit.answers.sample import Sample
 from adapt.core.fit.network.computed import Computed, Function
 from adapt.core.fit.network.wiring import Indices
 
-NORMAL_95 = 1.959963984540054
+_Z = NormalDist().inv_cdf(0.975)
 """Half-width of an interval of 95 %, in standard deviations."""
 
 Results: TypeAlias = Mapping[str, NDArray[Any]]
@@ -112,17 +113,17 @@ def estimates(computed: Computed, sums: Results) -> tuple[Floats, Floats | None]
     """
     function, column = computed.function, computed.column
     if function is Function.COUNT:
-        return sums["w"], NORMAL_95 * np.sqrt(np.maximum(sums["v"], 0.0))
+        return sums["w"], _Z * np.sqrt(np.maximum(sums["v"], 0.0))
     weight = sums[f"w {column}"]
     there = weight > 0
     if function in (Function.MIN, Function.MAX):
         return np.where(there, sums[f"{function} {column}"], np.nan), None
     total, spread = sums[f"wx {column}"], sums[f"vxx {column}"]
     if function is Function.SUM:
-        return np.where(there, total, np.nan), NORMAL_95 * np.sqrt(np.maximum(spread, 0.0))
+        return np.where(there, total, np.nan), _Z * np.sqrt(np.maximum(spread, 0.0))
     mean = np.divide(total, weight, out=np.full(len(weight), np.nan), where=there)
     residual = spread - 2 * mean * sums[f"vx {column}"] + mean * mean * sums[f"v {column}"]
-    return mean, NORMAL_95 * np.sqrt(np.maximum(residual, 0.0)) / np.where(there, weight, 1.0)
+    return mean, _Z * np.sqrt(np.maximum(residual, 0.0)) / np.where(there, weight, 1.0)
 
 
 def _total(
@@ -139,7 +140,7 @@ def _total(
         lowest = np.ones(len(batches))
         np.minimum.at(lowest, place, share)
         total, variance = float(weighted.sum()), float((1 - lowest) @ (sums * sums))
-    return abs(total - true) / abs(true), NORMAL_95 * float(np.sqrt(max(variance, 0.0))) / abs(true)
+    return abs(total - true) / abs(true), _Z * float(np.sqrt(max(variance, 0.0))) / abs(true)
 
 
 def _ranking(top: int, true: Results, values: Floats, guess: Results, guesses: Floats) -> Accuracy:

@@ -106,14 +106,13 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
         set_due(world, worker_number, done_at(world, worker, now + worker.spill, 0.0))
     else:
         _serve(world, worker_number, now)
-    if connection.owed != 0:
-        pass
-    elif connection.turn != NONE:
-        send_waiting(world, producer, worker_number, now)
-        fill_pool(world, producer, now)
-    elif world.anywhere and producer_at(world, producer).held > 0:
-        forward_anywhere(world, producer, worker_number, now)
-        fill_pool(world, producer, now)
+    if connection.owed == 0:
+        if connection.turn != NONE:
+            send_waiting(world, producer, worker_number, now)
+            fill_pool(world, producer, now)
+        elif world.anywhere and producer_at(world, producer).held > 0:
+            forward_anywhere(world, producer, worker_number, now)
+            fill_pool(world, producer, now)
     if world.pool > 1:
         _expect_take(world, worker_number)
 
