@@ -1,6 +1,7 @@
 """Drop order: a node first drops tuples worth least for their load."""
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
+
+_ROUNDING = 1e-12
+"""Share of an arc's load below which what is left of it counts as none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,17 +44,13 @@ class DropOrder:
             roots: Whether arcs of inputs close too; if not, they keep what is offered, and arcs downstream of one that
                 would close earlier do not close either.
         """
-        arcs = _closing_order(program, program.rows[resource])
+        branches = _Branches.of(program)
+        arcs = np.array(_closing_order(program, branches, program.rows[resource]), np.int64)
         if not roots:
             arcs = arcs[program.input_of[arcs] < 0]
-        closed = np.zeros(len(program.drop_arcs), dtype=np.bool_)
-        flows = [_open_flows(program, closed)]
-        for arc in arcs:
-            closed[arc] = True
-            flows.append(_open_flows(program, closed))
-        stacked = np.stack(flows)
-        loads = np.einsum("v,svd->sd", program.rows[resource], stacked)
-        return cls(arcs, stacked, loads, float(program.limits[resource]))
+        flows = _flows(program, branches, arcs)
+        loads = np.einsum("v,svd->sd", program.rows[resource], flows)
+        return cls(arcs, flows, loads, float(program.limits[resource]))
 
     def plan(self, rates: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """The flows that fit, and whether any do.
@@ -88,44 +88,105 @@ def _kept_flows(rates: Floats, flows: Floats) -> Floats:
     return rates @ flows.T
 
 
-def _closing_order(program: Program, loads: Floats) -> Indices:
-    """Variables by ascending value per load; arcs fed only by a closed root are omitted."""
-    feeds = _feeds(program)
-    still_open = np.ones(len(loads), dtype=np.bool_)
-    order: list[int] = []
-    while True:
-        worth, load, fed = program.weights.copy(), loads.copy(), program.input_of >= 0
-        for arc in range(len(loads) - 1, -1, -1):  # arcs come after those that feed them
-            below = np.flatnonzero((feeds[:, arc] > 0) & still_open)
-            worth[arc] += feeds[below, arc] @ worth[below]
-            load[arc] += feeds[below, arc] @ load[below]
-        for arc in range(len(loads)):
-            above = np.flatnonzero((feeds[arc] > 0) & still_open)
-            fed[arc] |= bool(fed[above].any())
-        candidates = np.flatnonzero(still_open & fed & (load > 0))
-        if not len(candidates):
-            return np.array(order, dtype=np.int64)
-        chosen = int(candidates[np.argmin(worth[candidates] / load[candidates])])
-        still_open[chosen] = False
-        order.append(chosen)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Branches:
+    """Arcs that feed others: by arc, each other one and what a unit adds to its offer."""
+
+    feeders: list[list[tuple[int, float]]]
+    fed: list[list[tuple[int, float]]]
+
+    @classmethod
+    def of(cls, program: Program) -> "_Branches":
+        splits = np.flatnonzero(program.input_of < 0)
+        shares = -program.rows[program.resources :]
+        shares[np.arange(len(splits)), splits] = 0.0
+        feeders: list[list[tuple[int, float]]] = [[] for _ in program.drop_arcs]
+        fed: list[list[tuple[int, float]]] = [[] for _ in program.drop_arcs]
+        for row, feeder in np.argwhere(shares > 0).tolist():
+            feeders[splits[row]].append((feeder, float(shares[row, feeder])))
+            fed[feeder].append((int(splits[row]), float(shares[row, feeder])))
+        return cls(feeders, fed)
 
 
-def _feeds(program: Program) -> Floats:
-    """What a unit of each variable adds to the offer of others; shape (variables, variables)."""
-    feeds = np.zeros((len(program.drop_arcs), len(program.drop_arcs)))
-    splits = np.flatnonzero(program.input_of < 0)
-    feeds[splits] = -program.rows[program.resources :]
-    feeds[splits, splits] = 0.0
-    return feeds
+def _closing_order(program: Program, branches: _Branches, loads: Floats) -> list[int]:
+    """Variables by ascending value per load; arcs fed only by a closed root are omitted.
+
+    Closing an arc changes the ratios of those upstream alone, and only raises them: what it takes from them is worth
+    less for its load than they are. So a ratio in the heap is at most the current one.
+    """
+    worth, load = program.weights.tolist(), loads.tolist()
+    for arc in reversed(range(len(load))):  # arcs come after those that feed them
+        for below, share in branches.fed[arc]:
+            worth[arc] += share * worth[below]
+            load[arc] += share * load[below]
+    rounding = [_ROUNDING * each for each in load]
+    flowing = _Flowing(program, branches)
+    heap = [(worth[arc] / load[arc], arc) for arc in range(len(load)) if flowing.open[arc] and load[arc] > 0]
+    heapify(heap)
+    order = []
+    while heap:
+        ratio, arc = heappop(heap)
+        if not flowing.open[arc] or load[arc] <= rounding[arc]:
+            continue
+        if worth[arc] / load[arc] > ratio:
+            heappush(heap, (worth[arc] / load[arc], arc))
+            continue
+        order.append(arc)
+        flowing.close(arc)
+        taken = {arc: (worth[arc], load[arc])}
+        while taken:
+            below = max(taken)
+            less_worth, less_load = taken.pop(below)
+            for feeder, share in branches.feeders[below]:
+                if flowing.open[feeder]:
+                    before = taken.get(feeder, (0.0, 0.0))
+                    taken[feeder] = before[0] + share * less_worth, before[1] + share * less_load
+                    worth[feeder] -= share * less_worth
+                    load[feeder] -= share * less_load
+    return order
 
 
-def _open_flows(program: Program, closed: NDArray[np.bool_]) -> Floats:
-    """Each variable per tuple/s of each input, with some arcs closed and the others open."""
-    feeds = _feeds(program)
-    flows = np.zeros((len(closed), program.inputs))
-    for arc in range(len(closed)):
-        if not closed[arc]:
-            flows[arc] = feeds[arc] @ flows
-            if program.input_of[arc] >= 0:
-                flows[arc, program.input_of[arc]] = 1.0
+class _Flowing:
+    """Which arcs are open and fed by one that is, or by an input."""
+
+    def __init__(self, program: Program, branches: _Branches) -> None:
+        """All arcs are open."""
+        self._branches = branches
+        self._feeders = [int(at >= 0) for at in program.input_of]
+        self.open = [False] * len(self._feeders)
+        for arc in range(len(self.open)):
+            self._feeders[arc] += sum(self.open[feeder] for feeder, _ in branches.feeders[arc])
+            self.open[arc] = self._feeders[arc] > 0
+
+    def close(self, arc: int) -> None:
+        """Close an arc, and those that nothing else feeds."""
+        self.open[arc] = False
+        for below, _ in self._branches.fed[arc]:
+            self._feeders[below] -= 1
+            if self._feeders[below] == 0 and self.open[below]:
+                self.close(below)
+
+
+def _flows(program: Program, branches: _Branches, arcs: Indices) -> Floats:
+    """Each variable per tuple/s of each input, with none of the arcs closed, the first, the first two, and so on."""
+    flows = np.zeros((len(arcs) + 1, len(program.drop_arcs), program.inputs))
+    roots = np.flatnonzero(program.input_of >= 0)
+    flows[0, roots, program.input_of[roots]] = 1.0
+    for arc in range(flows.shape[1]):
+        for below, share in branches.fed[arc]:
+            flows[0, below] += share * flows[0, arc]
+    is_open = [True] * flows.shape[1]
+    for step, closed in enumerate(arcs.tolist()):
+        now = flows[step + 1]
+        now[:] = flows[step]
+        now[closed], is_open[closed] = 0.0, False
+        changed = {below for below, _ in branches.fed[closed]}
+        while changed:
+            arc = min(changed)
+            changed.remove(arc)
+            if is_open[arc]:
+                now[arc] = 0.0
+                for feeder, share in branches.feeders[arc]:
+                    now[arc] += share * now[feeder]
+                changed.update(below for below, _ in branches.fed[arc])
     return flows
