@@ -281,12 +281,14 @@ class Gridded:
         network: A network without splits.
         steps: Distance between grid lines by input, tuples/s; empty for a share `epsilon` of each input's largest rate.
         epsilon: That share.
+        omitted: Points with at most this share of a server's capacity count as one; 0: all count.
     """
 
     alone: ClassVar[bool] = True  # a task of its own would take longer than it does
     network: Described
     steps: tuple[float, ...]
     epsilon: float
+    omitted: float = 0.0
 
     @property
     def label(self) -> str:
@@ -306,7 +308,8 @@ class Gridded:
         steps = np.array(self.steps) if self.steps else self.epsilon * most
         fullest = loads[:, 0]
         points = feasible_grid(most, steps, fullest, 1.0, None, 10_000_000)
-        return int((points @ loads <= 1 + 1e-9).all(axis=1).sum())
+        used = (points @ loads).max(axis=1)
+        return int(((used <= 1 + 1e-9) & (used > self.omitted + 1e-9)).sum()) + 1
 
 
 def loads_of(program: Program) -> Floats:

@@ -121,6 +121,11 @@ def test_full_grids_have_as_many_points_as_fit(network, points):
     assert Gridded(network, (), 0.1).measure([]) == points
 
 
+@pytest.mark.parametrize(("inputs", "points"), [(2, 46), (4, 876), (8, 42472)])
+def test_grids_above_half_have_the_rows_of_table_3_but_for_4_inputs(inputs, points):
+    assert Gridded(chained("parallel", (64.0, 32.0), inputs), (), 0.1, 0.5).measure([]) == points
+
+
 def test_nothing_is_sent_again_where_nothing_changes_and_all_that_changes_without_a_distance():
     def network(selectivity):
         return Described.of("two_chains", a0=64.0, b0=32.0, a1=32.0, b1=64.0, selectivity=selectivity)
