@@ -522,6 +522,7 @@ class replay:
         season: str = "24h",
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,
+        standby_partitions: str | None = None,
         disk_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         disk_seek: str = "5ms",
         disk_seek_sd: str = "0.2ms",

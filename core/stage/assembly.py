@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.arrivals import Rows, Source
+from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
@@ -16,7 +16,7 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Memory, Spilling
-from adapt.core.stage.movement.standby import Standby
+from adapt.core.stage.movement.standby import Protected, Standby
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Actors:
         memory: Memory limit, beyond which state spills to disk; None, unlimited.
         faults: Loads, slowdowns, pauses and crashes, in addition to the disturbances of the settings.
         scaling: Scales out and in, with all workers as the pool; None, all workers are active.
-        standby: Whether every partition has a standby replica on another worker.
+        standby: Partitions with a standby replica on another worker.
         idle_clock_s: Resolution at which consumers measure idle time, rounded up; 0, exact.
     """
 
@@ -36,7 +36,7 @@ class Actors:
     memory: Memory | None = None
     faults: FaultSchedule | None = None
     scaling: Scaling | None = None
-    standby: bool = False
+    standby: Protected = False
     idle_clock_s: float = 0.0
 
 
@@ -67,9 +67,10 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     """Assemble a stage; arguments as in `simulate`.
 
     Raises:
-        UsageError: Router river with moves, spilling, crashes or standby; standby with a memory limit or shedding; a
-            join or a window of state with a random source; or scaling with any other actor or a random source.
-        BadInput: A disturbance, a fault, the group weights or a row of the stream is invalid.
+        UsageError: Router river with moves, spilling, crashes or standby; a join, a window of state or shedding with
+            a random source; or scaling with any other actor or a random source.
+        BadInput: A disturbance, a fault, a partition with a replica, the group weights or a row of the stream is
+            invalid.
     """
     actors = actors or Actors()
     controller, memory, scaling, standby = actors.controller, actors.memory, actors.scaling, actors.standby
@@ -79,12 +80,12 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
         raise UsageError("router river sends a tuple to any worker, so partitions cannot move or spill; use flux")
     if settings.router is Router.RIVER and (faults.crashes or standby):
         raise UsageError("router river sends a tuple to any worker, so crashes and standby do not apply; use flux")
-    if memory is not None and standby:
-        raise UsageError("standby replicas are not counted against a memory limit; omit the memory limit or standby")
-    if settings.overload is not None and standby:
-        raise UsageError("shed tuples have no standby replica; omit shedding or standby")
     if settings.growth is not None and settings.growth.is_ranked and not isinstance(source, Rows):
         raise UsageError("a join, or a window of state, needs rows with event times; a random source has none")
+    if settings.overload is not None and isinstance(source, Drawn):
+        raise UsageError(
+            "load shedding needs rows with arrival times; a random source offers a tuple for each one shed"
+        )
     if scaling is not None:
         if controller is not None or memory is not None or faults.crashes or standby:
             raise UsageError("elastic workers exclude rebalancing policies, memory limits, crashes and standby")
@@ -96,10 +97,10 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
             )
         settings = replace(settings, owners=scaling.placement.place(scaling.scaler.least).owners)
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
-    stage = Stage(settings, source, journal, standby)
+    stage = Stage(settings, source, journal, bool(standby))
     spilling = Spilling(stage, memory) if memory is not None else None
     movement = Movement(stage, spilling)
-    twins = Standby(stage, movement) if standby else None
+    twins = Standby(stage, movement, spilling, partitions=standby) if standby else None
     recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
     living = recovery.living if recovery else None
     rounds = None

@@ -3,14 +3,22 @@
 32 workers with 64 partitions of 800 KB each; every tuple is processed at two workers. A worker dies for good.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from adapt.core.stage.assembly import Actors
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import controller_of
+from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.movement.controller import Controller, Move
 from adapt.core.stage.simulate import simulate
+from paper.flux.scenarios import LOADED_WORKER, one_loaded
+from tests.tiers import soak
 
 WORKERS = 32
 STAGE = StageSettings(WORKERS, even_owners(WORKERS, 64), even_groups(16384, WORKERS * 64))
@@ -56,3 +64,75 @@ def test_with_standby_nothing_is_lost_and_the_full_rate_is_back_soon(paired):
     assert crash.full_rate_s <= 1.0
     assert 128 * 800_000 * 8 / 500e6 <= crash.protected_s - crash.taken_over_s <= 2.5
     assert rate(paired, 3.5, 4.0) == pytest.approx(31 / 64, abs=0.01)
+
+
+def moving_out(promotes):
+    """Bytes sent, and seconds until all 64 partitions have left the loaded worker of Figure 6."""
+    scenario = one_loaded(workers=16)
+    one = assemble(scenario.settings, scenario.source, Actors(standby=True))
+    one.stage.run(6.0)
+    twins, ended = one.stage.arrays["pair"]["twin"], []
+    leaving = np.flatnonzero(scenario.settings.owners == LOADED_WORKER).tolist()
+    shift = 0 if promotes else 1
+    others = [worker for worker in range(16) if worker != LOADED_WORKER]
+    to = [others[(others.index(int(twins[partition])) + shift) % 15] for partition in leaving]
+    moves = [Move(*each) for each in zip(leaving, [LOADED_WORKER] * 64, to, strict=True)]
+    one.movement.start(moves, lambda: ended.append(one.stage.now_s))
+    while not ended:
+        one.stage.run(one.stage.now_s + 0.5)
+    return one.movement.network.bits_sent / 8, ended[0] - 6.0
+
+
+@soak
+def test_a_promotion_sends_nothing_and_is_faster_than_sending_state():
+    (sent, sent_s), (promoted, promoted_s) = moving_out(False), moving_out(True)
+    assert promoted == 0
+    assert sent == pytest.approx(64 * 800_000)
+    assert promoted_s == pytest.approx(2.6, abs=0.1)
+    assert sent_s == pytest.approx(4.2, abs=0.2)
+
+
+@dataclass
+class Promoting:
+    """Instead of the chosen partition, moves one within a fifth of its load whose replica is at the receiver."""
+
+    inner: Controller
+    pairs: NDArray[np.void] | None = None
+
+    def collection_s(self, previous):
+        return self.inner.collection_s(previous)
+
+    def plan(self, observed):
+        load, found = observed.processed, {}
+        for move in self.inner.plan(observed):
+            there = np.flatnonzero((observed.owners == move.donor) & (self.pairs["twin"] == move.receiver))
+            off = {one: abs(load[one] - load[move.partition]) for one in there.tolist() if one not in found}
+            alike = [one for one in off if off[one] <= 0.2 * load[move.partition]]
+            partition = min(alike, key=lambda one: (off[one], one), default=move.partition)
+            found.setdefault(partition, Move(partition, move.donor, move.receiver))
+        return list(found.values())
+
+
+@soak
+@pytest.mark.parametrize("seed", range(3))
+def test_promotions_send_less_but_do_not_relieve_the_loaded_worker(seed):
+    below, sent = {}, {}
+    for promotes in (False, True):
+        scenario = one_loaded(seed=seed, workers=16)
+        controller = controller_of(FluxPolicy.LOAD_SEVERAL)
+        if promotes:
+            controller = Promoting(controller)
+        one = assemble(scenario.settings, scenario.source, Actors(controller, standby=True))
+        if promotes:
+            controller.pairs = one.stage.arrays["pair"]
+        done = []
+        for end_s in np.arange(1, 101) / 4:
+            one.stage.run(end_s)
+            done.append(int(one.stage.arrays.world["processed"]))
+        rates = np.diff([0, *done])
+        below[promotes] = 0.25 * np.count_nonzero(rates[20:] < 0.9 * rates[8:20].mean())
+        sent[promotes] = one.movement.network.bits_sent / 8e6
+    assert 47 <= round(sent[False]) <= 58
+    assert 6 <= round(sent[True]) <= 19
+    assert 6.25 <= below[False] <= 6.75
+    assert 13.0 <= below[True] <= 15.25

@@ -1,5 +1,6 @@
 """Options of `adapt replay flux`: placement, policies and failures."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,10 +16,11 @@ from adapt.core.keys.names import HashName
 from adapt.core.stage.conditions.names import Router
 
 if TYPE_CHECKING:
-    from adapt.core.flux.replay.replay import Adapting, Conditions
+    from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.movement.spilling import Memory
+    from adapt.core.stage.movement.standby import Protected
     from adapt.traces.store.trace import Trace
 
 
@@ -104,6 +106,11 @@ class FaultOptions(TroubleOptions):
         None, "Fault schedule, as JSON (adapt.faults/1). It lists loads, slowdowns, pauses and crashes.", "FILE"
     )
     standby: bool = setting(False, "Keep a replica of every partition on another worker.", None, "--standby")
+    standby_partitions: str | None = setting(
+        None,
+        "Keep replicas of these partitions only: their numbers, or those with the most work.",
+        "3,7,9|hot:4",
+    )
     disk_bandwidth: list[str] | None = setting(
         None,
         "Disk bandwidth per worker (default: 160Mbps). Repeatable; 0:3=80Mbps is for some workers.",
@@ -127,7 +134,22 @@ class FaultOptions(TroubleOptions):
         from adapt.traces.replay.flux import read_faults
 
         faults = read_faults(self.faults, settings) if self.faults else None
-        return Conditions(self._memory(settings.workers), faults, self.standby)
+        return Conditions(self._memory(settings.workers), faults, self._protected())
+
+    def _protected(self) -> "Protected | Hottest":
+        from adapt.core.flux.replay.replay import Hottest
+
+        text = self.standby_partitions
+        if text is None:
+            return self.standby
+        if self.standby:
+            raise UsageError("--standby keeps replicas of all partitions; omit it, or --standby-partitions")
+        hot, numbers = re.fullmatch(r"hot:(\d+)", text), re.fullmatch(r"\d+(,\d+)*", text)
+        if hot is not None and int(hot[1]) > 0:
+            return Hottest(int(hot[1]))
+        if numbers is None:
+            raise UsageError(f"--standby-partitions takes numbers such as 3,7,9, or hot:4 (got {text!r})")
+        return tuple(int(one) for one in text.split(","))
 
     def _memory(self, workers: int) -> "Memory | None":
         from adapt.core.stage.control.schedules import memory_of_workers

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
@@ -23,6 +25,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
+from adapt.core.stage.movement.standby import Protected, wanted_of
 from adapt.core.stage.outcome import Outcome, outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
@@ -66,18 +69,34 @@ class Adapting:
 
 
 @dataclass(frozen=True, slots=True)
+class Hottest:
+    """The hottest partitions of a trace, by work.
+
+    Attributes:
+        count: Their number.
+    """
+
+    count: int
+
+    def of(self, demand: Demand) -> tuple[int, ...]:
+        """Their numbers, hottest first."""
+        work = demand.rows if demand.cost_s is None else demand.cost_s
+        return tuple(np.argsort(-work, kind="stable")[: self.count].tolist())
+
+
+@dataclass(frozen=True, slots=True)
 class Conditions:
     """Memory limits, faults and standby replicas of a replay.
 
     Attributes:
         memory: Memory of each worker; None, unlimited.
         faults: Loads, slowdowns, pauses and crashes.
-        standby: Whether every partition has a standby replica on another worker.
+        standby: Partitions with a standby replica on another worker: all, these, or a number of the hottest.
     """
 
     memory: Memory | None = None
     faults: FaultSchedule | None = None
-    standby: bool = False
+    standby: Protected | Hottest = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +184,13 @@ def replay_flux(
     under, pace = conditions or Conditions(), pace or Pace()
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
+    standby = under.standby.of(demand) if isinstance(under.standby, Hottest) else under.standby
     outcomes = []
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         season_s = adapting.season_s / (pace.speedup or 1.0)
         controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, season_s)
-        actors = Actors(
-            *(controller, under.memory, under.faults), standby=under.standby, idle_clock_s=adapting.idle_clock_s
-        )
+        actors = Actors(*(controller, under.memory, under.faults), standby=standby, idle_clock_s=adapting.idle_clock_s)
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
@@ -193,7 +211,7 @@ def parameters_of(
         "season_s": adapting.season_s,
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
-        "standby": conditions.standby,
+        "standby": asdict(conditions.standby) if isinstance(conditions.standby, Hottest) else conditions.standby,
     }
 
 
@@ -216,10 +234,8 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
             "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not apply;"
             " use --router flux, or --policy none without them"
         )
-    if memory is not None and conditions.standby:
-        raise UsageError("standby replicas are not counted against a memory limit; omit --memory or --standby")
-    if settings.overload is not None and conditions.standby:
-        raise UsageError("shed rows have no standby replica; omit --shed or --standby")
+    if isinstance(conditions.standby, tuple):
+        wanted_of(conditions.standby, settings.partitions)
     if faults is not None:
         faults.check(settings.workers, settings.disturbances)
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))

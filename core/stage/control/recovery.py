@@ -22,7 +22,7 @@ from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.control.rounds import Rounds
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.engine.series import Interval
-from adapt.core.stage.engine.spilled_lists import spilled_groups
+from adapt.core.stage.engine.spilled_lists import forget_spilled, spilled_groups
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.movement.standby import Standby
@@ -115,7 +115,8 @@ class Recovery:
             report.hit.add(at_hand)
         report.hit.update(stage.drop_pools(report.read))
         if self._spilling is not None:
-            report.hit.update(spilled_groups(stage.arrays, worker))
+            if not stage.standby:
+                report.hit.update(spilled_groups(stage.arrays, worker))
             stage.lost += self._spilling.crashed(worker)
         report.lost_tuples += stage.lost - before
         self._movement.crashed(worker)
@@ -194,6 +195,7 @@ class Recovery:
         movement.forget(partition)
         record["in_flight"] = 0
         if self._standby is not None:
+            forget_spilled(self._stage.arrays, partition)
             twin = self._standby.promote(partition, self.living())
             if twin is not None:
                 report.promoted += 1

@@ -39,6 +39,7 @@ class Course:
         receiver_lost: Whether the receiver has.
         buried: Whether the donor was declared dead and the receiver continues without it.
         over: Whether it was aborted.
+        promotes: Whether the receiver has the replica, so that owner and replica change places.
         is_expected: Whether the receiver has read the order, and so waits for the state.
     """
 
@@ -49,10 +50,11 @@ class Course:
     receiver_lost: bool
     buried: bool = False
     over: bool = False
+    promotes: bool = False
     is_expected: bool = False
 
     @property
     def state_survives(self) -> bool:
         """Whether a live donor or receiver has the state."""
-        received = "received" in self.moved.times_s
+        received = "received" in self.moved.times_s and not self.promotes
         return not self.donor_lost or (received and not self.receiver_lost)

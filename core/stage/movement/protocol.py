@@ -33,6 +33,9 @@ class Movement:
     The donor keeps the sent state until the restart. If the receiver crashes before, the donor reinstalls the state and
     continues; if the donor crashes after the receiver has everything, the receiver continues. A copy takes the same
     steps, but the donor keeps state and partition.
+
+    A move to the worker with the standby replica is a promotion: owner and replica change places once no tuple is in
+    flight, and no state is sent. What the replica was sent and has not processed, it processes first.
     """
 
     def __init__(self, stage: Stage, spilling: Spilling | None = None, network: StateNetwork | None = None) -> None:
@@ -61,6 +64,8 @@ class Movement:
         """Called when a donor may give again, or a move has ended."""
         self.on_moved: Callable[[Move], None] = lambda _: None
         """Called with a move when producers start to send to the receiver."""
+        self.awaits_replica: Callable[[int], bool] = lambda _: False
+        """Whether a partition without a replica gets one before it moves."""
 
     @property
     def moving(self) -> int:
@@ -90,8 +95,9 @@ class Movement:
         by_donor: dict[int, list[Course]] = {}
         dead = self._stage.dead
         for move in moves:
-            moved = Moved(move, self._state_bytes(move.partition))
-            course = Course(moved, one_done, copies, move.donor in dead, move.receiver in dead)
+            promotes = not copies and self._twin(move.partition) == move.receiver
+            moved = Moved(move, 0 if promotes else self._state_bytes(move.partition))
+            course = Course(moved, one_done, copies, move.donor in dead, move.receiver in dead, promotes=promotes)
             self._courses[move.partition] = course
             self._note(course, "decided")
             (self.copied if copies else self.log).append(moved)
@@ -113,14 +119,12 @@ class Movement:
     def may_start(self, move: Move, copies: bool = False) -> bool:
         """Whether a move can start now.
 
-        Its partition must not be moving, and its donor not pausing producers. With standby, a partition cannot move to
-        its replica, and needs a replica before it moves.
+        Its partition must not be moving, and its donor not pausing producers. A partition that is to have a standby
+        replica needs it before it moves.
         """
         if move.partition in self._moving or move.donor in self._donating:
             return False
-        if copies or not self._stage.standby:
-            return True
-        return int(self._stage.arrays["pair"]["twin"][move.partition]) not in (NONE, move.receiver)
+        return copies or self._twin(move.partition) != NONE or not self.awaits_replica(move.partition)
 
     def receiver_of(self, partition: int) -> int | None:
         """The receiver of a partition with a dead donor; else None."""
@@ -222,7 +226,8 @@ class Movement:
             if course.over:
                 continue
             self._note(course, "quiesced")
-            course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
+            if not course.promotes:
+                course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
                 self._stage.do(donor, self._marshal(course.moved, partial(self._extract, course)))
             else:
@@ -237,7 +242,8 @@ class Movement:
         def extract() -> None:
             if not course.over:
                 self._extract(course)
-                spilling.left(move.donor, move.partition)
+                if not course.copies:
+                    spilling.left(move.donor, move.partition)
             through()
 
         self._stage.do(move.donor, self._marshal(course.moved, extract))
@@ -259,6 +265,9 @@ class Movement:
         in_flight = int(self._stage.arrays["partition"]["in_flight"][partition])
         assert in_flight == 0, f"partition {partition} is extracted with {in_flight} tuples in flight"
         self._note(course, "extracted")
+        if course.promotes:
+            self._tell(moved.move.receiver, lambda: self._agree(course))
+            return
         self.on_the_wire[partition] = (self.states.copy if course.copies else self.states.take)(partition)
         if course.is_expected:
             self._send(course)
@@ -281,13 +290,20 @@ class Movement:
         job = self._marshal(course.moved, lambda: self._install(course))
         self._stage.when_read(receiver, lambda: self._stage.do(receiver, job))
 
+    def _agree(self, course: Course) -> None:
+        """The replica learns that it becomes the owner."""
+        if not course.over:
+            self._note(course, "received")
+            self._note(course, "installed")
+            self._stage.after(self._message_s, lambda: self._restart(course))
+
     def _install(self, course: Course) -> None:
         if course.over:
             return
         self._note(course, "installed")
         partition = course.moved.move.partition
         self.states.put(partition, self.on_the_wire[partition], twin=course.copies)
-        if self._spilling is not None:
+        if self._spilling is not None and not course.copies:
             self._spilling.arrived(course.moved.move.receiver, partition)
         self._stage.after(self._message_s, lambda: self._restart(course))
 
@@ -297,16 +313,42 @@ class Movement:
         self._note(course, "restarted")
         move = course.moved.move
         self.forget(move.partition)
+        if course.promotes:
+            self._change_places(move)
         if not course.copies:
             self._stage.restart(move.partition, move.receiver)
             self.on_moved(move)
         elif course.buried:
             self.states.put(move.partition, self.states.take(move.partition, twin=True))
             self._stage.restart(move.partition, move.receiver)
+            if self._spilling is not None:
+                self._spilling.arrived(move.receiver, move.partition)
         else:
             self._stage.arrays["pair"]["twin"][move.partition] = move.receiver
             self._stage.restart(move.partition, move.donor)
+            if self._spilling is not None:
+                self._spilling.grown(move.receiver)
         self._end(course)
+
+    def _change_places(self, move: Move) -> None:
+        """Make the replica the owner, and the owner the replica."""
+        one, states, arrays = move.partition, self.states, self._stage.arrays
+        owned, replica = states.copy(one), states.copy(one, twin=True)
+        states.put(one, replica)
+        states.put(one, owned, twin=True)
+        arrays["pair"]["twin"][one] = move.donor
+        arrays["partition"]["in_flight"][one] = self.pending(one)
+        if self._spilling is not None:
+            self._spilling.arrived(move.receiver, one)
+            self._spilling.grown(move.donor)
+
+    def pending(self, partition: int) -> int:
+        """Tuples of a partition forwarded to its replica, not yet processed."""
+        return int(self._stage.arrays["kept"]["pending"][partition :: self._stage.settings.partitions].sum())
+
+    def _twin(self, partition: int) -> int:
+        """The worker with the replica of a partition; `NONE` without one."""
+        return int(self._stage.arrays["pair"]["twin"][partition]) if self._stage.standby else NONE
 
     def _return(self, course: Course) -> None:
         """Abort a move whose receiver is dead; the donor continues with the state it kept."""
@@ -316,8 +358,9 @@ class Movement:
         del self._courses[partition]
 
         def go_on() -> None:
-            if partition in self.on_the_wire and not course.copies:
-                self.states.put(partition, self.on_the_wire[partition])
+            if extracted and not course.copies:
+                if not course.promotes:
+                    self.states.put(partition, self.on_the_wire[partition])
                 if self._spilling is not None:
                     self._spilling.arrived(donor, partition)
             self.forget(partition)
@@ -325,7 +368,7 @@ class Movement:
                 self._stage.restart(partition, donor)
             self.on_change()
 
-        if extracted and not course.copies:
+        if extracted and not course.copies and not course.promotes:
             self._stage.when_read(donor, lambda: self._stage.do(donor, self._marshal(course.moved, go_on)))
         else:
             go_on()

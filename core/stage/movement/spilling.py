@@ -115,7 +115,11 @@ class Spilling:
         self._disks = of_workers("disk bandwidths", memory.disk_bytes_per_s, workers)
         stage.arrays["worker"]["spill"] = stage.settings.costs.tuple_bytes / self._disks
         stage.on_backlog_done = self._backlog_processed
-        stage.on_grown = self._grown
+        stage.on_grown = self.grown
+        self.replicas: Callable[[int], list[int]] = lambda _: []
+        """Partitions with their standby replica on a worker."""
+        self.drop: Callable[[int], bool] = lambda _: False
+        """Drops a replica of a worker; False if it has none to drop."""
         for change in memory.changes:
             stage.agenda.at(change.at_s, partial(self._change, change))
         for worker in range(workers):
@@ -123,8 +127,12 @@ class Spilling:
             self._measure(worker)
 
     def used(self, worker: int) -> int:
-        """Bytes of state in the memory of a worker."""
-        return int(self._stage.state_bytes()[list(self._in_memory[worker])].sum())
+        """Bytes of state in the memory of a worker, with its replicas."""
+        return int(self._stage.state_bytes()[[*self._in_memory[worker], *self.replicas(worker)]].sum())
+
+    def has_room(self, worker: int, size: int) -> bool:
+        """Whether a replica fits on a worker without spilled partitions."""
+        return not self._on_disk[worker] and self.used(worker) + size <= self.limits[worker]
 
     def give(self, worker: int, partition: int, task: Task) -> None:
         """Run a task on a partition once it is in memory."""
@@ -142,14 +150,16 @@ class Spilling:
         self._enqueue(worker, partial(self._fit, worker))
 
     def crashed(self, worker: int) -> int:
-        """Drop memory and disk of a crashed worker; counts lost tuples."""
+        """Drop memory and disk of a crashed worker; counts lost tuples.
+
+        With standby, the spilled input stays at the producers until it is sent again.
+        """
         on_disk = list(self._on_disk[worker])
         lost = 0
-        for partition in on_disk:
-            self._stage.arrays["partition"]["on_disk"][partition] = 0
+        self._stage.arrays["partition"]["on_disk"][on_disk] = 0
         self._stage.arrays.world["on_disk"] -= len(on_disk)
         for partition in np.flatnonzero(self._stage.arrays["partition"]["owner"] == worker).tolist():
-            lost += forget_spilled(self._stage.arrays, partition)
+            lost += 0 if self._stage.standby else forget_spilled(self._stage.arrays, partition)
         for kept in (self._in_memory, self._on_disk):
             kept[worker].clear()
         self._tasks[worker].clear()
@@ -168,8 +178,8 @@ class Spilling:
         record["full"] = 0 if free >= 0 else 2
         return free >= 0
 
-    def _grown(self, worker: int) -> None:
-        """Write what no longer fits."""
+    def grown(self, worker: int) -> None:
+        """Write, or drop replicas of, what no longer fits."""
         if not self._measure(worker):
             self._enqueue(worker, partial(self._fit, worker))
 
@@ -197,6 +207,11 @@ class Spilling:
         elif not self._stage.settled(worker):
             self._stage.when_settled(worker, lambda: self._enqueue(worker, partial(self._fit, worker)))
             through()
+        elif self.drop(worker):
+            self._fitted(worker, through)
+        elif self._victim(worker) is None:  # its replicas are moving
+            self._stage.after(self._memory.quantum_s, lambda: self._enqueue(worker, partial(self._fit, worker)))
+            through()
         else:
             self._write(worker, partial(self._fitted, worker, through))
 
@@ -221,7 +236,10 @@ class Spilling:
             through()
             return
         coming = self._on_disk[worker][0]
-        needed = self.used(worker) + self._stage.state_bytes()[coming]
+        size = int(self._stage.state_bytes()[coming])
+        needed = self.used(worker) + size
+        while needed > self.limits[worker] and self.drop(worker):
+            needed = self.used(worker) + size
         if self._victim(worker) is not None and needed > self.limits[worker]:
             self._write(worker, lambda: self._rotate(worker, through))
         else:

@@ -1,9 +1,9 @@
 """Standby replicas (process pairs): failover without lost or repeated tuples.
 
-Every partition has a replica (twin) on another worker. The owner processes a tuple and forwards it to the replica; once
-the replica has processed it too, the tuple is committed: its answer is emitted, it counts as processed, and its
-producer drops it. Both copies thus see the same order, and everything committed before a crash is in both states. A
-replica serves forwarded tuples before its own input.
+Every partition, or every chosen one, has a replica (twin) on another worker. The owner processes a tuple and forwards
+it to the replica; once the replica has processed it too, the tuple is committed: its answer is emitted, it counts as
+processed, and its producer drops it. Both copies thus see the same order, and everything committed before a crash is in
+both states. A replica serves forwarded tuples before its own input.
 
 A producer keeps sent tuples until they are acknowledged, numbered per partition, in a buffer of twice the size of its
 connections. When the owner crashes, the replica reports the last number that it has per producer, becomes the owner
@@ -12,46 +12,77 @@ the owner commits what the replica had not, from the answers it has kept. The pa
 until the movement protocol has copied it to another worker. If both crash first, the state is lost, and uncommitted
 tuples are resent to the worker where the partition restarts.
 
-Every tuple is processed and sent twice, the second time at the cost of producing one. Replicas take no memory, since
-standby excludes memory limits.
+A tuple of a partition with a replica is processed and sent twice, the second time at the cost of producing one. A shed
+tuple is not forwarded, and its producer drops it.
+
+Under a memory limit a replica takes as much as its partition. Replicas yield: before a worker writes a partition to
+disk, it drops its replicas, largest first, and their owners commit what these had not. A dropped replica is copied
+again to a worker with room, after the next crash or once a move has ended.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.errors import BadInput
 from adapt.core.stage.engine.kernel.standby import answer_for, put_back
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.movement.spilling import Spilling
 from adapt.core.stage.records.codes import NONE
+
+Protected: TypeAlias = bool | tuple[int, ...]
+"""Which partitions have a standby replica: all or none, or these."""
 
 
 class Standby:
     """Standby replicas of a stage."""
 
-    def __init__(self, stage: Stage, movement: Movement, living: Callable[[], list[int]] | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        movement: Movement,
+        spilling: Spilling | None = None,
+        *,
+        partitions: Protected = True,
+    ) -> None:
         """Spread the replicas of each worker's partitions over all others.
 
         Args:
             stage: A stage built for standby, at time 0.
-            living: Live workers known to the controller; None, all.
+            spilling: Memory limits, if any.
+            partitions: Partitions with a replica.
+
+        Raises:
+            BadInput: A partition does not exist.
         """
         n = stage.settings.workers
         self._stage = stage
         self._movement = movement
         self._pairs = stage.arrays["pair"]
-        self.living = living or (lambda: list(range(n)))
+        self.living: Callable[[], list[int]] = lambda: list(range(n))
+        """Live workers known to the controller."""
+        self._spilling = spilling
+        self.wanted = wanted_of(partitions, stage.settings.partitions)
+        """Which partitions are to have a replica, shape (partitions,)."""
         self._at_once = n // 2
         self._coming = np.zeros(n, np.int64)
         self._suspended = False
         self._unprotected: list[Callable[[float], None]] = []
         for worker in range(n):
-            owned = np.flatnonzero(stage.settings.owners == worker)
+            owned = np.flatnonzero((stage.settings.owners == worker) & self.wanted)
             self._pairs["twin"][owned] = (worker + 1 + np.arange(len(owned)) % (n - 1)) % n
         movement.on_change = self.replicate
+        movement.awaits_replica = lambda one: spilling is None and bool(self.wanted[one])
+        if spilling is not None:
+            spilling.replicas, spilling.drop = self._replicas_on, self._drop
+            self._unprotected.append(lambda _: None)
+            for worker in range(n):
+                spilling.grown(worker)
 
     @property
     def mirrored(self) -> int:
@@ -75,15 +106,17 @@ class Standby:
         Returns:
             Its worker; None without a live replica.
         """
-        twin = int(self._pairs["twin"][partition])
+        twin, partitions = int(self._pairs["twin"][partition]), self._stage.arrays["partition"]
+        owner = int(partitions["owner"][partition])
         self._pairs["twin"][partition] = NONE
-        kept = self._kept(partition)
         if twin not in living:
-            kept["pending"] = 0
+            answer_for(self._stage.arrays.worlds, owner, partition, False)
             return None
+        partitions["owner"][partition] = twin  # which has all that the owner had not processed when they changed places
+        answer_for(self._stage.arrays.worlds, owner, partition, True)
         states = self._movement.states
         states.put(partition, states.take(partition, twin=True))
-        self._stage.arrays["partition"]["in_flight"][partition] = kept["pending"].sum()
+        partitions["in_flight"][partition] = self._movement.pending(partition)
         return twin
 
     def send_again(self, partitions: Sequence[int]) -> int:
@@ -92,13 +125,10 @@ class Standby:
 
     def bury(self, worker: int) -> None:
         """Drop the replicas of a dead worker; owners commit their tuples."""
-        alone = np.flatnonzero(self._pairs["twin"] == worker).tolist()
-        self._pairs["answer_for"][alone] = [self._movement.state_survives(partition) for partition in alone]
-        answer_for(self._stage.arrays.worlds, worker)
-        self._pairs["answer_for"] = 0
-        self._pairs["twin"][alone] = NONE
-        for partition in alone:
-            self._kept(partition)["pending"] = 0
+        self._stage.arrays["line"]["ack"][worker] = 0
+        for partition in self._replicas_on(worker):
+            answer_for(self._stage.arrays.worlds, worker, partition, self._movement.state_survives(partition))
+            self._pairs["twin"][partition] = NONE
 
     def suspend(self) -> None:
         """Pause replication during a takeover."""
@@ -121,7 +151,7 @@ class Standby:
         """
         if self._suspended or not self._unprotected:
             return
-        alone = np.flatnonzero(self._pairs["twin"] == NONE).tolist()
+        alone = np.flatnonzero((self._pairs["twin"] == NONE) & self.wanted).tolist()
         if not alone:
             for protected in self._unprotected:
                 protected(self._stage.now_s)
@@ -139,6 +169,11 @@ class Standby:
         owners = self._stage.arrays["partition"]["owner"]
         owner, living = int(owners[partition]), self.living()
         others = [worker for worker in living if worker != owner]
+        if self._spilling is not None:
+            size = int(self._stage.state_bytes()[partition])
+            others = [one for one in others if not self._coming[one] and self._spilling.has_room(one, 2 * size)]
+            if self._stage.arrays["partition"]["on_disk"][partition]:
+                return None
         if owner not in living or not others:
             return None
         copies = np.bincount(owners, minlength=self._stage.settings.workers) + self.twins_by_worker() + self._coming
@@ -148,6 +183,37 @@ class Standby:
         self._coming[receiver] -= 1
         self.replicate()
 
-    def _kept(self, partition: int) -> NDArray[np.void]:
-        """Records of unacknowledged tuples of a partition, shape (producers,)."""
-        return self._stage.arrays["kept"][partition :: self._stage.settings.partitions]
+    def _replicas_on(self, worker: int) -> list[int]:
+        found: list[int] = np.flatnonzero(self._pairs["twin"] == worker).tolist()
+        return found
+
+    def _drop(self, worker: int) -> bool:
+        """Drop the largest replica of a worker; its owner commits what it had not."""
+        owners, sizes = self._stage.arrays["partition"]["owner"], self._stage.state_bytes()
+        found = [
+            one
+            for one in self._replicas_on(worker)
+            if sizes[one] and not self._movement.moves(one) and int(owners[one]) not in self._stage.dead
+        ]
+        if not found:
+            return False
+        partition = max(found, key=lambda one: (sizes[one], -one))
+        self._pairs["twin"][partition] = NONE
+        answer_for(self._stage.arrays.worlds, worker, partition, True)
+        if not self._unprotected:
+            self._unprotected.append(lambda _: None)
+        return True
+
+
+def wanted_of(protected: Protected, partitions: int) -> NDArray[np.bool_]:
+    """Which partitions have a replica, shape (partitions,).
+
+    Raises:
+        BadInput: A partition does not exist.
+    """
+    if isinstance(protected, bool):
+        return np.full(partitions, protected)
+    wrong = next((one for one in protected if not 0 <= one < partitions), None)
+    if wrong is not None:
+        raise BadInput(f"partitions with a standby replica must be from 0 to {partitions - 1} (got {wrong})")
+    return np.isin(np.arange(partitions), protected)

@@ -3,6 +3,9 @@
 NONE = -1
 """No tuple, partition or worker; end of a list."""
 
+ANSWERED = 2
+"""A tuple in service at a replica that its owner has committed already."""
+
 UNUSED = 2**62
 """Number at a free place of the spill; bytes by which state may grow without a limit."""
 

@@ -19,7 +19,6 @@ PARTITION = np.dtype(
 PAIR = np.dtype(
     [
         ("twin", np.int32),  # the worker of the partition's replica
-        ("answer_for", np.int32),  # whether its owner commits what a dead replica had not processed
     ]
 )
 

@@ -15,7 +15,9 @@ from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.join import Join, SerialJoin
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.movement.spilling import UNMEASURED, Memory
+from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers
 from tests.core.stage.movement.test_protocol import AnyMoves
@@ -39,7 +41,7 @@ class Scenario:
     policy: str
     memory: Memory | None
     faults: FaultSchedule
-    standby: bool
+    standby: bool | tuple[int, ...]
     seed: int
     steps: list[float] = field(default_factory=list)
 
@@ -93,9 +95,12 @@ def crashes(draw, of):
 @st.composite
 def scenarios(draw):
     of = draw(stages(BY_CONTENT))
-    standby = draw(st.booleans())
-    limited = not standby and draw(st.booleans())
+    chosen = st.sets(st.integers(0, of.partitions - 1), min_size=1).map(lambda numbers: tuple(sorted(numbers)))
+    standby = draw(st.one_of(st.booleans(), chosen))
+    limited = draw(st.booleans())
     rows = draw(st.one_of(st.none(), st.integers(0, 500)))
+    if rows is not None and draw(st.integers(0, 3)) == 0:
+        of = replace(of, overload=Overload(ShedFactor(), draw(st.integers(1, 50)), draw(st.floats(1e-4, 5e-3))))
     match draw(st.sampled_from(["fixed", "grows", "join"])):
         case "grows":
             of = replace(of, state=draw(growths(rows is not None)))
@@ -138,9 +143,15 @@ def check_partitions(one: Assembly) -> None:
     for partition, owner in enumerate(owners.tolist()):
         assert owner in known or movement.receiver_of(partition) is not None
     if stage.standby:
-        assert (stage.arrays["pair"]["twin"] != owners).all()
-    for partition, steps in {moved.move.partition: moved.times_s for moved in movement.log}.items():
-        if movement.moves(partition) and "extracted" in steps and "installed" not in steps:
+        twins = stage.arrays["pair"]["twin"]
+        assert (twins != owners).all()
+        assert one.standby is not None
+        assert (twins[~one.standby.wanted] == NONE).all()
+    for partition, (receiver, steps) in {
+        moved.move.partition: (moved.move.receiver, moved.times_s) for moved in movement.log
+    }.items():
+        promoted = stage.standby and stage.arrays["pair"]["twin"][partition] == receiver
+        if movement.moves(partition) and not promoted and "extracted" in steps and "installed" not in steps:
             assert not movement.states.copy(partition).values.any()
             assert len(movement.on_the_wire[partition].windows) == len(movement.states.copy(partition).windows)
 
@@ -195,7 +206,11 @@ def check_state(one: Assembly) -> None:
 
 def check_join(scenario, run) -> None:
     """Every match of a serial run once, unless tuples or state were lost."""
-    if scenario.of.join is not None and not run.census.lost and not any(crash.hit for crash in run.crashes):
+    if (
+        scenario.of.join is not None
+        and not run.census.lost + run.census.shed
+        and not any(crash.hit for crash in run.crashes)
+    ):
         serial = SerialJoin(scenario.of.join, len(scenario.of.partition_of))
         assert run.answers == sum(int(serial.matches(chunk).sum()) for chunk in scenario.source().chunks())
 
@@ -230,6 +245,6 @@ def check_run(scenario) -> None:
     assert seen[:shorter].tobytes() == run.journal[:shorter].tobytes()
     assert one.movement.log[: len(run.moves)] == run.moves[: len(one.movement.log)] or scenario.rows is not None
     if scenario.rows is not None:
-        assert len(run.journal) + run.census.lost == scenario.rows
+        assert len(run.journal) + run.census.lost + run.census.shed == scenario.rows
         assert len(set(run.journal["number"].tolist())) == len(run.journal)
         assert not run.census.lost or not scenario.standby

@@ -13,9 +13,8 @@ from adapt.core.stage.records.world import World
 
 
 @inlined
-def commit(world: World, holder: int, worker_number: int, answer: int, now: float) -> None:
-    """Commit the current tuple of the holder, and acknowledge it."""
-    held = worker_at(world, holder)
+def commit(world: World, held: Any, worker_number: int, answer: int, now: float) -> None:
+    """Commit a processed tuple, and acknowledge it."""
     worker_at(world, worker_number).processed += 1
     world.processed += 1
     world.last = now
@@ -25,7 +24,7 @@ def commit(world: World, holder: int, worker_number: int, answer: int, now: floa
         world.answers += answer
         world.pairs += held.pairs
     if world.entries > 0:
-        _write_entry(world, holder, worker_number, answer, now)
+        _write_entry(world, held, worker_number, answer, now)
     if world.standby != 0:
         producer: Any = np.int64(held.producer)
         _acknowledge(world, producer, held.partition, now)
@@ -42,16 +41,15 @@ def _record(world: World, kind: int, latency: float) -> None:
 
 
 @inlined
-def _write_entry(world: World, holder: int, worker_number: int, answer: int, now: float) -> None:
+def _write_entry(world: World, held: Any, worker_number: int, answer: int, now: float) -> None:
     if world.journalled < world.entries:
-        worker = worker_at(world, holder)
         entry = entry_at(world, world.journalled)
         entry.at = now
         entry.worker = worker_number
-        entry.producer = worker.producer
-        entry.partition = worker.partition
-        entry.group = worker.group
-        entry.number = worker.number
+        entry.producer = held.producer
+        entry.partition = held.partition
+        entry.group = held.group
+        entry.number = held.number
         entry.answer = answer
         world.journalled += 1
 
@@ -67,4 +65,31 @@ def _acknowledge(world: World, producer_number: int, partition: int, now: float)
     held.link = producer.free
     producer.free = place
     if producer.host != NONE:
+        fill_pool(world, producer_number, now)
+
+
+@inlined
+def forget_shed(world: World, worker: Any, now: float) -> None:
+    """Release the kept record of a shed tuple, anywhere in its flow."""
+    kept = kept_at(world, worker.producer * world.partitions + worker.partition)
+    places = worker.producer * world.places
+    before: Any = np.int32(NONE)
+    place = kept.head
+    while place != NONE and pooled_at(world, places + place).number != worker.number:
+        before = place
+        place = pooled_at(world, places + place).link
+    if place == NONE:
+        return
+    held = pooled_at(world, places + place)
+    if before == NONE:
+        kept.head = held.link
+    else:
+        pooled_at(world, places + before).link = held.link
+    if kept.tail == place:
+        kept.tail = before
+    producer = producer_at(world, worker.producer)
+    held.link = producer.free
+    producer.free = place
+    if producer.host != NONE:
+        producer_number: Any = np.int64(worker.producer)
         fill_pool(world, producer_number, now)

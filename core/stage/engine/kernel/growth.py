@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled, inlined
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import group_at, joined_at, live_at, state_at
+from adapt.core.stage.records.finding import group_at, joined_at, live_at, pair_at, state_at, worker_at
 from adapt.core.stage.records.world import World
 
 
@@ -29,6 +29,15 @@ def grow(world: World, worker: Any) -> None:
         grown += world.group_bytes
     live.rows += 1
     state_at(world, worker.partition).bytes += grown
+    _take_room(worker, grown)
+    if world.standby != 0:
+        twin = pair_at(world, worker.partition).twin
+        if twin != NONE:
+            _take_room(worker_at(world, twin), grown)
+
+
+@inlined
+def _take_room(worker: Any, grown: int) -> None:
     worker.room -= grown
     if worker.room < 0 and worker.full == 0:
         worker.full = 1

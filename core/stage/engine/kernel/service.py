@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.stage.engine.kernel.answers import count_matches, insert_row, window_sum
-from adapt.core.stage.engine.kernel.commit import commit
+from adapt.core.stage.engine.kernel.commit import commit, forget_shed
 from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
 from adapt.core.stage.engine.kernel.cpu_time import done_at
 from adapt.core.stage.engine.kernel.growth import grow
@@ -151,6 +151,8 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
     partition.in_flight -= 1
     if worker.refused != 0:
         count_shed(world, worker, now)
+        if world.standby != 0:
+            forget_shed(world, worker, now)
         return
     if worker.spilling != 0:
         spill_tuple(world, worker, partition)
@@ -166,7 +168,7 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
     if world.grows != 0:
         grow(world, worker)
     if twin == NONE:
-        commit(world, worker_number, worker_number, answer, now)
+        commit(world, worker, worker_number, answer, now)
     else:
         send_to_twin(world, worker_number, twin, answer, now)
 

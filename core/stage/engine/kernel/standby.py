@@ -10,14 +10,13 @@ from adapt.core.stage.engine.kernel.commit import commit
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand, write_tuple
 from adapt.core.stage.records.arrays import Records
-from adapt.core.stage.records.codes import IDLE, NONE
+from adapt.core.stage.records.codes import ANSWERED, IDLE, NONE, SERVING
 from adapt.core.stage.records.finding import (
     due_at,
     flow_at,
     kept_at,
     line_at,
     mirrored_at,
-    pair_at,
     partition_at,
     pooled_at,
     producer_at,
@@ -67,6 +66,9 @@ def take_mirrored(worker: Any, entry: Any) -> None:
 def finish_mirrored(world: World, worker_number: int, now: float) -> None:
     """Finish a forwarded tuple, at the replica or at its promoted owner."""
     worker = worker_at(world, worker_number)
+    if worker.mirrored == ANSWERED:
+        worker.mirrored = 0
+        return
     line = line_at(world, worker_number)
     place = line.head
     entry = mirrored_at(world, place)
@@ -84,7 +86,7 @@ def finish_mirrored(world: World, worker_number: int, now: float) -> None:
         if answer != entry.answer:
             world.disagreed += 1
     kept_at(world, worker.producer * world.partitions + worker.partition).pending -= 1
-    commit(world, worker_number, worker_number, entry.answer, now)
+    commit(world, worker, worker_number, entry.answer, now)
     pass_acknowledgement(worker, line)
 
 
@@ -128,19 +130,37 @@ def put_back(worlds: Records, partition: int) -> int:
 
 
 @compiled
-def answer_for(worlds: Records, dead: int) -> None:
-    """Empty the line of a dead worker; marked owners commit its tuples."""
+def answer_for(worlds: Records, number: int, partition: int, commits: bool) -> None:
+    """Take the tuples of a partition out of a line.
+
+    Its owner commits them, or they are dropped. A tuple in service is taken out as well, so that its result is
+    ignored. No acknowledgement may be behind them.
+    """
     world = worlds[0]
-    line = line_at(world, dead)
-    while line.head != NONE:
-        place = line.head
+    line, worker = line_at(world, number), worker_at(world, number)
+    serving = worker.doing == SERVING and worker.mirrored != 0 and worker.mirrored != ANSWERED
+    before: Any = np.int32(NONE)
+    place = line.head
+    while place != NONE:
         entry = mirrored_at(world, place)
-        if pair_at(world, entry.partition).answer_for != 0:
-            kept_at(world, entry.producer * world.partitions + entry.partition).pending -= 1
-            take_mirrored(worker_at(world, dead), entry)
-            commit(world, dead, partition_at(world, entry.partition).owner, entry.answer, world.now)
-        line.head = entry.link
+        following = entry.link
+        if entry.partition != partition:
+            before = place
+            place = following
+            continue
+        if place == line.head and serving:
+            worker.mirrored = ANSWERED
+        kept_at(world, entry.producer * world.partitions + partition).pending -= 1
+        if commits:
+            commit(world, entry, partition_at(world, partition).owner, entry.answer, world.now)
+        if before == NONE:
+            line.head = following
+        else:
+            mirrored_at(world, before).link = following
+        if line.tail == place:
+            line.tail = before
+        line.count -= 1
         entry.link = world.mirror_free
         world.mirror_free = place
-    line.count = 0
-    line.ack = 0
+        place = following
+        serving = False

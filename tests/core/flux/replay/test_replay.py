@@ -208,7 +208,7 @@ def test_without_a_policy_the_static_case_stands_alone():
         ),
         ({}, {}, {"memory": Memory(7_999)}, BadInput, "the largest partition, 8,000 bytes (got 7,999)"),
         ({}, {}, {"memory": Memory(1e9, (MemoryChange(1, 1.0, 10),))}, BadInput, "the largest partition, 8,000 bytes"),
-        ({}, {}, {"memory": Memory(), "standby": True}, UsageError, "omit --memory or --standby"),
+        ({}, {}, {"standby": (10**6,)}, BadInput, "must be from 0 to"),
         ({}, {}, {"faults": FaultSchedule((Crash(4, 1.0),))}, BadInput, "faults[0].worker must be from 0"),
         (
             {"disturbances": (ExternalLoad(1, 0.0, 5.0), SlowDown(1, 4.0, 6.0, 0.5))},

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import Actors
-from adapt.core.stage.conditions.arrivals import Chunk, Rows
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds, through
@@ -113,9 +112,9 @@ def test_without_overload_nothing_is_shed_and_with_ample_capacity_nothing_change
     assert np.array_equal(first.journal, second.journal)
 
 
-def test_with_standby_it_is_refused() -> None:
-    with pytest.raises(UsageError, match="omit shedding or standby"):
-        simulate(shedding(ShedFactor(), 10, 0.1), offered(100, 0.1), actors=Actors(standby=True))
+def test_with_a_random_source_it_is_refused() -> None:
+    with pytest.raises(UsageError, match="load shedding needs rows"):
+        simulate(shedding(ShedFactor(), 10, 0.1), Drawn(), 1.0)
 
 
 @settings(max_examples=25)

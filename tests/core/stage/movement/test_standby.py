@@ -4,17 +4,19 @@ from functools import partial
 import numpy as np
 import pytest
 
-from adapt.core.errors import UsageError
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.flux.policies.hybrid_policy import HybridBalancing
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.round_controller import PacedController
-from adapt.core.stage.assembly import Actors
+from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Drawn
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings
-from adapt.core.stage.movement.spilling import Memory
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.movement.spilling import Memory, MemoryChange
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.engine.test_running_stage import in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
@@ -137,10 +139,44 @@ def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost()
     assert said["lost_groups"] == 4
 
 
-@pytest.mark.parametrize(
-    ("changes", "memory", "told"),
-    [({"router": Router.RIVER}, None, "router river"), ({}, Memory(), "omit the memory limit")],
-)
-def test_what_cannot_be_protected_is_refused(changes, memory, told):
-    with pytest.raises(UsageError, match=told):
-        simulate(small(**changes), Drawn(), 1.0, Actors(memory=memory, standby=True))
+def test_a_promotion_sends_no_state_and_both_copies_go_on_agreeing():
+    of = small(3, 4, window=3)
+    stage = assemble(of, Drawn(), Actors(standby=True), journal=10**4)
+    stage.stage.run(0.02)
+    twin = int(stage.stage.arrays["pair"]["twin"][0])
+    stage.movement.start([Move(0, 0, twin)], lambda: None)
+    stage.stage.run(0.1)
+    (moved,) = stage.movement.log
+    assert moved.state_bytes == 0
+    assert stage.movement.network.bits_sent == 0
+    assert list(moved.times_s) == list(STEPS)
+    assert stage.stage.arrays["partition"]["owner"][0] == twin
+    assert stage.stage.arrays["pair"]["twin"][0] == 0
+    assert stage.stage.arrays.world["disagreed"] == 0
+    journal = stage.stage.arrays["entry"][: int(stage.stage.arrays.world["journalled"])]
+    assert journal["answer"].tolist() == serial_answers(journal, of.window)
+
+
+def test_only_chosen_partitions_are_processed_twice():
+    of = small(3, 4, window=3)
+    run = simulate(of, stream(of, ROWS, SPAN_S, 1), None, Actors(standby=(3, 7)), journal=ROWS)
+    assert run.mirrored == np.isin(run.journal["partition"], (3, 7)).sum()
+
+
+def test_replicas_yield_to_partitions_that_no_longer_fit():
+    """Two of three workers lose memory: their replicas go, and no partition is written."""
+    of = small(3, 4, window=3)
+    changes = tuple(MemoryChange(worker, 0.02, 4 * 800_000) for worker in (0, 1))
+    one = assemble(of, Drawn(), Actors(memory=Memory(9 * 800_000, changes), standby=True))
+    one.stage.run(0.01)
+    assert [one.spilling.used(worker) for worker in range(3)] == [8 * 800_000] * 3
+    one.stage.run(0.1)
+    assert one.standby.twins_by_worker().tolist() == [0, 0, 4]
+    assert one.spilling.written == 0
+
+
+def test_what_cannot_be_protected_is_refused():
+    with pytest.raises(UsageError, match="router river"):
+        simulate(small(router=Router.RIVER), Drawn(), 1.0, Actors(standby=True))
+    with pytest.raises(BadInput, match=r"must be from 0 to 3 \(got 4\)"):
+        simulate(small(), Drawn(), 1.0, Actors(standby=(1, 4)))
