@@ -458,6 +458,8 @@ class replay:
         distance: float = 0.0,
         max_plans: int | None = None,
         workload: str | None = None,
+        learn: float = 0.0,
+        rate_margin: float = 1.0,
         message_delay: str | None = None,
         message_jitter: str | None = None,
         message_loss: float | None = None,

@@ -78,6 +78,8 @@ def fit(
         trust_upstream=messages.trust_upstream,
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
+        learn=ahead.learn,
+        margin=ahead.rate_margin,
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source

@@ -106,10 +106,14 @@ class TableOptions:
     )
     workload: str | None = setting(
         None,
-        "Input rates that solver-w expects: a CSV with a column of tuples/s per input. Or `exponential`, with the rates"
-        " in the network file as means. Default: the rates in the trace.",
+        "Input rates that solver-w expects and tables cover: a CSV with a column of tuples/s per input. Or, for"
+        " solver-w alone, `exponential`, with the rates in the network file as means. Default: the rates in the trace.",
         "RATES.csv",
     )
+    learn: float = setting(
+        0.0, "Make the plans from the rates in this first part of the trace, and replay the rest.", "RATIO"
+    )
+    rate_margin: float = setting(1.0, "Rates to cover, as a multiple of the highest known.", "RATIO")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from adapt.core.fit.answers.answers import Answers
 from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
-from adapt.core.fit.drop_plans import DropPlans
+from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
@@ -63,7 +64,11 @@ class FitOptions:
             by then, and later changes arrive at once.
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
         max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
-        workload: Distribution of rates for solver-w; None: the rates in the stream.
+        workload: Distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the
+            stream.
+        learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
+            plans know the rates of the replay.
+        margin: Rates that tables cover, as a multiple of the highest known.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -78,8 +83,14 @@ class FitOptions:
     trust_upstream: bool = False
     max_plans: int = MAX_PLANS
     workload: Workload | None = None
+    learn: float = 0.0
+    margin: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.learn < 1:
+            raise UsageError(f"--learn must be from 0 to below 1 (got {self.learn:g})")
+        if not 0 < self.margin < np.inf:
+            raise UsageError(f"--rate-margin must be above 0 (got {self.margin:g})")
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
         if not self.planners:
@@ -103,6 +114,7 @@ class FitRun(Displayed):
     Attributes:
         outcomes: One per planner.
         counts: Rows by tick and input.
+        covered: Highest rate of each input that precomputed plans cover, tuples/s, shape (inputs,).
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with actual costs, shape (ticks,).
         parameters: Everything that determines the result, except the stream; JSON data.
@@ -114,6 +126,7 @@ class FitRun(Displayed):
     network: Network
     options: FitOptions
     counts: Counts
+    covered: Floats
     rates: Floats
     optimum: Floats
     parameters: Mapping[str, Any]
@@ -139,8 +152,23 @@ class FitRun(Displayed):
         table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
         verdict, best, *rest = table.rows[0]
         of_best = next(outcome.answers for outcome in self.outcomes if outcome.planner == best)
-        said = (str(verdict), worst_answer(str(best), of_best), *sentences(self.rules))
+        said = (str(verdict), self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
         return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
+
+    def _known(self) -> str:
+        """What precomputed plans knew of the rates."""
+        if not set(self.options.planners) & set(PRECOMPUTED):
+            return ""
+        options = self.options
+        if "plans" not in self.parameters and not options.learn and options.workload is None:
+            return "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+        first = f"the first {options.learn:.0%} of the trace" if options.learn else ""
+        said = f"Precomputed plans know {first}; the rest was replayed." if first else ""
+        if "plans" in self.parameters:
+            said = f"{first[:1].upper()}{first[1:]} was not replayed." if first else ""
+        beyond = int((self.rates > self.covered).any(axis=1).sum())
+        over = f"Rates of {beyond:,} of {len(self.rates):,} ticks exceed those that precomputed plans cover."
+        return " ".join(filter(None, (said, over if beyond else "")))
 
     def tables(self) -> dict[str, Table]:
         """The tables `planners`, `ticks`, `nodes`, `drops`, `answers`, `rules` and `capacities`."""
@@ -210,8 +238,14 @@ def replay_fit(
     counts = Counts.from_batches(binding, batches(), lambda rows: report("counting", rows, 0))
     rates = counts.by_tick * (scales(wiring) / (settings.tick_us / 1e6))
     names = tuple(dict.fromkeys(options.planners))
-    asked = planner_options(options, rates)
-    ahead = {} if plans is None else plans(asked).planners
+    learnt = int(options.learn * len(rates))
+    if options.learn and not learnt:
+        raise UsageError(f"--learn {options.learn:g} of {len(rates):,} ticks is none; give a shorter --tick")
+    asked = planner_options(options, rates[:learnt] if learnt else rates)
+    counts, rates = replace(counts, by_tick=counts.by_tick[learnt:]), rates[learnt:]
+    kept = None if plans is None else plans(asked)
+    ahead, covered = ({}, asked.max_rates) if kept is None else (kept.planners, kept.max_rates)
+    assert covered is not None
     controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
     running = [_running(wiring, options) for _ in names]
     tuples = [run for run in running if isinstance(run, Tuples)]
@@ -220,8 +254,9 @@ def replay_fit(
     for control in controls:
         control.announce(rates)
     done: list[list[tuple[Decision, Tick]]] = [[] for _ in names]
-    passed = 0
-    for at, offered in enumerate(binding.ticks(batches(), len(rates))):
+    passed, learnt_us = 0, learnt * settings.tick_us
+    replayed = islice(binding.ticks(batches(), learnt + len(rates)), learnt, None)
+    for at, offered in enumerate(each.after(learnt_us) for each in replayed):
         for control, runs, log in zip(controls, running, done, strict=True):
             decision = control.decide(rates[at])
             tick = runs.run(offered, decision.keeps)
@@ -242,7 +277,7 @@ def replay_fit(
         outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use, computed))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
-    return FitRun(tuple(outcomes), network, options, counts, rates, optimum, decisive)
+    return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:
@@ -264,6 +299,8 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "grid": options.grid.value,
         "distance": options.distance,
         "max_plans": options.max_plans,
+        "learn": options.learn,
+        "margin": options.margin,
         "messages": options.transport and asdict(options.transport),
         "trust_upstream": options.trust_upstream,
         "queue": overload
@@ -281,10 +318,13 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     """The options for planners.
 
     Args:
-        rates: Of the trace, tuples/s, shape (ticks, inputs): precomputed plans cover these, up to the highest of each
-            input. None: plans are precomputed already.
+        rates: Known of the trace, tuples/s, shape (ticks, inputs): precomputed plans cover these, up to the highest of
+            each input, times the margin, unless a workload was observed. None: plans are precomputed already.
     """
-    highest = None if rates is None else rates.max(axis=0)
+    highest = None
+    if rates is not None:
+        known = options.workload.rates if isinstance(options.workload, Observed) else rates
+        highest = known.max(axis=0) * options.margin
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,

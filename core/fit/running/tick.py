@@ -1,6 +1,6 @@
 """The interface of the simulators: one tick at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,12 @@ class Offered:
     def tick_s(self) -> float:
         """Length of the tick."""
         return (self.end_us - self.begin_us) / 1e6
+
+    def after(self, begin_us: int) -> "Offered":
+        """The same with times since another one."""
+        return replace(
+            self, begin_us=self.begin_us - begin_us, end_us=self.end_us - begin_us, at_us=self.at_us - begin_us
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from adapt.core.errors import UsageError
@@ -184,3 +185,41 @@ def test_options_out_of_range_are_refused() -> None:
     ):
         with pytest.raises(UsageError):
             FitOptions(**wrong)
+
+
+def from_zero(seconds, **rates):
+    """A stream whose first row comes at 0, as a table."""
+    table = pa.Table.from_batches(stream(seconds, **rates)())
+    return table.set_column(
+        0, "ts", pc.subtract(table["ts"], pc.min(table["ts"]).cast(pa.int64()).cast("duration[us]"))
+    )
+
+
+CALM, WILD = from_zero(8, high=200), from_zero(8, low=400)
+BOTH = pa.concat_tables([CALM, WILD.set_column(0, "ts", pc.add(WILD["ts"], pa.scalar(8_000_000, "duration[us]")))])
+
+
+@pytest.mark.parametrize("name", [DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT])
+def test_plans_from_the_first_part_never_overload_a_node_in_the_rest(name: DropPlanner) -> None:
+    run = replay((name, DropPlanner.EXACT), batches=BOTH.to_batches, learn=0.5, flow=Flow.FLUID)
+    assert len(run.rates) == 8
+    assert run.counts.by_tick.sum() == len(WILD)
+    assert (run.rates > run.covered).any(axis=1).sum() == 8
+    assert not any(outcome.overloaded.any() for outcome in run.outcomes)
+    assert run.outcomes[0].scores.sum() <= run.outcomes[1].scores.sum()
+    assert "know the first 50% of the trace" in run.summary().rows[0][0]
+
+
+def test_a_replay_of_the_rest_is_that_of_the_rest_alone() -> None:
+    rest = replay((DropPlanner.EXACT,), batches=BOTH.to_batches, learn=0.5, flow=Flow.FLUID)
+    alone = replay((DropPlanner.EXACT,), batches=WILD.to_batches, flow=Flow.FLUID)
+    assert np.array_equal(rest.rates, alone.rates)
+    assert np.array_equal(rest.outcomes[0].scores, alone.outcomes[0].scores)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"learn": 1.0}, "below 1"), ({"learn": 0.01}, "is none"), ({"margin": 0.0}, "above 0")]
+)
+def test_what_plans_cannot_know_is_refused(given: dict, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        replay((DropPlanner.C_FIT,), **given)
