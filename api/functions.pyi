@@ -519,7 +519,7 @@ class replay:
         max_receiver_utilization: float = 0.95,
         imbalance: Literal["difference", "ratio"] = "difference",
         idle_clock: str = "0s",
-        season: str = "24h",
+        season: str | None = None,
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,
         standby_partitions: str | None = None,

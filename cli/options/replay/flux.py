@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, bits_of_workers, seconds
+from adapt.cli.options.amounts import above_0, above_0_or_none, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
@@ -72,7 +72,9 @@ class PolicyOptions:
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
-    season: str = setting("24h", "After what time load recurs, for policy recurring, in trace time.", "24h")
+    season: str | None = setting(
+        None, "After what trace time load recurs, for policy recurring (default: found while rows arrive).", "24h"
+    )
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -87,7 +89,7 @@ class PolicyOptions:
             max_receiver_utilization=self.max_receiver_utilization,
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
-            season_s=above_0("--season", self.season),
+            season_s=above_0_or_none("--season", self.season),
         )
 
 
