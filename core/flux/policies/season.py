@@ -95,7 +95,7 @@ def _growing(chunks: Iterable[Chunk], settings: StageSettings, width_s: float) -
     for chunk in chunks:
         if chunk.due_s is None:
             raise UsageError(
-                "recurring finds a season by arrival times, which --arrivals saturate has not; give --season"
+                "recurring finds a season by arrival times, and --arrivals saturate has none; give --season"
             )
         begin = 0
         while begin < len(chunk.groups):

@@ -26,6 +26,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.movement.standby import Protected, wanted_of
+from adapt.core.stage.movement.window_room import check_room
 from adapt.core.stage.outcome import Outcome, outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
@@ -187,6 +188,9 @@ def replay_flux(
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
     standby = under.standby.of(demand) if isinstance(under.standby, Hottest) else under.standby
+    crashes = under.faults is not None and under.faults.crashes
+    if under.memory is not None and settings.overload is None and not crashes:
+        check_room(rows.chunks(), settings, under.memory)
     recurs = FluxPolicy.RECURRING in adapting.policies
     given = None if adapting.season_s is None else Season(adapting.season_s / (pace.speedup or 1.0))
     found = season_of(rows, settings, adapting.min_collection_s) if recurs and given is None else None

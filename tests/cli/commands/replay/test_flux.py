@@ -235,7 +235,7 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --workers 4 --state keys@5rows", "a state of keys takes a window of time (got 5rows)"),
         (2, "x.trace --workers 4 --join side --join-window 1s", "--join: x.trace has no column 'side'"),
         (2, "x.trace --workers 4 --join key --join-window 1s --state rows", "--state does not apply to --join"),
-        (3, "x.trace --workers 4 --state rows --memory 4KB", "has grown to "),
+        (3, "x.trace --workers 4 --state rows --memory 4KB", "the most that any worker has; give workers more memory"),
         (2, "x.trace --workers 4 --producers key", "--producers has no choice 'key'; available: row, stream"),
         (2, "x.trace --workers 4 --min-collection 0", "--min-collection must be above 0 (got 0)"),
         (2, "x.trace --workers 4 --min-imbalance 0.5", "min_imbalance must be at least 1 (got 0.5)"),
