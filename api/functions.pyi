@@ -360,7 +360,7 @@ class replay:
         network_latency: str = "70us",
         connection_buffer: float | str = "24",
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth: str = "250Mbps",
+        state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
         idle_clock: str = "0s",
         master: str | None = None,
@@ -424,7 +424,7 @@ class replay:
         network_latency: str = "70us",
         connection_buffer: float | str = "24",
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth: str = "250Mbps",
+        state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
@@ -546,7 +546,7 @@ class replay:
         network_latency: str = "70us",
         connection_buffer: float | str = "24",
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth: str = "250Mbps",
+        state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> FluxRun:
@@ -660,7 +660,7 @@ class replay:
         network_latency: str = "70us",
         connection_buffer: float | str = "24",
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth: str = "250Mbps",
+        state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
         baseline: bool = True,
     ) -> ReplanRun:
