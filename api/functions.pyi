@@ -505,7 +505,7 @@ class replay:
         ]
         | None = None,
         speedup: float = 1.0,
-        arrivals: Literal["trace", "saturate"] = "trace",
+        arrivals: Literal["trace", "saturate", "rotate"] = "trace",
         service_time: str | None = None,
         buffer: int = 2048,
         load: str | Sequence[str] | None = None,
@@ -514,6 +514,7 @@ class replay:
         force: bool = False,
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
+        ranges: bool = False,
         min_collection: str = "150ms",
         min_imbalance: float = 1.2,
         max_receiver_utilization: float = 0.95,
