@@ -81,7 +81,7 @@ class MiniPartitions:
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
 
     def with_ranges(self, keys: pa.Array) -> "MiniPartitions":
-        """Partitions that are ranges of equally many of these keys, which are distinct."""
+        """Ranges of equally many distinct keys as partitions."""
         partitions = self.workers * self.per_worker
         known = keys.drop_null()
         known = known.take(pc.sort_indices(known))
