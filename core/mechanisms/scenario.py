@@ -19,6 +19,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
+from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.partitioning.build import Recipe, build_partitioner
@@ -298,7 +299,7 @@ def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
         raise UsageError(
             f'scenario {scenario.name!r}: flux = "optimum" needs the whole run in advance; use `adapt replay flux`'
         )
-    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season_s=DAY_S / terms.speedup)
+    return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
 
 
 def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:

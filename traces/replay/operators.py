@@ -58,8 +58,7 @@ class Operator:
             reading = replace(reading, sized=growth.sized, timed=growth.window is not None)
             settings = replace(settings, state=growth)
             if self.state.by_key:
-                batches = trace.batches([KEY], encoded(trace, [KEY]))
-                reading = replace(reading, groups=KeyGroups.from_columns(batch.column(KEY) for batch in batches))
+                reading = replace(reading, groups=groups_of(trace))
         if reading.groups is not None:
             settings = replace(settings, partition_of=reading.groups.partitions_by(reading.partitions))
         return reading, settings
@@ -67,6 +66,11 @@ class Operator:
     def parameters(self) -> dict[str, Any]:
         """The state as JSON data."""
         return {"state_from": None, "state_window": None} if self.state is None else self.state.parameters()
+
+
+def groups_of(trace: Trace) -> KeyGroups:
+    """The distinct keys of a trace, which is read once."""
+    return KeyGroups.from_columns(batch.column(KEY) for batch in trace.batches([KEY], encoded(trace, [KEY])))
 
 
 def check_columns(trace: Trace, reading: Reading, *, sized: bool) -> None:

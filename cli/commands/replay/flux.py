@@ -1,5 +1,6 @@
 """`adapt replay flux`: rebalance the partitions of a simulated stage online."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
@@ -33,7 +34,11 @@ def flux(
     faults: FaultOptions,
     join: JoinOptions,
     stage: StageOptions,
-    arrivals: Arrivals = setting(Arrivals.TRACE, "Replay rows by timestamp, or as fast as workers accept."),
+    arrivals: Arrivals = setting(
+        Arrivals.TRACE,
+        "Replay rows by timestamp, or as fast as workers accept. With rotate, each 65,536 rows go to one worker"
+        " after another.",
+    ),
     speedup: SpeedupOption = 1.0,
     router: Router = setting(
         Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
@@ -55,7 +60,10 @@ def flux(
     placed, plan_hash = placing.placed(opened)
     settings = stage.settings(placed, faults, router)
     options = FluxOptions(
-        reading=stage.reading(opened, placed, speedup if arrivals is Arrivals.TRACE else None),
+        reading=replace(
+            stage.reading(opened, placed, speedup if arrivals is Arrivals.TRACE else None),
+            rotates=arrivals is Arrivals.ROTATE,
+        ),
         adapting=policy.adapting(router),
         conditions=faults.conditions(settings),
         operator=stage.operator(join),

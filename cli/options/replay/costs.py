@@ -64,7 +64,12 @@ class NetworkOptions:
         "Bandwidth of a worker for the rows it sends (default: unlimited). Repeatable; 0:3=10Mbps is for some workers.",
         "1Gbps|3=10Mbps",
     )
-    state_bandwidth: str = setting("250Mbps", "Bandwidth for the state of one partition.", "250Mbps")
+    state_bandwidth: list[str] | None = setting(
+        None,
+        "Bandwidth for the state of one partition (default: 250Mbps). Repeatable; 0:3=10Mbps is for what some workers"
+        " send.",
+        "250Mbps|3=10Mbps",
+    )
     state_bandwidth_total: str = setting("500Mbps", "Bandwidth for all state transfers together.", "500Mbps")
 
     def network(self, workers: int | None = None) -> "Network":
@@ -86,6 +91,6 @@ class NetworkOptions:
             connection_tuples=int(packets or 1) * int(rows),
             packet_tuples=int(rows) if packets else 1,
             link_bits_per_s=bits_of_workers("--network-bandwidth", self.network_bandwidth or (), None, workers),
-            flow_bits_per_s=bits("--state-bandwidth", self.state_bandwidth),
+            flow_bits_per_s=bits_of_workers("--state-bandwidth", self.state_bandwidth or (), 250e6, workers),
             state_bits_per_s=bits("--state-bandwidth-total", self.state_bandwidth_total),
         )

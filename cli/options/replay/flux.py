@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, bits_of_workers, seconds
+from adapt.cli.options.amounts import above_0, above_0_or_none, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
@@ -32,24 +32,34 @@ class PlacingOptions:
     plan: Path | None = setting(None, "Start from this plan, one worker per channel.", "PLAN")
     partitions: int = setting(64, "Partitions per worker, the units that move.", "N")
     hash: HashOption = HashName.MURMUR3
+    ranges: bool = setting(
+        False,
+        "Partitions are ranges of keys, with equally many distinct keys each, not buckets of their hash.",
+        None,
+        "--ranges",
+    )
 
     def placed(self, trace: "Trace") -> "tuple[MiniPartitions, str | None]":
         """Initial placement of the keys, and the plan's content hash.
 
         Raises:
-            UsageError: Neither --workers nor --plan is given, or they contradict.
+            UsageError: Neither --workers nor --plan is given, they contradict, or --plan is given with --ranges.
             BadInput: The plan is for keys of another type.
         """
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
         from adapt.traces.replay.flux import check_key_type
+        from adapt.traces.replay.operators import groups_of
         from adapt.traces.store.plans import read_plan
 
         if self.plan is None:
             if self.workers is None:
                 raise UsageError("give --workers N, or --plan PLAN with a channel per worker")
             check_workers(self.workers)
-            return MiniPartitions(self.workers, self.partitions, self.hash), None
+            placed = MiniPartitions(self.workers, self.partitions, self.hash)
+            return placed.with_ranges(groups_of(trace).keys) if self.ranges else placed, None
+        if self.ranges:
+            raise UsageError("--ranges does not apply to the hashed keys of a plan; omit --plan or --ranges")
         read = read_plan(self.plan)
         if self.workers not in (None, read.channels):
             raise UsageError(
@@ -72,7 +82,9 @@ class PolicyOptions:
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
     idle_clock: IdleClockOption = "0s"
-    season: str = setting("24h", "After what time load recurs, for policy recurring, in trace time.", "24h")
+    season: str | None = setting(
+        None, "After what trace time load recurs, for policy recurring (default: found while rows arrive).", "24h"
+    )
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -87,7 +99,7 @@ class PolicyOptions:
             max_receiver_utilization=self.max_receiver_utilization,
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
-            season_s=above_0("--season", self.season),
+            season_s=above_0_or_none("--season", self.season),
         )
 
 

@@ -23,7 +23,8 @@ class SeveralMemoryMoves:
 
     A worker short of memory reads messages only between disk accesses, so with one move per round, as in the paper,
     most time is spent waiting for rounds. Producers hold back tuples of moving partitions, so a round cannot move
-    everything either.
+    everything either. Receivers are filled up to their limit only: with less memory than state, balancing would make
+    all workers spill.
 
     Attributes:
         pairs: Thresholds of the memory policy.
@@ -50,8 +51,8 @@ class SeveralMemoryMoves:
             receiver = int(np.argmax(np.where(takes, excess, -np.inf)))
             if excess[donor] > mean or self.pairs.rests(excess[donor], in_use[donor], in_use[receiver]):
                 break
-            gap = excess[receiver] - excess[donor]
-            closer = next((one for one in owned[donor] if observed.state_bytes[one] < gap), None)
+            most = min(excess[receiver] - excess[donor] - 1, excess[receiver])
+            closer = next((one for one in owned[donor] if observed.state_bytes[one] <= most), None)
             if closer is None:
                 gives[donor] = False
                 continue

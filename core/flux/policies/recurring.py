@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.errors import UsageError
+from adapt.core.flux.policies.season import Season
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Observation, Round
 
@@ -38,13 +38,8 @@ class Seasons:
         """Begin without knowledge.
 
         Args:
-            season_s: Length of a season in simulated seconds, above 0.
-
-        Raises:
-            UsageError: It is not above 0.
+            season_s: Length of a season in simulated seconds.
         """
-        if not 0 < season_s < np.inf:
-            raise UsageError(f"the season must be above 0 (got {season_s:g} s)")
         self.phase_s = season_s / PHASES
         self._tuples: NDArray[np.float64] = np.empty((PHASES, 0))
         self._seconds: NDArray[np.float64] = np.zeros(PHASES)
@@ -89,18 +84,16 @@ class RecurringController:
     half of that time on average. Moves are dropped if they save fewer tuple seconds of waiting within the next phase.
     """
 
-    def __init__(self, reactive: SettlingController, season_s: float = DAY_S) -> None:
+    def __init__(self, reactive: SettlingController, season: Season) -> None:
         """Start a controller for one run.
 
         Args:
             reactive: Policy that decides by the statistics to come.
-            season_s: Length of a season in simulated seconds.
-
-        Raises:
-            UsageError: The season is not above 0.
+            season: Time after which load recurs; before it is known, statistics are kept and not used.
         """
         self._reactive = reactive
-        self._seasons = Seasons(season_s)
+        self._known_s = season.known_s
+        self._seasons = Seasons(season.length_s)
         self._stall_s = LEAST_STALL_S
 
     def collection_s(self, previous: Round | None) -> float:
@@ -117,7 +110,10 @@ class RecurringController:
         then = self._seasons.rates(to_s + self._stall_s, to_s + ahead_s)
         now = self._seasons.rates(from_s, to_s)
         self._seasons.learn(from_s, to_s, observed.processed)
-        coming = observed if then is None or now is None else _after(observed, (then - now) * lasted_s)
+        if to_s < self._known_s or then is None or now is None:
+            coming = observed
+        else:
+            coming = _after(observed, (then - now) * lasted_s)
         moves = self._reactive.plan(coming)
         return moves if self._pays(coming, moves) else ()
 

@@ -15,6 +15,7 @@ from adapt.core.flux.policies.multi_move_memory import SeveralMemoryController, 
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.recurring import DAY_S, RecurringController
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedController, Policy
+from adapt.core.flux.policies.season import Season
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
 from adapt.core.stage.movement.controller import Controller
@@ -28,13 +29,13 @@ class Chosen:
         pairs: Thresholds of the paper.
         min_collection_s: Minimum collection time, delta_min.
         ahead: Knowledge of the future, for the optimum only.
-        season_s: Length of a season, for recurring load only.
+        season: After what time load recurs, for recurring load only.
     """
 
     pairs: LoadBalancing
     min_collection_s: float
     ahead: Ahead | None
-    season_s: float
+    season: Season
 
 
 def _paced(policy: Callable[[LoadBalancing], Policy]) -> Callable[[Chosen], Controller]:
@@ -64,7 +65,7 @@ def _several_hybrid(chosen: Chosen) -> Controller:
 
 
 def _recurring(chosen: Chosen) -> Controller:
-    return RecurringController(_settling(chosen), chosen.season_s)
+    return RecurringController(_settling(chosen), chosen.season)
 
 
 def _optimum(chosen: Chosen) -> Controller:
@@ -96,7 +97,7 @@ def controller_of(
     min_collection_s: float = MIN_COLLECTION_S,
     pairs: LoadBalancing | None = None,
     ahead: Ahead | None = None,
-    season_s: float = DAY_S,
+    season: Season | None = None,
 ) -> Controller | None:
     """A controller of a policy for one run; None for policy `none`.
 
@@ -104,10 +105,12 @@ def controller_of(
         min_collection_s: Minimum collection time, delta_min; initial value for load-auto.
         pairs: Thresholds; None, those of the paper.
         ahead: Knowledge of the run, for the optimum.
-        season_s: Length of a season in simulated seconds, for recurring load.
+        season: After what simulated time load recurs, for recurring load; None, a day.
 
     Raises:
-        UsageError: The collection time or the season is not above 0, or the optimum has no knowledge of the run.
+        UsageError: The collection time is not above 0, or the optimum has no knowledge of the run.
     """
     made = CONTROLLERS[policy]
-    return None if made is None else made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead, season_s))
+    if made is None:
+        return None
+    return made(Chosen(pairs or LoadBalancing(), min_collection_s, ahead, season or Season(DAY_S)))

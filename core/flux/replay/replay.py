@@ -10,9 +10,9 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
-from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
+from adapt.core.flux.policies.season import Season, season_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.assembly import Actors
@@ -26,6 +26,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.movement.standby import Protected, wanted_of
+from adapt.core.stage.movement.window_room import check_room
 from adapt.core.stage.outcome import Outcome, outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
@@ -46,7 +47,7 @@ class Adapting:
         max_receiver_utilization: Utilization above which a worker receives no partitions, u_max.
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         imbalance: What a move of the paper's load policy must reduce.
-        season_s: Length of a season of recurring load, in trace time.
+        season_s: Length of a season of recurring load, in trace time; None, found from the rows.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
@@ -55,7 +56,7 @@ class Adapting:
     max_receiver_utilization: float = MAX_RECEIVER
     idle_clock_s: float = 0.0
     imbalance: Imbalance = Imbalance.DIFFERENCE
-    season_s: float = DAY_S
+    season_s: float | None = None
 
     @property
     def pairs(self) -> LoadBalancing:
@@ -124,6 +125,7 @@ class FluxRun(Displayed):
         settings: The stage.
         speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
         parameters: All parameters of the replay, as JSON data.
+        season: The season that was found for recurring load; None, none was needed.
     """
 
     mechanism: ClassVar[str] = "flux"
@@ -133,10 +135,11 @@ class FluxRun(Displayed):
     settings: StageSettings
     speedup: float | None
     parameters: Mapping[str, Any]
+    season: Season | None = None
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
-        return summary_table(self.outcomes, self.bounds, self.settings, self.speedup)
+        return summary_table(self.outcomes, self.bounds, self.settings, self.speedup, self.season)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, and `intervals`, `workers`, `moves`, `crashes` and `rounds` of all cases."""
@@ -185,15 +188,22 @@ def replay_flux(
     bounds = bounds_of(demand, settings, under.faults)
     every_s = usual_interval_s(bounds, pace.duration_s) if pace.interval_s is None else pace.interval_s
     standby = under.standby.of(demand) if isinstance(under.standby, Hottest) else under.standby
+    crashes = under.faults is not None and under.faults.crashes
+    if under.memory is not None and settings.overload is None and not crashes:
+        check_room(rows.chunks(), settings, under.memory)
+    recurs = FluxPolicy.RECURRING in adapting.policies
+    given = None if adapting.season_s is None else Season(adapting.season_s / (pace.speedup or 1.0))
+    found = season_of(rows, settings, adapting.min_collection_s) if recurs and given is None else None
     outcomes = []
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
-        season_s = adapting.season_s / (pace.speedup or 1.0)
-        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, season_s)
+        controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, given or found)
         actors = Actors(*(controller, under.memory, under.faults), standby=standby, idle_clock_s=adapting.idle_clock_s)
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
-    return FluxRun(tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s})
+    return FluxRun(
+        tuple(outcomes), bounds, settings, pace.speedup, {**(parameters or {}), "interval_s": every_s}, found
+    )
 
 
 def parameters_of(
@@ -241,7 +251,7 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
     segments_of(settings.workers, (*settings.disturbances, *(faults.disturbances if faults else ())))
     for policy in adapting.cases().values():
         if policy is not FluxPolicy.OPTIMUM:
-            controller_of(policy, adapting.min_collection_s, adapting.pairs, season_s=adapting.season_s)
+            controller_of(policy, adapting.min_collection_s, adapting.pairs)
     if memory is not None:
         check_memory(settings, memory)
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.season import Season
 from adapt.core.phrases import counted
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.outcome import Outcome
@@ -36,15 +38,28 @@ class FluxVerdict:
     sentence: str
 
 
-def verdict_of(outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | None) -> FluxVerdict:
-    """Compare the policies with the static case, which comes first."""
+def verdict_of(
+    outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | None, season: Season | None = None
+) -> FluxVerdict:
+    """Compare the policies with the static case, which comes first.
+
+    The optimum, which no one can run, is recommended only if it is alone.
+
+    Args:
+        season: The season that was found for recurring load, if any.
+    """
     static, *moving = outcomes
-    best = max(moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
+    real = [each for each in moving if each.case != FluxPolicy.OPTIMUM]
+    best = max(real or moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
     full = [
         None if load is None or speedup is None or load == 0 else speedup / load
         for load in (bounds.static_load, bounds.best_load)
     ]
-    sentences = [_compared(static, best), *_left(static, best), *_limit(bounds, best or static), *_full(*full)]
+    sentences = [
+        *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static), *_full(*full)),
+        *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
+        *([_found(season, speedup or 1.0)] if season else []),
+    ]
     return FluxVerdict(best.case if best else None, full[0], full[1], " ".join(sentences))
 
 
@@ -119,6 +134,21 @@ def _full(static: float | None, best: float | None) -> list[str]:
         f"On average the busiest worker is fully utilized at speed-up {_rounded(static)}, and at {_rounded(best)} with"
         f" the best placement of whole partitions."
     ]
+
+
+def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
+    """Rate and latency of each policy over those of the optimum."""
+    gaps = ", ".join(
+        f"{each.case} has {each.of_capacity / optimum.of_capacity:.1%} of its rate and"
+        f" {_p99(each) / _p99(optimum):.2f} times its latency"
+        for each in others
+    )
+    return f"Against optimum ({optimum.of_capacity:.1%} of capacity, p99 {duration(_p99(optimum))}): {gaps}."
+
+
+def _found(season: Season, speedup: float) -> str:
+    length, known = (duration(seconds * speedup) for seconds in (season.length_s, season.known_s))
+    return f"Load recurs every {length}, as recurring finds from the first {known} of the trace."
 
 
 def _rounded(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from adapt.core.flux.policies.season import Season
 from adapt.core.flux.replay.sentences import verdict_of
 from adapt.core.stage.case_tables import CASE
 from adapt.core.stage.conditions.settings import StageSettings
@@ -91,9 +92,15 @@ def _case(one: Outcome) -> list[str | int | float | None]:
     return [*speed, *latencies, *moved, *waited, one.processed, one.left, one.lost, one.shed, *on_disk]
 
 
-def summary_table(outcomes: Sequence[Outcome], bounds: Bounds, settings: StageSettings, speedup: float | None) -> Table:
+def summary_table(
+    outcomes: Sequence[Outcome],
+    bounds: Bounds,
+    settings: StageSettings,
+    speedup: float | None,
+    season: Season | None = None,
+) -> Table:
     """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, speedup)
+    found = verdict_of(outcomes, bounds, speedup, season)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at)

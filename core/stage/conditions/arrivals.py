@@ -51,8 +51,12 @@ class Chunk:
 
     def part(self, first: int, end: int) -> "Chunk":
         """Rows from `first` to before `end`."""
+        return self.taken(slice(first, end))
+
+    def taken(self, rows: slice | NDArray[np.int64]) -> "Chunk":
+        """Some rows, or all in another order."""
         columns: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        cut: dict[str, Any] = {name: None if column is None else column[first:end] for name, column in columns.items()}
+        cut: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
         return Chunk(**cut)
 
 

@@ -25,6 +25,9 @@ class Arrivals(StrEnum):
     SATURATE = "saturate"
     """As fast as producers accept them."""
 
+    ROTATE = "rotate"
+    """The same, but each 65,536 rows go to one worker after another: transient skew by arrival order."""
+
 
 class DropCurve(StrEnum):
     """Shape of the drop probability between the threshold and a full worker."""

@@ -29,7 +29,7 @@ class Network:
         connection_tuples: K, the credits of a connection: tuples in flight or queued; at least a packet.
         packet_tuples: Tuples whose credits return together, once all of them are taken, or all that are queued.
         link_bits_per_s: Bandwidth of a worker for the tuples it sends; one for all, or one per worker; None, unlimited.
-        flow_bits_per_s: Bandwidth of one state transfer.
+        flow_bits_per_s: Bandwidth of one state transfer; one for all workers, or one per sending worker.
         state_bits_per_s: Bandwidth of all state transfers together.
     """
 
@@ -37,7 +37,7 @@ class Network:
     connection_tuples: int = 2 * PACKET_TUPLES
     packet_tuples: int = 1
     link_bits_per_s: float | tuple[float | None, ...] | None = None
-    flow_bits_per_s: float = 250e6
+    flow_bits_per_s: float | tuple[float, ...] = 250e6
     state_bits_per_s: float = 500e6
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Network:
             raise UsageError("the bandwidth of a worker must be above 0 (got 0 bits/s)")
         if not 0 <= self.latency_s < np.inf:
             raise UsageError(f"the network latency must be finite and at least 0 (got {self.latency_s:g} s)")
-        if not min(self.flow_bits_per_s, self.state_bits_per_s) > 0:
+        if not min(*np.atleast_1d(self.flow_bits_per_s), self.state_bits_per_s) > 0:
             raise UsageError("the bandwidth for state must be above 0 (got 0 bits/s)")
 
 

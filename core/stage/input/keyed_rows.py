@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from adapt.core.compiled import compiled
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.random_bits import output
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
@@ -19,6 +19,9 @@ from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 
 TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
 """Columns of a trace."""
+
+ROTATED_ROWS = 65_536
+"""Rows of a row group that go to all workers, one after another, if arrivals rotate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Reading:
         sides: The two sides of a join, if any.
         sized: Whether rows have the bytes of the trace.
         timed: Whether rows have event times, in microseconds; with sides they do.
+        rotates: Whether blocks of rows go to one worker after another, as fast as producers accept them.
     """
 
     partitions: MiniPartitions
@@ -48,6 +52,11 @@ class Reading:
     sides: Sides | None = None
     sized: bool = False
     timed: bool = False
+    rotates: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rotates and (self.speedup is not None or self.timed or self.sides is not None):
+            raise UsageError("--arrivals rotate changes the order of rows; omit --join, or the window of --state")
 
     @property
     def columns(self) -> list[str]:
@@ -93,6 +102,9 @@ class Reading:
             times=times if self.timed or self.sides is not None else None,
             sizes=_amounts(batch.column(BYTES)).astype(np.int64) if self.sized else None,
         )
+        if self.rotates:
+            blocks = np.arange(before, before + len(batch)) // ROTATED_ROWS
+            whole = whole.taken(np.lexsort((self.partitions.partitions_of(keys), blocks)))
         return whole if dealer is None else dealer.dealt(batch.column(KEY), whole)
 
 

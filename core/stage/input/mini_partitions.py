@@ -1,11 +1,12 @@
 """Mini-partitions: the mapping of keys to partitions of a stage."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
@@ -30,7 +31,7 @@ class MiniPartitions:
     key decides the partition. With one, its channel is the initial worker, and a second hash spreads the keys of a
     channel over its partitions; the partitioner's own hash would leave most of them empty. Keys with their own
     partition have the first ones, and other keys are hashed over the rest, or with a partitioner have that of their
-    channel.
+    channel. With bounds, partitions are ranges of keys.
 
     Attributes:
         workers: Number of workers, n.
@@ -38,6 +39,7 @@ class MiniPartitions:
         hash: Hash of keys; that of the partitioner, if given.
         partitioner: Initial worker of each key; None, by hash.
         own: Keys with their own partition, mapped to 0 and up.
+        bounds: First key of each partition but the first, ascending, shape (partitions - 1,); null keys come first.
     """
 
     workers: int
@@ -45,6 +47,7 @@ class MiniPartitions:
     hash: HashName = HashName.MURMUR3
     partitioner: Partitioner | None = None
     own: ExplicitMap | None = None
+    bounds: pa.Array | None = None
 
     def __post_init__(self) -> None:
         if self.per_worker < 1:
@@ -64,6 +67,8 @@ class MiniPartitions:
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
+        if self.bounds is not None:
+            return self._ranges_of(keys, self.bounds)
         if self.own is not None:
             rows, first = self.own.rows_of(keys), len(self.own)
             rest = self.workers * self.per_worker - first
@@ -74,6 +79,23 @@ class MiniPartitions:
             return HASHES[self.hash].modulo(keys, self.workers * self.per_worker)
         within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
+
+    def with_ranges(self, keys: pa.Array) -> "MiniPartitions":
+        """Ranges of equally many distinct keys as partitions."""
+        partitions = self.workers * self.per_worker
+        known = keys.drop_null()
+        known = known.take(pc.sort_indices(known))
+        if not len(known):
+            return self
+        return replace(self, bounds=known.take(pa.array(np.arange(1, partitions) * len(known) // partitions)))
+
+    @staticmethod
+    def _ranges_of(keys: pa.Array, bounds: pa.Array) -> NDArray[np.int32]:
+        ends = bounds.to_numpy(zero_copy_only=False)
+        found = np.zeros(len(keys), np.int32)
+        is_known = keys.is_valid().to_numpy(zero_copy_only=False)
+        found[is_known] = np.searchsorted(ends, keys.drop_null().to_numpy(zero_copy_only=False), "right")
+        return found
 
 
 def words_of(column: pa.Array) -> tuple[pa.Array, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput
+from adapt.core.stage.conditions.settings import of_workers
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
@@ -49,7 +50,9 @@ class Movement:
         self._spilling = spilling
         limits = stage.settings.network
         self.network = network or StateNetwork(
-            stage.agenda, lambda: stage.now_s, limits.flow_bits_per_s, limits.state_bits_per_s
+            *(stage.agenda, lambda: stage.now_s),
+            of_workers("bandwidths for state", limits.flow_bits_per_s, stage.settings.workers).tolist(),
+            limits.state_bits_per_s,
         )
         self.states = States(stage.arrays)
         self._message_s = limits.latency_s

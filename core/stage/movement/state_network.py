@@ -1,7 +1,7 @@
 """Network for state transfers, with shared bandwidth."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from adapt.core.stage.engine.event_queue import Action, Agenda
 
@@ -12,14 +12,16 @@ _NEARLY = 1e-6
 class StateNetwork:
     """State transfers in progress, one at a time per worker.
 
-    A flow gets min(flow limit, total / flows). Source: Flux, section 5.4.
+    A flow gets min(flow limit of its sender, total / flows). Source: Flux, section 5.4.
     """
 
-    def __init__(self, agenda: Agenda, now: Callable[[], float], flow_limit: float, total_limit: float) -> None:
-        """An idle network; limits in bits/s."""
+    def __init__(
+        self, agenda: Agenda, now: Callable[[], float], flow_limits: Sequence[float], total_limit: float
+    ) -> None:
+        """An idle network; limits in bits/s, those of flows by sending worker."""
         self._agenda = agenda
         self._now = now
-        self._flow_limit = flow_limit
+        self._flow_limits = flow_limits
         self._total_limit = total_limit
         self._waiting: dict[int, deque[tuple[float, Action]]] = {}
         self._left: dict[int, float] = {}
@@ -28,14 +30,9 @@ class StateNetwork:
         self.bits_sent = 0.0
 
     @property
-    def rate(self) -> float:
-        """Current bandwidth of each flow, in bits/s; 0 without flows."""
-        return min(self._flow_limit, self._total_limit / len(self._left)) if self._left else 0.0
-
-    @property
-    def flows(self) -> int:
-        """Number of sending workers."""
-        return len(self._left)
+    def rates(self) -> dict[int, float]:
+        """Current bandwidth of the flow of each sending worker, in bits/s."""
+        return {donor: min(self._flow_limits[donor], self._total_limit / len(self._left)) for donor in self._left}
 
     def send(self, donor: int, bits: float, arrived: Action) -> None:
         """Queue a transfer at a worker."""
@@ -55,10 +52,10 @@ class StateNetwork:
 
     def _settle(self) -> None:
         """Account for what was sent since the last call."""
-        sent = self.rate * (self._now() - self._settled_s)
-        for donor, left in self._left.items():
-            self._left[donor] = left - sent
-        self.bits_sent += sent * len(self._left)
+        lasted_s = self._now() - self._settled_s
+        for donor, rate in self.rates.items():
+            self._left[donor] -= rate * lasted_s
+            self.bits_sent += rate * lasted_s
         self._settled_s = self._now()
 
     def _look_ahead(self) -> None:
@@ -66,20 +63,22 @@ class StateNetwork:
         self._version += 1
         version = self._version
         if self._left:
-            soonest = max(0.0, min(self._left.values())) / self.rate
+            rates = self.rates
+            soonest = min(max(0.0, left) / rates[donor] for donor, left in self._left.items())
             self._agenda.at(self._now() + soonest, lambda: self._finish(version))
 
     def _finish(self, version: int) -> None:
         if version != self._version:
             return
-        least = min(self._left.values())
+        rates = self.rates
+        least_s = min(left / rates[donor] for donor, left in self._left.items())
         self._settle()
-        now, rate = self._now(), self.rate
+        now = self._now()
         # late in a long run, a rounding remainder may take less time than the clock resolves
         done = [
             donor
             for donor, left in self._left.items()
-            if left <= _NEARLY or left <= least * 1e-9 or now + left / rate == now
+            if left <= _NEARLY or left <= least_s * rates[donor] * 1e-9 or now + left / rates[donor] == now
         ]
         actions = []
         for donor in sorted(done):

@@ -159,8 +159,8 @@ def check_partitions(one: Assembly) -> None:
 def check_network(one: Assembly) -> None:
     """Neither a transfer nor all together had more than their share."""
     limits, network = one.stage.settings.network, one.movement.network
-    assert network.rate <= limits.flow_bits_per_s
-    assert network.rate * network.flows <= limits.state_bits_per_s * (1 + 1e-12)
+    assert max(network.rates.values(), default=0.0) <= limits.flow_bits_per_s
+    assert sum(network.rates.values()) <= limits.state_bits_per_s * (1 + 1e-12)
     assert network.bits_sent <= limits.state_bits_per_s * one.stage.now_s * (1 + 1e-9) + 1e-3
     for moved in [*one.movement.log, *one.movement.copied]:
         if "received" in moved.times_s:

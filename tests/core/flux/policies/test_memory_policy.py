@@ -91,6 +91,7 @@ def test_of_several_moves_each_narrows_its_pair_and_no_worker_gives_and_takes(se
         size, before = seen.state_bytes[move.partition], excess[move.receiver] - excess[move.donor]
         assert seen.owners[move.partition] == move.donor
         assert abs(before - 2 * size) < before
+        assert size <= excess[move.receiver], "no worker is pushed beyond its limit to relieve another"
         excess[move.donor] += size
         excess[move.receiver] -= size
 

@@ -4,6 +4,7 @@ from hypothesis import given
 
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.recurring import PHASES, RecurringController, Seasons
+from adapt.core.flux.policies.season import Season
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.stage.movement.controller import Move, Round
 from tests.core.flux.observations import observations, observed
@@ -24,15 +25,23 @@ def days(controller, end_s):
 
 def test_a_load_that_recurs_is_moved_before_it_comes():
     """ "the popularity of pages may vary depending on the time of day" (section 2.2)."""
-    moved = days(RecurringController(SettlingController(), DAY_S), 2 * DAY_S)
+    moved = days(RecurringController(SettlingController(), Season(DAY_S)), 2 * DAY_S)
     first, second = (min(at for at, moves in moved.items() if moves and at // DAY_S == day) for day in (0, 1))
     assert first >= DAY_S / 2, "nothing is known on the first day"
     assert DAY_S + 45 <= second < DAY_S + 50
     assert all(move.donor == 0 for moves in moved.values() for move in moves)
 
 
+def test_a_season_found_later_is_used_from_then_on():
+    reacts = days(RecurringController(SettlingController(), Season(DAY_S, np.inf)), 2 * DAY_S)
+    knows = days(RecurringController(SettlingController(), Season(DAY_S, DAY_S)), 2 * DAY_S)
+    later = days(RecurringController(SettlingController(), Season(DAY_S, 1.6 * DAY_S)), 2 * DAY_S)
+    assert knows != reacts
+    assert {at: later[at] for at in later if at < 150} == {at: reacts[at] for at in reacts if at < 150}
+
+
 def test_moves_that_cost_more_than_they_save_are_dropped():
-    controller = RecurringController(SettlingController(), DAY_S)
+    controller = RecurringController(SettlingController(), Season(DAY_S))
     controller.collection_s(Round(0.15, (Move(0, 0, 1),), 1000.0))
     assert not any(days(controller, DAY_S).values())
 
@@ -40,7 +49,10 @@ def test_moves_that_cost_more_than_they_save_are_dropped():
 @given(observations())
 def test_the_first_season_is_balanced_as_by_the_reactive_policy(seen):
     """Or not at all, where moves do not pay."""
-    reacts, recurs = SettlingController().plan(seen), RecurringController(SettlingController(), DAY_S).plan(seen)
+    reacts, recurs = (
+        SettlingController().plan(seen),
+        RecurringController(SettlingController(), Season(DAY_S)).plan(seen),
+    )
     assert recurs in ((), reacts)
 
 
@@ -59,4 +71,4 @@ def test_load_is_learned_by_phase_and_old_seasons_are_forgotten():
 
 def test_a_season_takes_time():
     with pytest.raises(UsageError, match="above 0"):
-        Seasons(0.0)
+        Season(0.0)

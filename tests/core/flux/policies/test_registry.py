@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,11 @@ UNPAIRED = (FluxPolicy.NONE, FluxPolicy.OPTIMUM)
 def test_every_policy_is_listed():
     assert set(CONTROLLERS) == set(FluxPolicy)
     assert controller_of(FluxPolicy.NONE) is None
+
+
+def test_every_policy_is_described():
+    page = (Path(__file__).parents[4] / "docs/flux.md").read_text(encoding="utf-8")
+    assert all(f"| `{policy}` | " in page for policy in FluxPolicy if policy is not FluxPolicy.NONE)
 
 
 @pytest.mark.parametrize("policy", FluxPolicy)

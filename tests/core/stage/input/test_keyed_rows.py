@@ -2,8 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.input import keyed_rows
 from adapt.core.stage.input.keyed_rows import Reading, bytes_by_partition, spread
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand
@@ -43,6 +44,26 @@ def test_rows_arrive_by_their_times_at_a_speed_up_however_they_are_cut(size):
 def test_rows_as_fast_as_they_can_be_taken_have_no_time_and_no_cost():
     (part,) = chunks(10, speedup=None)
     assert part.due_s is part.cost_s is None
+
+
+def test_rotating_rows_go_to_one_worker_after_another_and_each_key_keeps_its_order(monkeypatch):
+    monkeypatch.setattr(keyed_rows, "ROTATED_ROWS", 300)
+    rows = pa.table(
+        {"ts": pa.array(range(1000), pa.timestamp("us", "UTC")), "key": [f"k{at % 37}" for at in range(1000)]}
+    )
+    straight, turned = (chunks(10**4, rows, speedup=None, rotates=each)[0] for each in (False, True))
+    workers = PARTITIONS.owners[turned.groups]
+    for first in range(0, 1000, 300):
+        block = slice(first, first + 300)
+        assert (np.diff(workers[block]) >= 0).all()
+        assert set(workers[block]) == {0, 1, 2, 3}
+        assert sorted(turned.groups[block]) == sorted(straight.groups[block])
+    for group in range(16):
+        np.testing.assert_array_equal(
+            turned.producers[turned.groups == group], straight.producers[straight.groups == group]
+        )
+    with pytest.raises(UsageError, match="omit --join"):
+        Reading(PARTITIONS, speedup=None, rotates=True, timed=True)
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])

@@ -125,7 +125,7 @@ def test_the_order_is_read_by_both_workers():
     movement = Movement(stage)
     movement.start([Move(0, 0, 1)], lambda: None)
     stage.run(0.19)
-    assert (movement.network.flows, list(movement.on_the_wire)) == (0, [0]), "a busy receiver has not read its order"
+    assert (movement.network.rates, list(movement.on_the_wire)) == ({}, [0]), "a busy receiver has not read its order"
     stage.run(0.5)
     assert movement.log[0].times_s["received"] == pytest.approx(0.2 + 800_000 * 8 / 250e6, abs=1e-3)
 

@@ -12,7 +12,7 @@ sends = st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.floats(0, 1000
 def arrivals(asked, flow_limit, total_limit):
     """When each of the transfers arrives, and the greatest rates met."""
     agenda, clock, found, peaks = Agenda(), [0.0], [0.0] * len(asked), [(0.0, 0.0)]
-    network = StateNetwork(agenda, lambda: clock[0], flow_limit, total_limit)
+    network = StateNetwork(agenda, lambda: clock[0], np.broadcast_to(flow_limit, 9).tolist(), total_limit)
 
     def ask(number, donor, bits):
         network.send(donor, bits, lambda: found.__setitem__(number, clock[0]))
@@ -24,8 +24,8 @@ def arrivals(asked, flow_limit, total_limit):
             break
         clock[0] = agenda.next_s
         agenda.take()()
-        peaks.append((network.rate, network.rate * network.flows))
-    assert network.flows == 0
+        peaks.append((max(network.rates.values(), default=0.0), sum(network.rates.values())))
+    assert not network.rates
     ticks = 8 * len(asked) * total_limit * np.spacing(clock[0])
     assert network.bits_sent == pytest.approx(sum(bits for _, _, bits in asked), abs=1e-3 + ticks)
     return found, np.max(peaks, axis=0)
@@ -70,6 +70,11 @@ def test_two_flows_have_their_limit_and_four_share_the_whole():
 def test_transfers_end_however_late_it_is(start_s, sizes):
     found, _ = arrivals([(start_s, donor, bits) for donor, bits in enumerate(sizes)], 250e6, 500e6)
     assert min(found) >= start_s
+
+
+def test_each_worker_may_have_its_own_limit():
+    asked = [(0, 0, 500.0), (0, 1, 500.0), (0, 1, 100.0)]
+    assert arrivals(asked, [250, 100] + [250] * 7, 500)[0] == pytest.approx([2.0, 5.0, 6.0])
 
 
 def test_a_worker_sends_one_at_a_time():
