@@ -240,7 +240,9 @@ def replay_fit(
     names = tuple(dict.fromkeys(options.planners))
     learnt = int(options.learn * len(rates))
     if options.learn and not learnt:
-        raise UsageError(f"--learn {options.learn:g} of {len(rates):,} ticks is none; give a shorter --tick")
+        raise UsageError(
+            f"--learn {options.learn:g} of {len(rates):,} ticks is less than one tick; give a shorter --tick"
+        )
     asked = planner_options(options, rates[:learnt] if learnt else rates)
     counts, rates = replace(counts, by_tick=counts.by_tick[learnt:]), rates[learnt:]
     kept = None if plans is None else plans(asked)

@@ -218,7 +218,7 @@ def test_a_replay_of_the_rest_is_that_of_the_rest_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [({"learn": 1.0}, "below 1"), ({"learn": 0.01}, "is none"), ({"margin": 0.0}, "above 0")]
+    ("given", "said"), [({"learn": 1.0}, "below 1"), ({"learn": 0.01}, "less than one"), ({"margin": 0.0}, "above 0")]
 )
 def test_what_plans_cannot_know_is_refused(given: dict, said: str) -> None:
     with pytest.raises(UsageError, match=said):
