@@ -1,6 +1,6 @@
 """Simulation of a DAG of stages from start to end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.control.recovery import full_rate_s
 from adapt.core.stage.dag.assembly import DagControl, assemble_dag
 from adapt.core.stage.dag.settings import DagSettings
-from adapt.core.stage.engine.series import Series
+from adapt.core.stage.engine.series import Interval, Series
 from adapt.core.stage.movement.controller import Round
 from adapt.core.stage.simulate import Simulated
 
@@ -77,6 +77,7 @@ def simulate_dag(
     *,
     interval_s: float = 1.0,
     journal: int = 0,
+    on_interval: Callable[[list[Interval]], None] | None = None,
 ) -> SimulatedDag:
     """Simulate a DAG of stages, deterministically.
 
@@ -87,6 +88,7 @@ def simulate_dag(
         control: Controllers and faults, if any.
         interval_s: Sampling interval.
         journal: Number of processed tuples to record, per stage.
+        on_interval: Called with every finished interval of all stages.
 
     Raises:
         UsageError: An argument is out of range, a joint controller is combined with others, or a random source has no
@@ -102,8 +104,9 @@ def simulate_dag(
     while True:
         end_s = len(ends_s) * interval_s
         dag.run(end_s if duration_s is None else min(end_s, duration_s))
-        for watched in series:
-            watched.take()
+        taken = [watched.take() for watched in series]
+        if on_interval is not None:
+            on_interval(taken)
         idle_s.append(dag.cpu_idle_s())
         ends_s.append(dag.now_s)
         if dag.drained or (duration_s is not None and dag.now_s >= duration_s):
