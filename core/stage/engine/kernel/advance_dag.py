@@ -89,7 +89,7 @@ def advance_dag(worlds: Records, until: float) -> tuple[int, int, int]:
             finish_tuple(world, slot, now)
             worker.doing = FREE
             _leave_cpu(host, slot, now)
-            if processed:
+            if processed and world.edges_first < world.edges_end:
                 _make(worlds, stage, slot, now)
             if worker.quiesced != 0:
                 worker.quiesced = 0
