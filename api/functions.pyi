@@ -8,7 +8,7 @@ from adapt.core.check.outcome import Verdict
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
-from adapt.core.flux.replay.replay import FluxRun
+from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
@@ -533,6 +533,9 @@ class replay:
         join: str | None = None,
         join_window: str | None = None,
         match_time: str | None = None,
+        stages: File | None = None,
+        controllers: Literal["joint", "each", "both"] | None = None,
+        movement_budget: str | None = None,
         duration: str | None = None,
         interval: str | None = None,
         seed: int = 0,
@@ -552,7 +555,7 @@ class replay:
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
         router: Literal["exchange", "river", "flux"] = "flux",
-    ) -> FluxRun:
+    ) -> AnyFluxRun:
         """Replay a trace through a simulated stage and rebalance it online."""
 
     @staticmethod

@@ -105,7 +105,8 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     living = recovery.living if recovery else None
     rounds = None
     if controller is not None:
-        rounds = Rounds(OneStage(stage, movement), controller, actors.idle_clock_s, spilling, living)
+        available = spilling.available if spilling else None
+        rounds = Rounds(OneStage(stage, movement), controller, actors.idle_clock_s, available, living)
     if recovery is not None:
         recovery.rounds = rounds
     elasticity = None if scaling is None else Elasticity(stage, movement, scaling)

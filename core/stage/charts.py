@@ -63,6 +63,21 @@ def elastic_charts(intervals: Table, workers: Table, moves: Table, steps: Table 
     return (*charts, *stage_charts(intervals, workers, moves))
 
 
+def dag_charts(intervals: Table, workers: Table) -> tuple[Chart, ...]:
+    """Charts of a DAG: throughput and latency by stage, and workers."""
+    charts = []
+    for stage in dict.fromkeys(intervals.values("stage")):
+        rows = zip(intervals.rows, intervals.values("stage"), strict=True)
+        part = replace(intervals, rows=tuple(row for row, of in rows if of == stage))
+        throughput = f"{named(part, 'throughput').capitalize()} of stage {stage} in each case"
+        charts.append(lines_of_cases(part, f"Throughput of {stage}", ["throughput"], throughput))
+        waited = f"99th percentile of latency up to stage {stage}, and dashed the median"
+        charts.append(lines_of_cases(part, f"Latency of {stage}", ["latency_p99", "latency_p50"], waited))
+    if _any(intervals, "on_disk"):
+        charts += [state_of_workers(workers, case) for case in _cases(workers)]
+    return (*charts, *(utilization_of_workers(workers, case) for case in _cases(workers)))
+
+
 def workers_over_time(intervals: Table, steps: Table | None = None) -> Chart:
     """Number of workers, with a mark per rescale or new plan."""
     lines = lines_of_cases(intervals, "Workers", ["workers"], "Number of workers in each interval")

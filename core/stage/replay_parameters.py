@@ -76,12 +76,12 @@ def _finite(value: float) -> float | None:
 def usual_interval_s(bounds: Bounds, duration_s: float | None) -> float:
     """A round interval that gives the static case some hundred samples."""
     expected = min(bounds.static_s if duration_s is None else duration_s, bounds.static_s)
-    return _round_s(expected / INTERVALS)
+    return round_interval_s(expected)
 
 
-def _round_s(least_s: float) -> float:
-    """The smallest of 1, 2, 5, 10, ... ms that is at least this long."""
-    step = 1e-3
+def round_interval_s(span_s: float) -> float:
+    """A round interval: some hundred samples of a time span."""
+    step, least_s = 1e-3, span_s / INTERVALS
     while True:
         for times in (1, 2, 5):
             if step * times >= least_s:

@@ -17,6 +17,8 @@ from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
+from adapt.core.stage.dag.stages_file import read_stages
 from tests.any_trace import VISITS, two_halves
 from tests.docs.pages import ROOT, blocks, text_of
 from tests.traces.small_traces import write_trace
@@ -48,17 +50,28 @@ COMMANDS = {
     "repartition": f"replay repartition t.trace --channels 3 --period 2s -o t.run {JSON}",
     "replan": f"replay replan t.trace --channels 3 --period 2s --window 1s -o t.replan {JSON}",
     "flux": f"replay flux t.trace --workers 4 --policy load {STAGE} t.flux {JSON}",
+    "flux of stages": f"replay flux t.trace --workers 4 --stages stages.toml {STAGE} t.dag {JSON}",
     "elastic": f"replay elastic t.trace --pool 4 --workers 2 --join stream --join-window 50ms {STAGE} t.elastic {JSON}",
     "elastic sweep": "replay elastic t.trace --pool 4 --workers 2 --shed 200@1s --sweep tau1=0.2,0.4"
     f" {STAGE} sweep.elastic {JSON}",
     "fit": f"replay fit t.trace --network net.toml --planner none,c-fit,d-fit --plans net.plans -o t.fit {JSON}",
     "ordered": f"replay ordered t.trace --chain chain.toml --workers 1,2 --engine sim -o t.ordered {JSON}",
     "compare mechanisms": f"replay compare t.trace --channels 4 --scenario shed --jobs 1 -o t.compared {JSON}",
-    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.elastic sweep.elastic t.fit net.plans"
-    f" t.ordered t.compared net.toml {JSON}",
+    "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic sweep.elastic t.fit"
+    f" net.plans t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
+
+STAGES = """
+[[stage]]
+name = "a"
+
+[[stage]]
+name = "b"
+inputs = ["a"]
+key = "stream"
+"""
 
 
 def schema(name):
@@ -98,6 +111,9 @@ def made(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     (folder / "net.toml").write_text(two_halves("1s", 0.002))
     (folder / "chain.toml").write_text(VISITS)
+    (folder / "stages.toml").write_text(
+        '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "stream"\n'
+    )
     (folder / "keys.csv").write_text("a,30\nb,20\nc,10\nd,5\ne,5\nf,4\n")
     rows = np.arange(1000)
     stream = pa.array(["east" if row % 2 else "west" for row in rows])
@@ -131,7 +147,7 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
-        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1")
+        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1")
     }
     assert "adapt.plan/2" in seen
 
@@ -165,6 +181,18 @@ def test_network_files_are_as_their_schema_says():
     document["operator"][0]["cots"] = document["operator"][0].pop("cost")
     document["settings"]["tick"] = 60
     assert len(list(validator.iter_errors(document))) == 3
+
+
+def test_files_of_stages_are_as_their_schema_says():
+    known = schema("stages")["properties"]
+    assert {kind: tuple(each["items"]["properties"]) for kind, each in known.items()} == STAGE_FIELDS
+    (stages,) = [block.text for block in blocks("docs/flux.md") if block.file == "clicks.toml"]
+    read_stages(stages)
+    document, validator = tomllib.loads(stages), Draft202012Validator(schema("stages"))
+    validator.validate(document)
+    document["stage"][0]["imputs"] = ["a"]
+    document["query"][0]["arrive"] = 60
+    assert len(list(validator.iter_errors(document))) == 2
 
 
 def test_faults_and_tables_are_as_their_schemas_say():

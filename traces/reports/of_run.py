@@ -16,7 +16,7 @@ from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
 from adapt.core.replan.tables import imbalance_by_case
 from adapt.core.run import verdict_under
-from adapt.core.stage.charts import elastic_charts, stage_charts, trade_off_of_tau1
+from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts, trade_off_of_tau1
 from adapt.core.table import Kind, Table
 from adapt.traces.reports.reported import Reported, reported_of, shown
 from adapt.traces.store.manifest import Manifest
@@ -78,6 +78,15 @@ def _flux(run: StoredRun) -> Told:
     further = [tables[name] for name in ("crashes", "moves", "rounds") if tables[name].rows]
     charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"])
     return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["workers"], *further], charts
+
+
+def _flux_dag(run: StoredRun) -> Told:
+    tables = run.tables
+    cases, summary = verdict_under(tables["cases"], run.summary)
+    sentences = [str(run.summary.records()[0]["verdict"])]
+    further = [tables[name] for name in ("stages", "queries", "intervals", "workers", "moves", "crashes")]
+    charts = dag_charts(tables["intervals"], tables["workers"])
+    return sentences, [replace(cases, note=""), summary, *(each for each in further if each.rows)], charts
 
 
 def _elastic(run: StoredRun) -> Told:
@@ -143,6 +152,7 @@ _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,
     "replan": _replan,
     "flux": _flux,
+    "flux-dag": _flux_dag,
     "elastic": _elastic,
     "fit": _fit,
     "ordered": _ordered,

@@ -1,10 +1,11 @@
 """`adapt replay flux`: rebalance the partitions of a simulated stage online."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
+from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
@@ -15,7 +16,7 @@ from adapt.cli.terminal.stages import stages
 from adapt.core.stage.conditions.names import Arrivals, Router
 
 if TYPE_CHECKING:
-    from adapt.core.flux.replay.replay import FluxRun
+    from adapt.core.flux.replay.dag import AnyFluxRun
     from adapt.traces.replay.flux import FluxOptions
     from adapt.traces.store.trace import Trace
 
@@ -33,6 +34,7 @@ def flux(
     policy: PolicyOptions,
     faults: FaultOptions,
     join: JoinOptions,
+    dag: DagOptions,
     stage: StageOptions,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
@@ -43,7 +45,7 @@ def flux(
     router: Router = setting(
         Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
     ),
-) -> "FluxRun":
+) -> "AnyFluxRun":
     """Replay a trace through a simulated stage and rebalance it online.
 
     Every row is queued, sent and processed. Flux policies move partitions with their state between workers while rows
@@ -52,10 +54,14 @@ def flux(
     Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
     from adapt.traces.replay.flux import FluxOptions, replay_flux_trace
+    from adapt.traces.replay.stages import replay_stages_trace
     from adapt.traces.store.trace import open_trace
 
     output.check()
     check_speedup(speedup, "; or use --arrivals saturate")
+    named = dag.opened()
+    if named is not None:
+        dag.check(placing.plan, faults.standby, join.join, stage.shedding.shed, policy.policy or [])
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)
     settings = stage.settings(placed, faults, router)
@@ -72,10 +78,13 @@ def flux(
         plan=plan_hash,
     )
     _warn_of_length(opened, options)
+    run: AnyFluxRun
     with stages() as progress:
-        run = replay_flux_trace(
-            opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
-        )
+        kept: dict[str, Any] = {"force": output.force, "command": command_line(), "progress": progress}
+        if named is None:
+            run = replay_flux_trace(opened, output.out, settings, options, **kept)
+        else:
+            run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
     output.show(run.shown(), run.as_data())
     return run
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
-    from adapt.core.stage.input.state_source import StateSource
     from adapt.traces.replay.operators import Operator
     from adapt.traces.store.trace import Trace
 
@@ -94,6 +93,7 @@ class StageOptions:
         Raises:
             UsageError: The state is malformed, or given with a join.
         """
+        from adapt.core.stage.input.state_source import StateSource
         from adapt.traces.replay.operators import Operator
 
         joined = join.joined()
@@ -101,18 +101,7 @@ class StageOptions:
             raise UsageError("--state does not apply to --join, whose state is the rows in the window")
         if joined is not None:
             return Operator(join=joined, side=join.join or "")
-        return Operator() if self.fixed_state() is not None else Operator(self._state_source())
-
-    def _state_source(self) -> "StateSource":
-        from adapt.core.stage.input.state_source import StateSource, StateUnit
-        from adapt.core.units.row_or_time_span import Length
-
-        unit, limited, window = self.state.partition("@")
-        if unit not in [one.value for one in StateUnit]:
-            raise UsageError(
-                f"--state takes a number of tuples, or rows, bytes or keys, as in rows@10m (got {self.state!r})"
-            )
-        return StateSource(StateUnit(unit), Length.parse(window, "--state: the window") if limited else None)
+        return Operator() if self.fixed_state() is not None else Operator(StateSource.parse(self.state, "--state"))
 
     def by_stream(self, trace: "Trace") -> bool:
         """Whether all rows of a stream have the same producer."""

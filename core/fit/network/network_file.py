@@ -12,7 +12,6 @@ from typing import Any
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.computed import Computed, computed_of
-from adapt.core.fit.network.fault_lines import with_lines
 from adapt.core.fit.network.names import DropPlanner, Drops, OperatorKind
 from adapt.core.fit.network.network import (
     ColumnEquals,
@@ -28,7 +27,7 @@ from adapt.core.fit.network.network import (
     Window,
 )
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.toml import Element, called, elements, number_of, only, text_of
+from adapt.core.toml import Element, called, elements, number_of, only, text_of, with_lines
 from adapt.core.units.durations import duration_us
 
 FIELDS = {

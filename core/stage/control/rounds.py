@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from adapt.core.stage.control.control_target import Adapted
 from adapt.core.stage.movement.controller import Controller, Move, Observation, Round
-from adapt.core.stage.movement.spilling import Spilling
 
 
 class Rounds:
@@ -26,19 +25,19 @@ class Rounds:
         adapted: Adapted,
         controller: Controller,
         idle_clock_s: float = 0.0,
-        spilling: Spilling | None = None,
+        available: Callable[[int], float] | None = None,
         living: Callable[[], list[int]] | None = None,
     ) -> None:
         """Begin the first round.
 
         Args:
             idle_clock_s: Resolution at which a consumer measures idle time, rounded up; 0, exact.
-            spilling: Memory limits of the workers, if any.
+            available: Memory of a worker for state in bytes, now; None, unlimited.
             living: Live workers known to the controller, in order; None, all. A policy sees only these, by rank, and
                 moves that cannot start are dropped from its round.
         """
         self._adapted = adapted
-        self._spilling = spilling
+        self._available = available
         self._controller = controller
         self._idle_clock_s = idle_clock_s
         self.rounds: list[Round] = []
@@ -105,8 +104,8 @@ class Rounds:
         self._state_bytes[own] = self._adapted.state_bytes()[own]
         self._on_disk[own] = self._adapted.on_disk()[own]
         self._unprocessed[own] = self._adapted.unprocessed()[own]
-        if self._spilling is not None:
-            self._limits[worker] = self._spilling.limits[worker]
+        if self._available is not None:
+            self._limits[worker] = self._available(worker)
         self._missing -= 1
         if self._missing == 0:
             self._adapted.after(self._adapted.message_s, partial(self._decide, number, collection_s))

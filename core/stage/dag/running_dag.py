@@ -10,7 +10,7 @@ its state is freed.
 Source: Flux, sections 1.1, 2.2 and 8, which leave several operators on the same machines as an open question.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adapt.core.stage.conditions.arrivals import Chunk, Made, Rows, Source
 from adapt.core.stage.conditions.faults import Crash
 from adapt.core.stage.dag.settings import DagSettings
-from adapt.core.stage.engine.event_queue import Agenda
+from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.kernel.advance_dag import advance_dag
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.records.codes import IN_JOB, NONE, REACHED, SERVING
@@ -41,8 +41,8 @@ class Dag:
         """
         self.settings = settings
         self.agenda = Agenda()
-        self.on_changed: Callable[[int], None] = lambda _: None
-        """Called with a stage whose state was made or freed."""
+        self.on_changed: dict[Stage, Action] = {}
+        """Called when the state of a stage was made or freed."""
         self.unsent = 0
         """Emitted tuples that a crash lost before a next stage had them."""
         lives = settings.lives
@@ -137,7 +137,10 @@ class Dag:
         """Begin the stage of a query."""
         self._set_open(number, is_open=True)
         self.stages[number].begin()
-        self.on_changed(number)
+        self._changed(number)
+
+    def _changed(self, number: int) -> None:
+        self.on_changed.get(self.stages[number], lambda: None)()
 
     def _leave(self, number: int) -> None:
         """End the input of a stage."""
@@ -158,7 +161,7 @@ class Dag:
         """Free the state of a stage once it has processed everything."""
         if self._drained()[number]:
             self.stages[number].free_state()
-            self.on_changed(number)
+            self._changed(number)
         else:
             self.stages[number].after(CHECK_S, lambda: self._free(number))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.capacity import Capacity
+from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings
@@ -109,9 +110,9 @@ class DagSettings:
             found[edge.target] += edge.selectivity * found[edge.source]
         return tuple(found)
 
-    def capacity(self, crashes: tuple[Crash, ...] = ()) -> Capacity:
-        """CPU seconds of all workers over time."""
-        return Capacity.from_disturbances(self.workers, (*self.stages[0].disturbances, *crashes))
+    def capacity(self, faults: tuple[ExternalLoad | SlowDown | Crash, ...] = ()) -> Capacity:
+        """CPU seconds of all workers over time, with further faults."""
+        return Capacity.from_disturbances(self.workers, (*self.stages[0].disturbances, *faults))
 
     def bound(self, at_s: float) -> float:
         """Upper bound of the throughput of every source, in tuples/s.

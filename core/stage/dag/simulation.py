@@ -1,8 +1,7 @@
 """Simulation of a DAG of stages from start to end."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,33 +9,12 @@ from numpy.typing import NDArray
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
-from adapt.core.stage.control.control_target import OneStage
-from adapt.core.stage.control.recovery import Recovery, full_rate_s
-from adapt.core.stage.control.rounds import Rounds
-from adapt.core.stage.dag.all_stages import AllStages
-from adapt.core.stage.dag.running_dag import Dag
+from adapt.core.stage.control.recovery import full_rate_s
+from adapt.core.stage.dag.assembly import DagControl, assemble_dag
 from adapt.core.stage.dag.settings import DagSettings
-from adapt.core.stage.engine.series import Series
-from adapt.core.stage.movement.controller import Controller, Round
-from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.engine.series import Interval, Series
+from adapt.core.stage.movement.controller import Round
 from adapt.core.stage.simulate import Simulated
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DagControl:
-    """Controllers of a DAG, and what goes wrong at its workers.
-
-    Attributes:
-        joint: Controller of all stages, which sees CPU utilization and the share of each partition.
-        each: Controller of each stage, unaware of the others; empty, none.
-        faults: Loads, slowdowns, pauses and crashes of workers.
-        idle_clock_s: Resolution at which idle time is measured, rounded up; 0, exact.
-    """
-
-    joint: Controller | None = None
-    each: Sequence[Controller | None] = ()
-    faults: FaultSchedule = FaultSchedule()  # noqa: RUF009 - frozen
-    idle_clock_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +77,7 @@ def simulate_dag(
     *,
     interval_s: float = 1.0,
     journal: int = 0,
+    on_interval: Callable[[list[Interval]], None] | None = None,
 ) -> SimulatedDag:
     """Simulate a DAG of stages, deterministically.
 
@@ -109,6 +88,7 @@ def simulate_dag(
         control: Controllers and faults, if any.
         interval_s: Sampling interval.
         journal: Number of processed tuples to record, per stage.
+        on_interval: Called with every finished interval of all stages.
 
     Raises:
         UsageError: An argument is out of range, a joint controller is combined with others, or a random source has no
@@ -117,63 +97,39 @@ def simulate_dag(
     """
     control = control or DagControl()
     _check(settings, inputs, duration_s, control, interval_s)
-    faults = control.faults
-    faults.check(settings.workers, settings.stages[0].disturbances)
-    settings = replace(
-        settings,
-        stages=tuple(replace(of, disturbances=(*of.disturbances, *faults.disturbances)) for of in settings.stages),
-    )
-    dag = Dag(settings, inputs, journal)
-    for crash in faults.crashes:  # ahead of the stages' own
-        dag.agenda.at(crash.at_s, partial(dag.crash, crash))
-    first = Movement(dag.stages[0])
-    movements = [first, *(Movement(stage, network=first.network) for stage in dag.stages[1:])]
-    recoveries = (
-        [Recovery(stage, movement, faults) for stage, movement in zip(dag.stages, movements, strict=True)]
-        if faults.crashes
-        else []
-    )
-    living = recoveries[0].living if recoveries else None
-    own: list[Rounds | None] = [
-        None if one is None else Rounds(OneStage(stage, movement), one, control.idle_clock_s, living=living)
-        for stage, movement, one in zip(dag.stages, movements, control.each or [None] * len(movements), strict=True)
-    ]
-    joint = None
-    if control.joint is not None:
-        joint = Rounds(AllStages(dag, movements), control.joint, control.idle_clock_s, living=living)
-    for recovery, rounds in zip(recoveries, own, strict=bool(recoveries)):
-        recovery.rounds = joint or rounds
+    of = assemble_dag(settings, inputs, control, journal)
+    dag, joint = of.dag, of.joint
     series = [Series(stage) for stage in dag.stages]
     idle_s, ends_s = [dag.cpu_idle_s()], [0.0]
     while True:
         end_s = len(ends_s) * interval_s
         dag.run(end_s if duration_s is None else min(end_s, duration_s))
-        for watched in series:
-            watched.take()
+        taken = [watched.take() for watched in series]
+        if on_interval is not None:
+            on_interval(taken)
         idle_s.append(dag.cpu_idle_s())
         ends_s.append(dag.now_s)
         if dag.drained or (duration_s is not None and dag.now_s >= duration_s):
             break
     runs = []
-    for number, (stage, watched) in enumerate(zip(dag.stages, series, strict=True)):
-        reports = recoveries[number].reports if recoveries else []
+    for one, watched in zip(of.stages, series, strict=True):
+        reports = one.recovery.reports if one.recovery else []
         for report in reports:
             report.full_rate_s = full_rate_s(watched.intervals, settings.workers, report)
-        rounds = own[number]
         runs.append(
             Simulated(
                 intervals=watched.intervals,
-                moves=movements[number].log,
-                rounds=rounds.rounds if rounds else [],
-                census=stage.census(),
-                finished_s=float(stage.arrays.world["last"]),
-                journal=stage.arrays["entry"][: int(stage.arrays.world["journalled"])],
+                moves=one.movement.log,
+                rounds=one.rounds.rounds if one.rounds else [],
+                census=one.stage.census(),
+                finished_s=float(one.stage.arrays.world["last"]),
+                journal=one.stage.arrays["entry"][: int(one.stage.arrays.world["journalled"])],
                 crashes=reports,
             )
         )
     return SimulatedDag(
-        settings=settings,
-        faults=faults,
+        settings=dag.settings,
+        faults=control.faults,
         stages=tuple(runs),
         joint_rounds=joint.rounds if joint else [],
         utilization=1 - np.diff(idle_s, axis=0) / np.diff(ends_s)[:, None],

@@ -44,6 +44,18 @@ class StateSource:
                 f" {self.unit}@10m"
             )
 
+    @classmethod
+    def parse(cls, text: str, what: str) -> "StateSource":
+        """Parse a state such as rows@10m.
+
+        Raises:
+            UsageError: The text is malformed; the message begins with `what`.
+        """
+        unit, limited, window = text.partition("@")
+        if unit not in [one.value for one in StateUnit]:
+            raise UsageError(f"{what} takes a number of tuples, or rows, bytes or keys, as in rows@10m (got {text!r})")
+        return cls(StateUnit(unit), Length.parse(window, f"{what}: the window") if limited else None)
+
     @property
     def by_key(self) -> bool:
         """Whether the state depends on the keys of the rows."""

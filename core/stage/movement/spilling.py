@@ -5,7 +5,7 @@ written first, and input is served for a fifth of a second between two reads.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -90,10 +90,16 @@ class Spilling:
 
     Disk accesses block the consumer; it reads messages between two accesses. A donor that waits for acknowledgements
     does not access its disk until it has them, since it need not write what it gives away.
+
+    Stages that share their workers share memory and disk too: where all state exceeds the limit, the stage with the
+    most of it in memory writes.
     """
 
-    def __init__(self, stage: Stage, memory: Memory) -> None:
+    def __init__(self, stage: Stage, memory: Memory, others: "Sequence[Spilling]" = ()) -> None:
         """Start in memory, and spill partitions that do not fit.
+
+        Args:
+            others: Limits of other stages of these workers, which share memory and disk.
 
         Raises:
             BadInput: The memory limits are invalid.
@@ -101,6 +107,9 @@ class Spilling:
         self._stage = stage
         self._memory = memory
         workers = stage.settings.workers
+        self._all: list[Spilling] = [*others, self]
+        for other in others:
+            other._all.append(self)
         self.limits: NDArray[np.float64] = np.full(workers, float(memory.worker_bytes))
         check_memory(stage.settings, memory)
         owners = stage.settings.owners
@@ -133,6 +142,19 @@ class Spilling:
     def has_room(self, worker: int, size: int) -> bool:
         """Whether a replica fits on a worker without spilled partitions."""
         return not self._on_disk[worker] and self.used(worker) + size <= self.limits[worker]
+
+    def limit(self, worker: int) -> float:
+        """Memory limit of a worker, for all stages on it."""
+        return float(self.limits[worker])
+
+    def available(self, worker: int) -> float:
+        """Bytes of memory that other stages leave to this one."""
+        return self.limit(worker) - sum(one.used(worker) for one in self._all if one is not self)
+
+    def fit(self) -> None:
+        """Spill or read back, after all state has changed."""
+        for worker in range(self._stage.settings.workers):
+            self._enqueue(worker, partial(self._fit, worker))
 
     def give(self, worker: int, partition: int, task: Task) -> None:
         """Run a task on a partition once it is in memory."""
@@ -170,12 +192,13 @@ class Spilling:
 
     def _measure(self, worker: int) -> bool:
         """Give a worker the room that its memory has left; False if it has none."""
-        free = int(min(self.limits[worker], UNUSED)) - self.used(worker)
-        record = self._stage.arrays["worker"][worker]
-        growth = self._stage.settings.growth
-        expires = growth is not None and growth.window is not None
-        record["room"] = max(free, self.limits[worker] * UNMEASURED) if expires and free >= 0 else free
-        record["full"] = 0 if free >= 0 else 2
+        free = int(min(self.limits[worker], UNUSED)) - sum(one.used(worker) for one in self._all)
+        for one in self._all:
+            record, growth = one._stage.arrays["worker"][worker], one._stage.settings.growth
+            expires = growth is not None and growth.window is not None
+            room = free // len(self._all)
+            record["room"] = max(room, self.limits[worker] * UNMEASURED) if expires and free >= 0 else room
+            record["full"] = 0 if free >= 0 else 2
         return free >= 0
 
     def grown(self, worker: int) -> None:
@@ -201,9 +224,12 @@ class Spilling:
     def _fit(self, worker: int, through: Action) -> None:
         """Write one partition if the limit is exceeded, and repeat."""
         self._check_fits(worker)
-        if self._measure(worker):
+        fits, largest = self._measure(worker), max(self._all, key=lambda one: one.used(worker))
+        if fits or largest is not self:
             self._turn(worker)
             through()
+            if not fits:
+                largest._enqueue(worker, partial(largest._fit, worker))
         elif not self._stage.settled(worker):
             self._stage.when_settled(worker, lambda: self._enqueue(worker, partial(self._fit, worker)))
             through()
@@ -238,9 +264,9 @@ class Spilling:
         coming = self._on_disk[worker][0]
         size = int(self._stage.state_bytes()[coming])
         needed = self.used(worker) + size
-        while needed > self.limits[worker] and self.drop(worker):
+        while needed > self.available(worker) and self.drop(worker):
             needed = self.used(worker) + size
-        if self._victim(worker) is not None and needed > self.limits[worker]:
+        if self._victim(worker) is not None and needed > self.available(worker):
             self._write(worker, lambda: self._rotate(worker, through))
         else:
             self._read(worker, coming, lambda: self._turned(worker, through))
@@ -299,7 +325,7 @@ class Spilling:
             self._on_disk[worker].remove(partition)
             self._in_memory[worker].append(partition)
             self.read += 1
-            if not self._measure(worker) and self._stage.settings.growth is not None:
+            if not self._measure(worker) and (self._stage.settings.growth is not None or len(self._all) > 1):
                 self._enqueue(worker, partial(self._fit, worker))
             self._backlog_done[worker] = done
             self._stage.process_backlog(worker, partition)

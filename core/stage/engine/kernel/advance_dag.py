@@ -89,7 +89,7 @@ def advance_dag(worlds: Records, until: float) -> tuple[int, int, int]:
             finish_tuple(world, slot, now)
             worker.doing = FREE
             _leave_cpu(host, slot, now)
-            if processed:
+            if processed and world.edges_first < world.edges_end:
                 _make(worlds, stage, slot, now)
             if worker.quiesced != 0:
                 worker.quiesced = 0
@@ -143,12 +143,16 @@ def _refresh(worlds: Records, worker_number: int, now: float) -> Any:
 def _backlog_is_spent(world: World, worker_number: int) -> Any:
     """Whether a free consumer has processed its backlog, which ends."""
     worker = worker_at(world, worker_number)
-    if worker.doing != FREE or worker.backlog == NONE or worker.job != 0:
-        return False
-    if partition_at(world, worker.backlog).spill_head != NONE:
+    if worker.doing != FREE or _has_work(world, worker):
         return False
     worker.backlog = NONE
     return True
+
+
+@inlined
+def _has_work(world: World, worker: Any) -> Any:
+    """Whether a free consumer may begin work: its backlog, if any, is not spent."""
+    return worker.backlog == NONE or worker.job != 0 or partition_at(world, worker.backlog).spill_head != NONE
 
 
 @inlined
@@ -198,7 +202,7 @@ def _give_work(worlds: Records, worker_number: int, now: float) -> None:
         following: Any = stage + 1
         if following == len(worlds):
             following = np.int64(0)
-        if mine.doing == FREE:
+        if mine.doing == FREE and _has_work(world, mine):  # a spent backlog is reported first
             mine.debt += debt
             debt = 0.0
             begin_work(world, worker_number, now)

@@ -285,3 +285,45 @@ def test_plans_that_differ_only_in_name_give_the_same_run(adapt, here):
     write_plan(replace(plan), here / "same.plan", Provenance("another"))
     runs = [told(adapt, *f"x.trace --plan {name}.plan --policy none".split()) for name in ("4", "same")]
     assert runs[0] == runs[1]
+
+
+STAGES = '[[stage]]\nname = "a"\n[[stage]]\nname = "b"\ninputs = ["a"]\nkey = "stream"\nstate = "keys"\n'
+
+
+def test_stages_are_replayed_kept_and_reported(adapt, here):
+    (here / "s.toml").write_text(STAGES)
+    line = f"x.trace {QUICK} --stages s.toml --speedup 20 --load 1@0 --controllers both --movement-budget 1MB"
+    document = told(adapt, *f"{line} --memory 60KB -o s.flux".split())
+    assert document["mechanism"] == "flux-dag"
+    assert [row["processed"] for row in document["cases"]] == [2 * ROWS] * 3
+    assert document["cases"][0]["on_disk_max"] > 0
+    assert read_run(here / "s.flux").as_data() == document
+    page = adapt.done("report", "s.flux", "--html", "s.html").out
+    assert "load each" in page
+    assert "Throughput of b" in (here / "s.html").read_text()
+    shown = adapt.done("replay", "flux", *line.split()).out
+    assert "Queries" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        ("--controllers each", 2, "--controllers needs --stages FILE.toml"),
+        ("--movement-budget 1MB", 2, "--movement-budget needs --stages FILE.toml"),
+        ("--stages s.toml --movement-budget 0MB", 2, "--movement-budget must be above 0 (got 0MB)"),
+        ("--stages s.toml --standby", 2, "--standby does not apply to --stages"),
+        ("--stages s.toml --join stream --join-window 1s", 2, "--join does not apply to --stages"),
+        ("--stages s.toml --policy optimum", 2, "--policy optimum knows the load of one stage only"),
+        ("--stages s.toml --router river --policy none", 2, "routing by content"),
+        ("--stages none.toml", 3, "none.toml: cannot be read"),
+        ("--stages circle.toml", 3, "circle.toml: line 3: stage 'a' reads its own output"),
+    ],
+)
+def test_stages_that_cannot_be_replayed_are_refused_in_a_line(adapt, here, more, code, said):
+    (here / "s.toml").write_text(STAGES)
+    (here / "circle.toml").write_text('[[stage]]\nname = "a"\ninputs = ["a"]\n')
+    failed = adapt("replay", "flux", *f"x.trace {QUICK} --speedup 20 {more}".split())
+    assert failed.code == code
+    assert said in failed.err
+    assert len(failed.err.strip().splitlines()) == 1

@@ -10,9 +10,10 @@ from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.arrivals import Drawn, Made
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.growth import Growth
+from adapt.core.stage.dag.assembly import DagControl
 from adapt.core.stage.dag.running_dag import Dag
 from adapt.core.stage.dag.settings import DagSettings, Edge, Life
-from adapt.core.stage.dag.simulation import DagControl, simulate_dag
+from adapt.core.stage.dag.simulation import simulate_dag
 from tests.core.stage.engine.test_running_stage import BY_CONTENT, in_order, serial_answers, small
 from tests.core.stage.movement.test_protocol import AnyMoves
 from tests.core.stage.stages import stages, stream
@@ -22,8 +23,11 @@ few = settings(max_examples=300 if SOAK else 20)
 
 
 @st.composite
-def dags(draw):
-    """Small stages over the same workers; every later one has an input, and some grow."""
+def dags(draw, lives=False):
+    """Small stages over the same workers; every later one has an input, and some grow.
+
+    With lives, stages that read a source and those after them arrive and leave.
+    """
     first = draw(stages(BY_CONTENT))
     all_stages, edges = [first], []
     for target in range(1, draw(st.integers(2, 4))):
@@ -38,9 +42,20 @@ def dags(draw):
                 state=Growth(draw(st.integers(0, 200)), 80, rows_per_group=3) if draw(st.booleans()) else None,
             )
         )
-        for source in sorted(draw(st.sets(st.integers(0, target - 1), min_size=1))):
+        for source in sorted(draw(st.sets(st.integers(0, target - 1), min_size=0 if lives else 1))):
             edges.append(Edge(source, target, draw(st.sampled_from([0.3, 1.0, 1.5]))))
-    return DagSettings(tuple(all_stages), tuple(edges))
+    there = [Life()]
+    for target in range(1, len(all_stages)):
+        above = [there[edge.source] for edge in edges if edge.target == target]
+        from_s, until_s = (
+            max((one.from_s for one in above), default=0),
+            min((one.until_s for one in above), default=np.inf),
+        )
+        if lives and draw(st.booleans()) and from_s < 0.02 and until_s > 0.03:
+            there.append(Life(draw(st.floats(from_s, 0.02)), draw(st.sampled_from([until_s, 0.03]))))
+        else:
+            there.append(Life(from_s, until_s))
+    return DagSettings(tuple(all_stages), tuple(edges), tuple(there))
 
 
 def inputs(of, source):

@@ -1,0 +1,206 @@
+"""Flux replay of a trace through a DAG of stages, without Spark."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapt.core.errors import BadInput, did_you_mean
+from adapt.core.flux.replay.dag import DagRun, Governing, replay_dag
+from adapt.core.flux.replay.dag_tables import DagInput
+from adapt.core.flux.replay.replay import Pace, check_replay, parameters_of
+from adapt.core.stage.conditions.arrivals import Made, Rows, Source
+from adapt.core.stage.conditions.settings import StageSettings, even_groups
+from adapt.core.stage.dag.settings import DagSettings
+from adapt.core.stage.dag.stages_file import StageEntry, StagesFile, read_stages
+from adapt.core.stage.input.key_groups import KeyGroups
+from adapt.core.stage.input.keyed_rows import KEY
+from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.input.state_source import StateSource
+from adapt.traces.read_errors import parsed
+from adapt.traces.replay.flux import FluxOptions
+from adapt.traces.replay.operators import check_columns, encoded
+from adapt.traces.spark.progress import Progress, silent
+from adapt.traces.store.atomic import check_folder_free
+from adapt.traces.store.runs import keep_run
+from adapt.traces.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStages:
+    """A file of stages with its name."""
+
+    name: str
+    file: StagesFile
+
+    def check_columns(self, trace: Trace) -> None:
+        """Check that a trace has the key columns.
+
+        Raises:
+            BadInput: A column is missing; names file, line and stage.
+        """
+        for one in self.file.stages:
+            if one.key not in trace.columns:
+                fault = self.file.located(
+                    f"stage {one.name!r}: key column {one.key!r} does not exist{did_you_mean(one.key, trace.columns)};"
+                    " keep more columns of a source with `adapt ingest --keep`"
+                )
+                raise BadInput(f"{self.name}, {fault}")
+
+
+@dataclass(frozen=True, slots=True)
+class StagesOptions:
+    """A DAG of stages, and who moves their partitions."""
+
+    named: NamedStages
+    governing: Governing = Governing()  # noqa: RUF009 - frozen
+
+
+def open_stages(path: Path) -> NamedStages:
+    """Read a file of stages.
+
+    Raises:
+        BadInput: The file is missing or invalid; names the file, and the lines.
+    """
+    no_text = "is not UTF-8 text; give stages in TOML"
+    return parsed(path, lambda text: NamedStages(path.name, read_stages(text)), no_text)
+
+
+def replay_stages_trace(
+    trace: Trace,
+    out: Path | None,
+    stages: StagesOptions,
+    settings: StageSettings,
+    options: FluxOptions,
+    *,
+    force: bool = False,
+    command: str = "adapt.traces.replay.stages.replay_stages_trace",
+    progress: Progress = silent,
+) -> DagRun:
+    """Replay a trace through a DAG, static and with each policy.
+
+    Stages that read the trace process its rows. A tuple that a later stage receives has a key drawn with the frequency
+    that the keys of that stage have in the trace. The trace is read once per stage for its keys, and once per case and
+    stage that reads it.
+
+    Args:
+        settings: What holds for stages whose entry does not say otherwise.
+
+    Raises:
+        UsageError: An argument is out of range, or the trace lacks a column.
+        EnvironmentFailure: `out` exists or cannot be written.
+        BadInput: The trace is damaged, not in time order, or does not fit the stages.
+    """
+    check_folder_free(out, force=force)
+    named, governing = stages.named, stages.governing
+    named.check_columns(trace)
+    check_replay(settings, options.adapting, options.conditions)
+    progress("reading", 0, trace.rows)
+    made = [_Stage(trace, entry, settings, options) for entry in named.file.stages]
+    of = _dag(named.file, made)
+    finite = governing.movement_bytes_per_s < np.inf
+    told: dict[str, Any] = {
+        **parameters_of(settings, options.reading, options.adapting, options.conditions, options.duration_s),
+        **options.operator.parameters(),
+        "stages": {"name": named.name, "text": named.file.text},
+        "controllers": governing.controllers.value,
+        "movement_bytes_per_s": governing.movement_bytes_per_s if finite else None,
+    }
+    run = replay_dag(
+        of,
+        options.adapting,
+        governing,
+        options.conditions,
+        Pace(options.reading.speedup, options.duration_s, options.interval_s),
+        parameters=told,
+        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, of.rows),
+    )
+    keep_run(run, out, command, [trace.as_input], force=force)
+    return run
+
+
+class _Stage:
+    """A stage of the file, bound to a trace."""
+
+    def __init__(self, trace: Trace, entry: StageEntry, base: StageSettings, options: FluxOptions) -> None:
+        own = base if entry.service_s is None else replace(base, costs=replace(base.costs, service_s=entry.service_s))
+        partitions = options.reading.partitions
+        partitions = replace(partitions, per_worker=entry.partitions or partitions.per_worker)
+        state = options.operator.state if entry.state is None else entry.state
+        fixed = state if isinstance(state, int) else None
+        growth = state.growth(base.costs.tuple_bytes) if isinstance(state, StateSource) else None
+        self._trace, self._key = trace, entry.key
+        self.reading = replace(
+            options.reading,
+            partitions=partitions,
+            by_cost=options.reading.by_cost and entry.service_s is None,
+            sized=growth is not None and growth.sized,
+            timed=growth is not None and growth.window is not None,
+        )
+        check_columns(trace, self.reading, sized=self.reading.sized)
+        if isinstance(state, StateSource) and state.by_key:
+            groups = KeyGroups.from_columns(batch.column(KEY) for batch in self._batches([KEY]))
+            self.reading = replace(self.reading, groups=groups)
+        count = partitions.workers * partitions.per_worker
+        known = self.reading.groups
+        self.settings = replace(
+            own,
+            owners=partitions.owners,
+            partition_of=even_groups(count, count) if known is None else known.partitions_by(partitions),
+            buffer_tuples=entry.buffer or base.buffer_tuples,
+            state=growth,
+            state_tuples=base.state_tuples if fixed is None else fixed,
+        )
+
+    def rows(self) -> Rows:
+        """The rows of the trace, keyed by the stage's column."""
+        return self.reading.rows(lambda: self._batches(self.reading.columns))
+
+    def shares(self) -> NDArray[np.float64]:
+        """Rows of the trace in each group, shape (groups,)."""
+        counts = np.zeros(len(self.settings.partition_of))
+        groups_of: Callable[[pa.Array], NDArray[np.int32]] = self.reading.partitions.partitions_of
+        if self.reading.groups is not None:
+            groups_of = self.reading.groups.groups_of
+        for batch in self._batches([KEY]):
+            counts += np.bincount(groups_of(batch.column(KEY)), minlength=len(counts))
+        return counts
+
+    def _batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Batches with the stage's column as the key: integers, or text for all other types."""
+        named = [self._key if name == KEY else name for name in columns]
+        at = columns.index(KEY)
+        for batch in self._trace.batches(named, encoded(self._trace, named)):
+            column = batch.column(at)
+            if self._key != KEY and not pa.types.is_dictionary(column.type):
+                column = column.cast(pa.int64() if pa.types.is_integer(column.type) else pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [column if place == at else batch.column(place) for place in range(len(columns))], names=columns
+            )
+
+
+def _dag(file: StagesFile, stages: list[_Stage]) -> DagInput:
+    """The stages and their input."""
+    settings = DagSettings(
+        tuple(replace(one.settings, seed=one.settings.seed + 1000 * at) for at, one in enumerate(stages)),
+        file.edges,
+        file.lives,
+    )
+    inputs: list[Source | Made] = []
+    service_s, rows, last_s = [], 0, 0.0
+    for number, (one, of) in enumerate(zip(stages, settings.stages, strict=True)):
+        service_s.append(of.costs.service_s)
+        if number in settings.entries:
+            source = one.rows()
+            demand = Demand.from_chunks(source.chunks(), of)
+            rows, last_s = demand.all_rows, demand.last_s
+            if demand.cost_s is not None:
+                service_s[-1] = float(demand.cost_s.sum()) / rows
+            inputs.append(source)
+        else:
+            inputs.append(Made(one.shares()))
+    return DagInput(file, settings, tuple(inputs), rows, last_s, tuple(service_s))
