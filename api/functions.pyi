@@ -519,6 +519,7 @@ class replay:
         max_receiver_utilization: float = 0.95,
         imbalance: Literal["difference", "ratio"] = "difference",
         idle_clock: str = "0s",
+        split_hot: str | None = None,
         season: str = "24h",
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,

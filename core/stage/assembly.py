@@ -103,7 +103,7 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
     if actors.hot is not None:
         if memory is not None or faults.crashes or standby or scaling is not None:
-            raise UsageError("parts of a split partition exclude memory limits, crashes, standby and elastic workers")
+            raise UsageError("splitting hot partitions excludes memory limits, crashes, standby and elastic workers")
         actors.hot.check(settings)
         settings = actors.hot.with_parts(settings)
     stage = Stage(settings, source, journal, bool(standby))

@@ -314,7 +314,7 @@ class Stage:
 
     @property
     def in_use(self) -> NDArray[np.bool_]:
-        """Which partitions have, or may have, tuples; all but free parts; shape (partitions,)."""
+        """All partitions but free parts, shape (partitions,)."""
         ring = self.arrays["ring"]["following"]
         return ring != codes.NONE if len(ring) else np.ones(self.settings.partitions, np.bool_)
 

@@ -94,7 +94,7 @@ class SplitReport:
 
 
 class Splitting:
-    """Splits the hot partitions of a stage, merges their parts and joins them again."""
+    """Splits hot partitions of a stage, and merges their parts."""
 
     def __init__(self, stage: Stage, movement: Movement, hot: HotSplit) -> None:
         """Begin with whole partitions, on a stage made by `HotSplit.with_parts`."""
@@ -122,7 +122,7 @@ class Splitting:
         self._sent: dict[int, tuple[NDArray[np.int64], Records]] = {}
         self._merging: set[int] = set()
         self._began_s: dict[int, float] = {}
-        self._seen = self._stage.now_s, stage.idle_s(), self._processed().copy()
+        self._seen = self._look()
         stage.after(hot.every_s, self._tick)
 
     @property
@@ -158,12 +158,14 @@ class Splitting:
     def _decide(self) -> None:
         """Add or remove a part of each partition by its share of its workers' time."""
         stage, threshold = self._stage, self._hot.threshold
-        since_s, idle_s, processed = self._seen
-        self._seen = stage.now_s, stage.idle_s(), self._processed().copy()
-        owners, done = stage.arrays["partition"]["owner"], self._seen[2] - processed
+        since_s, idle_s, processed, before = self._seen
+        self._seen = self._look()
+        done, owners = self._seen[2] - processed, stage.arrays["partition"]["owner"]
         used = 1 - (self._seen[1] - idle_s) / (stage.now_s - since_s)
         by_worker = np.bincount(owners, done, stage.settings.workers)
         shares = used[owners] * done / np.maximum(by_worker, 1)[owners]
+        # the worker of a partition that has moved did not process all of it
+        shares = np.where(owners == before, shares, used.sum() * done / max(done.sum(), 1))
         hot = np.flatnonzero(shares[: self._whole] > threshold).tolist()
         for partition in sorted({*hot, *self._parts}):
             parts = self._parts.get(partition, [partition])
@@ -267,8 +269,10 @@ class Splitting:
         first = len(self._groups) + (part - self._whole) * self._places
         return self._stage.arrays["total"][first : first + len(self._groups_of(partition))]
 
-    def _processed(self) -> NDArray[np.int64]:
-        return self._stage.arrays["partition"]["processed"]
+    def _look(self) -> tuple[float, NDArray[np.float64], Records, Records]:
+        """Time, idle seconds of each worker, and processed tuples and worker of each partition."""
+        partitions = self._stage.arrays["partition"]
+        return self._stage.now_s, self._stage.idle_s(), partitions["processed"].copy(), partitions["owner"].copy()
 
 
 def _nothing() -> Records:

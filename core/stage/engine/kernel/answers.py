@@ -26,7 +26,7 @@ def window_sum(world: World, group_number: int, value: int) -> Any:
 
 @inlined
 def aggregate(world: World, worker: Any) -> None:
-    """Add the current tuple to the count, sum, minimum and maximum of its group, in the part that has it."""
+    """Add the current tuple to the aggregates of its group and part."""
     at: Any = np.int64(worker.group)
     if worker.partition >= world.splits:
         part = worker.partition - world.splits
