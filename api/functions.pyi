@@ -523,6 +523,7 @@ class replay:
         imbalance: Literal["difference", "ratio"] = "difference",
         idle_clock: str = "0s",
         season: str | None = None,
+        split_hot: str | None = None,
         slow: str | Sequence[str] | None = None,
         memory: str | Sequence[str] | None = None,
         standby_partitions: str | None = None,

@@ -16,6 +16,7 @@ from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.protocol import Movement
 from adapt.core.stage.movement.spilling import Memory, Spilling
+from adapt.core.stage.movement.splitting import HotSplit, Splitting
 from adapt.core.stage.movement.standby import Protected, Standby
 
 
@@ -30,6 +31,7 @@ class Actors:
         scaling: Scales out and in, with all workers as the pool; None, all workers are active.
         standby: Partitions with a standby replica on another worker.
         idle_clock_s: Resolution at which consumers measure idle time, rounded up; 0, exact.
+        hot: When partitions are split; None, never.
     """
 
     controller: Controller | None = None
@@ -38,6 +40,7 @@ class Actors:
     scaling: Scaling | None = None
     standby: Protected = False
     idle_clock_s: float = 0.0
+    hot: HotSplit | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +64,7 @@ class Assembly:
     standby: Standby | None
     recovery: Recovery | None
     elasticity: Elasticity | None = None
+    splitting: Splitting | None = None
 
 
 def assemble(settings: StageSettings, source: Source, actors: Actors | None = None, *, journal: int = 0) -> Assembly:
@@ -97,6 +101,11 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
             )
         settings = replace(settings, owners=scaling.placement.place(scaling.scaler.least).owners)
     settings = replace(settings, disturbances=(*settings.disturbances, *faults.disturbances))
+    if actors.hot is not None:
+        if memory is not None or faults.crashes or standby or scaling is not None:
+            raise UsageError("splitting hot partitions excludes memory limits, crashes, standby and elastic workers")
+        actors.hot.check(settings)
+        settings = actors.hot.with_parts(settings)
     stage = Stage(settings, source, journal, bool(standby))
     spilling = Spilling(stage, memory) if memory is not None else None
     movement = Movement(stage, spilling)
@@ -110,4 +119,5 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
     if recovery is not None:
         recovery.rounds = rounds
     elasticity = None if scaling is None else Elasticity(stage, movement, scaling)
-    return Assembly(stage, movement, rounds, spilling, twins, recovery, elasticity)
+    splitting = None if actors.hot is None else Splitting(stage, movement, actors.hot)
+    return Assembly(stage, movement, rounds, spilling, twins, recovery, elasticity, splitting)

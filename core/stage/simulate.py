@@ -14,6 +14,7 @@ from adapt.core.stage.engine.census import Census
 from adapt.core.stage.engine.series import Interval, Series, interval_table, worker_table
 from adapt.core.stage.movement.controller import Round
 from adapt.core.stage.movement.course import STEPS, Moved
+from adapt.core.stage.movement.splitting import SplitReport
 from adapt.core.stage.records.arrays import Records
 from adapt.core.table import Column, Kind, Table
 
@@ -48,6 +49,8 @@ class Simulated:
         watched: What was shed when, likewise.
         answers: Matches of the processed tuples; None without a join.
         pairs: Order-independent digest of the matches.
+        splits: What splitting of hot partitions did; None without it.
+        totals: Count, sum, minimum and maximum of each group, likewise; shape (groups,).
     """
 
     intervals: list[Interval]
@@ -65,6 +68,8 @@ class Simulated:
     watched: Watched | None = None
     answers: int | None = None
     pairs: int = 0
+    splits: SplitReport | None = None
+    totals: Records | None = None
 
     @property
     def throughput(self) -> float:
@@ -169,6 +174,8 @@ def simulate(
         watched=of.elasticity.watched() if of.elasticity else None,
         answers=stage.answers,
         pairs=int(stage.arrays.world["pairs"]),
+        splits=of.splitting.report if of.splitting else None,
+        totals=of.splitting.totals() if of.splitting else None,
     )
 
 

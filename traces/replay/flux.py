@@ -67,7 +67,7 @@ def replay_flux_trace(
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
-    reading, settings = options.operator.applied(trace, reading, settings)
+    reading, settings = options.operator.applied(trace, reading, settings, by_key=options.adapting.hot is not None)
     check_replay(settings, options.adapting, options.conditions)
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings, options.conditions.faults)

@@ -41,10 +41,15 @@ class Operator:
                 f" with --stream or --keep {self.side}"
             )
 
-    def applied(self, trace: Trace, reading: Reading, settings: StageSettings) -> tuple[Reading, StageSettings]:
+    def applied(
+        self, trace: Trace, reading: Reading, settings: StageSettings, *, by_key: bool = False
+    ) -> tuple[Reading, StageSettings]:
         """How rows are read for the operator, and the stage with it.
 
         The trace is read once for its keys if the state depends on them.
+
+        Args:
+            by_key: Whether each key has aggregates of its own.
 
         Raises:
             BadInput: A join does not have two sides.
@@ -57,8 +62,9 @@ class Operator:
             growth = self.state.growth(settings.costs.tuple_bytes)
             reading = replace(reading, sized=growth.sized, timed=growth.window is not None)
             settings = replace(settings, state=growth)
-            if self.state.by_key:
-                reading = replace(reading, groups=groups_of(trace))
+            by_key = by_key or self.state.by_key
+        if by_key and reading.groups is None:
+            reading = replace(reading, groups=groups_of(trace))
         if reading.groups is not None:
             settings = replace(settings, partition_of=reading.groups.partitions_by(reading.partitions))
         return reading, settings

@@ -61,7 +61,16 @@ def flux(
     check_speedup(speedup, "; or use --arrivals saturate")
     named = dag.opened()
     if named is not None:
-        dag.check(placing.plan, faults.standby, join.join, stage.shedding.shed, policy.policy or [])
+        of_one_stage = {
+            "--plan": placing.plan,
+            "--standby": faults.standby,
+            "--standby-partitions": faults.standby_partitions,
+            "--join": join.join,
+            "--shed": stage.shedding.shed,
+            "--split-hot": policy.split_hot,
+            "--arrivals rotate": arrivals is Arrivals.ROTATE,
+        }
+        dag.check(of_one_stage, policy.policy or [], policy.season)
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)
     settings = stage.settings(placed, faults, router)

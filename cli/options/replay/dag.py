@@ -1,6 +1,6 @@
 """Options of several stages over the same workers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -30,17 +30,21 @@ class DagOptions:
         None, "State that all controllers may move per simulated second (default: unlimited).", "10MB"
     )
 
-    def check(
-        self, plan: Path | None, standby: bool, join: str | None, shed: str | None, policies: "Sequence[FluxPolicy]"
-    ) -> None:
+    @staticmethod
+    def check(of_one_stage: Mapping[str, object], policies: "Sequence[FluxPolicy]", season: str | None) -> None:
         """Check that no option is given that several stages do not support.
+
+        Args:
+            of_one_stage: Options that apply to one stage only, with what was given.
 
         Raises:
             UsageError: One is.
         """
-        for option, given in (("--plan", plan), ("--standby", standby), ("--join", join), ("--shed", shed)):
+        for option, given in of_one_stage.items():
             if given:
                 raise UsageError(f"{option} does not apply to --stages; omit one of them")
+        if FluxPolicy.RECURRING in policies and season is None:
+            raise UsageError("--policy recurring finds the season of one stage only; give --season, such as 24h")
         if FluxPolicy.OPTIMUM in policies:
             raise UsageError("--policy optimum knows the load of one stage only; choose another policy for --stages")
 

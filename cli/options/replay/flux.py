@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.movement.spilling import Memory
+    from adapt.core.stage.movement.splitting import HotSplit
     from adapt.core.stage.movement.standby import Protected
     from adapt.traces.store.trace import Trace
 
@@ -85,6 +86,12 @@ class PolicyOptions:
     season: str | None = setting(
         None, "After what trace time load recurs, for policy recurring (default: found while rows arrive).", "24h"
     )
+    split_hot: str | None = setting(
+        None,
+        "Split a partition above this share of a worker's time, for count, sum, min and max. Its parts are merged every"
+        " 250 ms; 50%@1s sets another interval.",
+        "50%|50%@1s",
+    )
 
     def adapting(self, router: Router) -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
@@ -100,7 +107,19 @@ class PolicyOptions:
             idle_clock_s=seconds("--idle-clock", self.idle_clock),
             imbalance=self.imbalance,
             season_s=above_0_or_none("--season", self.season),
+            hot=None if self.split_hot is None else _hot_split(self.split_hot),
         )
+
+
+def _hot_split(text: str) -> "HotSplit":
+    """When to split, by `--split-hot`."""
+    from adapt.core.stage.movement.splitting import HotSplit
+
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%(?:@(.+))?", text)
+    if found is None:
+        raise UsageError(f"--split-hot takes a share of a worker's time, such as 50% or 50%@1s (got {text!r})")
+    threshold = float(found[1]) / 100
+    return HotSplit(threshold) if found[2] is None else HotSplit(threshold, above_0("--split-hot", found[2]))
 
 
 @dataclass(frozen=True, slots=True)

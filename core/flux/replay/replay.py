@@ -25,6 +25,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, check_memory
+from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.stage.movement.standby import Protected, wanted_of
 from adapt.core.stage.movement.window_room import check_room
 from adapt.core.stage.outcome import Outcome, outcome_of
@@ -48,6 +49,7 @@ class Adapting:
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         imbalance: What a move of the paper's load policy must reduce.
         season_s: Length of a season of recurring load, in trace time; None, found from the rows.
+        hot: When partitions are split; None, never.
     """
 
     policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
@@ -57,6 +59,7 @@ class Adapting:
     idle_clock_s: float = 0.0
     imbalance: Imbalance = Imbalance.DIFFERENCE
     season_s: float | None = None
+    hot: HotSplit | None = None
 
     @property
     def pairs(self) -> LoadBalancing:
@@ -198,7 +201,12 @@ def replay_flux(
     for case, policy in adapting.cases().items():
         ahead = _ahead(rows, settings, under, every_s) if policy is FluxPolicy.OPTIMUM else None
         controller = controller_of(policy, adapting.min_collection_s, adapting.pairs, ahead, given or found)
-        actors = Actors(*(controller, under.memory, under.faults), standby=standby, idle_clock_s=adapting.idle_clock_s)
+        actors = Actors(
+            *(controller, under.memory, under.faults),
+            standby=standby,
+            idle_clock_s=adapting.idle_clock_s,
+            hot=adapting.hot,
+        )
         done = simulate(settings, rows, pace.duration_s, actors, interval_s=every_s, on_interval=telling(case, told))
         outcomes.append(outcome_of(case, done, bounds))
     return FluxRun(
@@ -219,10 +227,18 @@ def parameters_of(
         "idle_clock_s": adapting.idle_clock_s,
         "imbalance": adapting.imbalance.value,
         "season_s": adapting.season_s,
+        "split_hot": None if adapting.hot is None else asdict(adapting.hot),
         "memory": None if conditions.memory is None else asdict(conditions.memory),
         "faults": None if conditions.faults is None else conditions.faults.document(),
-        "standby": asdict(conditions.standby) if isinstance(conditions.standby, Hottest) else conditions.standby,
+        "standby": _standby_of(conditions.standby),
     }
+
+
+def _standby_of(standby: Protected | Hottest) -> object:
+    """Which partitions have a replica, as JSON data."""
+    if isinstance(standby, Hottest):
+        return asdict(standby)
+    return list(standby) if isinstance(standby, tuple) else standby
 
 
 def check_replay(settings: StageSettings, adapting: Adapting, conditions: Conditions) -> None:
@@ -244,6 +260,10 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
             "--router river sends a tuple to any worker, so policies, memory limits, crashes and standby do not apply;"
             " use --router flux, or --policy none without them"
         )
+    if adapting.hot is not None:
+        adapting.hot.check(settings)
+        if FluxPolicy.OPTIMUM in adapting.policies:
+            raise UsageError("the optimum knows the load of whole partitions; omit --policy optimum or --split-hot")
     if isinstance(conditions.standby, tuple):
         wanted_of(conditions.standby, settings.partitions)
     if faults is not None:

@@ -37,6 +37,14 @@ CASE_COLUMNS = (
     Column("state_max", Kind.BYTES, "bytes", "largest state of a worker in memory"),
 )
 
+SPLIT_COLUMNS = (
+    Column("parts_added", Kind.COUNT, about="to partitions that are split"),
+    Column("parts_max", Kind.COUNT, about="most parts of a partition at once"),
+    Column("merged", Kind.BYTES, "bytes", "partial aggregates sent to be merged"),
+    Column("merge_lag_max", Kind.SECONDS, "s", "longest time until a row was in the merged aggregates"),
+)
+"""Further columns of cases with partitions that are split."""
+
 JOIN_COLUMNS = (Column("answers", Kind.COUNT, "", "matches found"),)
 """Further columns of cases with a join."""
 
@@ -69,6 +77,11 @@ def cases_table(outcomes: Sequence[Outcome]) -> Table:
     if all(one.simulated.answers is not None for one in outcomes):
         columns = (*columns, *JOIN_COLUMNS)
         rows = [[*row, one.simulated.answers] for row, one in zip(rows, outcomes, strict=True)]
+    splits = [one.simulated.splits for one in outcomes if one.simulated.splits is not None]
+    if splits:
+        columns = (*columns, *SPLIT_COLUMNS)
+        did = [(one.added, one.most, one.sent_bytes, one.lag_s) for one in splits]
+        rows = [[*row, *values] for row, values in zip(rows, did, strict=True)]
     if any(one.simulated.crashes or one.simulated.mirrored for one in outcomes):
         columns = (*columns, *CRASH_COLUMNS)
         rows = [[*row, *one.simulated.of_crashes()] for row, one in zip(rows, outcomes, strict=True)]

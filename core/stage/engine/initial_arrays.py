@@ -10,7 +10,20 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
-from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
+from adapt.core.stage.records.partitions import (
+    GROUP,
+    LIVE,
+    NEWEST,
+    PAIR,
+    PARTITION,
+    PAST,
+    RANK,
+    RING,
+    STATE,
+    TOTAL,
+    TURN,
+    WINDOW,
+)
 from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
@@ -73,6 +86,10 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         past=np.zeros(copies * groups * settings.window, PAST),
         joined=np.empty(0, JOINED),
         newest=_filled(2 * groups if settings.join else 0, NEWEST, at=NONE),
+        ring=np.zeros(0, RING),
+        turn=np.zeros(0, TURN),
+        rank=np.zeros(0, RANK),
+        total=np.zeros(0, TOTAL),
         segment=segments,
         row=np.empty(0, ROW),
         spilled=np.empty(0, SPILLED),

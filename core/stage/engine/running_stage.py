@@ -312,6 +312,12 @@ class Stage:
             self.arrays["live"]["rows"][self.arrays["group"]["partition"] == partition] = 0
             self.arrays["state"]["bytes"][partition] = 0
 
+    @property
+    def in_use(self) -> NDArray[np.bool_]:
+        """All partitions but free parts, shape (partitions,)."""
+        ring = self.arrays["ring"]["following"]
+        return ring != codes.NONE if len(ring) else np.ones(self.settings.partitions, np.bool_)
+
     def arrived(self) -> int:
         """Number of rows of the stream that have arrived."""
         assert self.feed is not None

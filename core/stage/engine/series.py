@@ -149,7 +149,7 @@ class Series:
             idle=(idle_s - self._idle_s) / lasted,
             pools=producers["held"].copy(),
             connections=arrays["connection"]["count"].reshape(n, n).sum(axis=1),
-            partitions=np.bincount(owners, minlength=n),
+            partitions=np.bincount(owners[stage.in_use], minlength=n),
             on_disk=int(arrays.world["on_disk"]),
             spilled=int(arrays["partition"]["spilled"].sum()),
             lost=stage.lost - self._lost,

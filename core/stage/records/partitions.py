@@ -39,3 +39,11 @@ STATE = np.dtype([("bytes", np.int64)])
 LIVE = np.dtype([("rows", np.int64)])
 
 NEWEST = np.dtype([("at", np.int64)])
+
+RING = np.dtype([("following", np.int32)])
+
+TURN = np.dtype([("part", np.int32)])
+
+RANK = np.dtype([("place", np.int32)])
+
+TOTAL = np.dtype([("count", np.int64), ("sum", np.int64), ("least", np.int64), ("most", np.int64)])

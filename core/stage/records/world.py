@@ -8,7 +8,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adapt.core.stage.records.partitions import GROUP, LIVE, NEWEST, PAIR, PARTITION, PAST, STATE, WINDOW
+from adapt.core.stage.records.partitions import (
+    GROUP,
+    LIVE,
+    NEWEST,
+    PAIR,
+    PARTITION,
+    PAST,
+    RANK,
+    RING,
+    STATE,
+    TOTAL,
+    TURN,
+    WINDOW,
+)
 from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
@@ -50,6 +63,8 @@ _SIZES = (
     "row_bytes",  # state of a row, besides its own size
     "keeps",  # last rows that a group keeps; 0, all in the window
     "expired",  # the rank of the first row that has not expired
+    "splits",  # partitions of the source, the others being parts; 0 where none is split
+    "ranks",  # places for the groups of a part
     "edges",  # of a DAG of stages, at its first stage
     "edges_first",  # the first edge from this stage
     "edges_end",
@@ -84,6 +99,10 @@ KINDS = {
     "past": PAST,  # the values in the window of each group, likewise
     "joined": JOINED,  # by rank
     "newest": NEWEST,  # by 2 * group + side: the rank of its newest row that was processed
+    "ring": RING,  # of each partition: the next part of the same; this and the next three are empty without splits
+    "turn": TURN,  # by producer, then partition: the part for the next tuple
+    "rank": RANK,  # of each group, within its partition
+    "total": TOTAL,  # of each group; then `ranks` places for each part
     "segment": SEGMENT,
     "row": ROW,  # those of each producer together, in order
     "spilled": SPILLED,

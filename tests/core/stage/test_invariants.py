@@ -21,6 +21,7 @@ from adapt.core.stage.dag.assembly import DagControl, assemble_dag
 from adapt.core.stage.dag.settings import DagSettings
 from adapt.core.stage.dag.simulation import simulate_dag
 from adapt.core.stage.movement.spilling import UNMEASURED, Memory
+from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.simulate import simulate
 from tests.core.stage.dag.test_dag import dags
@@ -48,6 +49,7 @@ class Scenario:
     faults: FaultSchedule
     standby: bool | tuple[int, ...]
     seed: int
+    hot: HotSplit | None = None
     steps: list[float] = field(default_factory=list)
 
     def source(self):
@@ -58,13 +60,11 @@ class Scenario:
             return AnyMoves(self.seed)
         return controller_of(FluxPolicy(self.policy), 1e-3, ahead=ahead_of(self.of, self.source(), self.memory, 0.01))
 
+    def actors(self):
+        return Actors(self.controller(), self.memory, self.faults, standby=self.standby, hot=self.hot)
+
     def assembled(self):
-        return assemble(
-            self.of,
-            self.source(),
-            Actors(self.controller(), self.memory, self.faults, standby=self.standby),
-            journal=10**4,
-        )
+        return assemble(self.of, self.source(), self.actors(), journal=10**4)
 
     def simulated(self):
         duration_s = LONGEST_S if self.rows is not None else sum(self.steps)
@@ -72,7 +72,7 @@ class Scenario:
             self.of,
             self.source(),
             duration_s,
-            Actors(self.controller(), self.memory, self.faults, standby=self.standby),
+            self.actors(),
             interval_s=0.02,
             journal=10**4,
         )
@@ -104,9 +104,15 @@ def scenarios(draw):
     standby = draw(st.one_of(st.booleans(), chosen))
     limited = draw(st.booleans())
     rows = draw(st.one_of(st.none(), st.integers(0, 500)))
+    hot = None
+    policies = ["any", *FluxPolicy]
+    if draw(st.integers(0, 3)) == 0:
+        hot = HotSplit(draw(st.floats(0.01, 1)), draw(st.floats(1e-4, 5e-3)))
+        of, standby, limited = replace(of, window=0), False, False
+        policies.remove(FluxPolicy.OPTIMUM)
     if rows is not None and draw(st.integers(0, 3)) == 0:
         of = replace(of, overload=Overload(ShedFactor(), draw(st.integers(1, 50)), draw(st.floats(1e-4, 5e-3))))
-    match draw(st.sampled_from(["fixed", "grows", "join"])):
+    match "fixed" if hot else draw(st.sampled_from(["fixed", "grows", "join"])):
         case "grows":
             of = replace(of, state=draw(growths(rows is not None)))
         case "join" if rows is not None:
@@ -115,11 +121,12 @@ def scenarios(draw):
         of,
         rows,
         draw(st.floats(0, 2)),
-        draw(st.sampled_from(["any", *FluxPolicy])),
+        draw(st.sampled_from(policies)),
         draw(memories(of, SPAN_S)) if limited else None,
-        draw(crashes(of)),
+        FaultSchedule() if hot else draw(crashes(of)),
         standby,
         draw(st.integers(0, 2**20)),
+        hot,
         draw(st.lists(st.floats(1e-5, 0.02), min_size=1, max_size=5)),
     )
 
@@ -184,7 +191,8 @@ def check_rounds(one: Assembly, policy: str) -> None:
 def check_answers(journal, crashes, of: StageSettings, ordered: bool = True) -> None:
     """Tuples are in order, none twice; answers are those of a serial run, but for groups that are said to have lost."""
     assert not ordered or in_order(journal)
-    assert (of.partition_of[journal["group"]] == journal["partition"]).all()
+    whole = journal["partition"] < of.partitions
+    assert (of.partition_of[journal["group"]] == journal["partition"])[whole].all()
     lost = set().union(*(crash.hit for crash in crashes))
     if of.join is not None:
         return
@@ -220,6 +228,34 @@ def check_join(scenario, run) -> None:
         assert run.answers == sum(int(serial.matches(chunk).sum()) for chunk in scenario.source().chunks())
 
 
+def check_parts(one: Assembly) -> None:
+    """Parts of a partition are in a ring, free parts in none, and no tuple goes to one that leaves."""
+    if one.splitting is None:
+        return
+    arrays, parts = one.stage.arrays, one.splitting.parts
+    following, turns = arrays["ring"]["following"], arrays["turn"]["part"].reshape(one.stage.settings.workers, -1)
+    free = following == NONE
+    assert not arrays["partition"]["in_flight"][free].any()
+    assert (arrays["flow"]["head"].reshape(turns.shape)[:, free] == NONE).all()
+    for partition in range(int(arrays.world["splits"])):
+        ring = parts.get(partition, [partition])
+        assert [int(following[part]) for part in ring] == [*ring[1:], partition]
+        assert np.isin(turns[:, partition], ring).all()
+
+
+def check_totals(run) -> None:
+    """Count, sum, minimum and maximum of each group are those of the processed tuples, one after another."""
+    if run.totals is None:
+        return
+    assert len(run.journal) == run.census.processed
+    serial = {}
+    for entry in run.journal:
+        group, number = int(entry["group"]), int(entry["number"])
+        count, total, least, most = serial.get(group, (0, 0, number, number))
+        serial[group] = (count + 1, total + number, min(least, number), max(most, number))
+    assert {int(group): tuple(run.totals[group].tolist()) for group in np.flatnonzero(run.totals["count"])} == serial
+
+
 @given(scenarios())
 @settings(max_examples=CASES)
 def test_invariants(scenario):
@@ -238,12 +274,14 @@ def check_run(scenario) -> None:
         check_partitions(one)
         check_network(one)
         check_state(one)
+        check_parts(one)
     check_rounds(one, scenario.policy)
     run = scenario.simulated()
     assert run.census.whole
     assert run.disagreed == 0
     check_join(scenario, run)
     check_answers(run.journal, run.crashes, scenario.of)
+    check_totals(run)
     # The same run, however it is cut into steps.
     seen = one.stage.arrays["entry"][: int(one.stage.arrays.world["journalled"])]
     shorter = min(len(seen), len(run.journal))

@@ -1,16 +1,19 @@
 """Replaying a trace from disk through a stage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.flux.policies.names import FluxPolicy
-from adapt.core.flux.replay.replay import Adapting
+from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.state_source import StateSource, StateUnit
+from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
 from adapt.traces.replay.operators import Operator
@@ -53,6 +56,30 @@ def test_a_run_is_kept_as_it_was_measured(trace, tmp_path):
     stored = read_run(tmp_path / "a.flux")
     assert stored.as_data() == run.as_data()
     assert list(stored.manifest.made.inputs) == [{"name": "a.trace", "content_hash": "c0ffee"}]
+
+
+def test_a_split_partition_has_aggregates_by_key(trace):
+    adapting = replace(OPTIONS.adapting, hot=HotSplit(0.1, 0.005))
+    run = replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting))
+    for case in run.outcomes:
+        counts = np.unique(columns(text=True)["key"].to_numpy(zero_copy_only=False), return_counts=True)[1]
+        assert sorted(case.simulated.totals["count"].tolist()) == sorted(counts.tolist())
+        assert case.simulated.splits.added > 0
+    for row in run.tables()["cases"].records():
+        assert row["parts_added"] >= row["parts_max"] - 1 > 0
+        assert row["merged"] > 80
+        assert row["merge_lag_max"] >= 0.005
+    assert run.parameters["split_hot"] == {"threshold": 0.1, "every_s": 0.005}
+
+
+@pytest.mark.parametrize("standby", [(1, 7), Hottest(2)])
+def test_a_run_with_replicas_of_some_partitions_is_kept_as_it_was_measured(trace, tmp_path, standby):
+    options = replace(OPTIONS, conditions=Conditions(standby=standby))
+    run = replay_flux_trace(trace, tmp_path / "a.flux", STAGE, options)
+    assert read_run(tmp_path / "a.flux").as_data() == run.as_data()
+    counts = np.bincount(PARTITIONS.partitions_of(columns(text=True)["key"]))
+    of = standby if isinstance(standby, tuple) else np.argsort(-counts, kind="stable")[:2]
+    assert {row["mirrored"] for row in run.tables()["cases"].records()} == {int(counts[list(of)].sum())}
 
 
 def test_progress_tells_the_case_the_time_and_the_rows(trace):

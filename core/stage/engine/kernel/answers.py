@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import GOLDEN, mixed
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import joined_at, newest_at, past_at, window_at
+from adapt.core.stage.records.finding import joined_at, newest_at, past_at, rank_at, total_at, window_at
 from adapt.core.stage.records.world import World
 
 
@@ -22,6 +22,20 @@ def window_sum(world: World, group_number: int, value: int) -> Any:
     if window.place == world.window:
         window.place = 0
     return window.sum
+
+
+@inlined
+def aggregate(world: World, worker: Any) -> None:
+    """Add the current tuple to the aggregates of its group and part."""
+    at: Any = np.int64(worker.group)
+    if worker.partition >= world.splits:
+        part = worker.partition - world.splits
+        at = world.groups + part * world.ranks + rank_at(world, worker.group).place
+    total = total_at(world, at)
+    total.count += 1
+    total.sum += worker.number
+    total.least = min(total.least, worker.number)
+    total.most = max(total.most, worker.number)
 
 
 @inlined

@@ -9,7 +9,16 @@ from adapt.core.random_bits import GOLDEN, mixed
 from adapt.core.stage.engine.kernel.connections import keep_sent, place_in_connection, wait_for_room
 from adapt.core.stage.engine.kernel.tuples import write_tuple
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import connection_at, flow_at, group_at, partition_at, pooled_at, producer_at
+from adapt.core.stage.records.finding import (
+    connection_at,
+    flow_at,
+    group_at,
+    partition_at,
+    pooled_at,
+    producer_at,
+    ring_at,
+    turn_at,
+)
 from adapt.core.stage.records.world import World
 
 DRAWN = -1.0
@@ -24,6 +33,8 @@ def route_tuple(
 ) -> None:
     """Send a new tuple through its connection, or buffer it without room."""
     partition_number = group_at(world, group).partition
+    if world.splits != 0:
+        partition_number = _part_of(world, producer_number, partition_number)
     partition = partition_at(world, partition_number)
     owner: Any = np.int64(partition.owner)
     if world.anywhere:
@@ -56,6 +67,15 @@ def route_tuple(
     else:
         pooled_at(world, producer_number * world.places + flow.tail).link = place
     flow.tail = place
+
+
+@inlined
+def _part_of(world: World, producer_number: int, partition: int) -> Any:
+    """The part of a partition whose turn it is at a producer."""
+    turn = turn_at(world, producer_number * world.partitions + partition)
+    part = turn.part
+    turn.part = ring_at(world, part).following
+    return part
 
 
 @inlined

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
-from adapt.core.stage.engine.kernel.answers import count_matches, insert_row, window_sum
+from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, insert_row, window_sum
 from adapt.core.stage.engine.kernel.commit import commit, forget_shed
 from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
 from adapt.core.stage.engine.kernel.cpu_time import done_at
@@ -165,6 +165,8 @@ def finish_tuple(world: World, worker_number: int, now: float) -> None:
     elif world.joins != 0:
         answer = worker.matches
         insert_row(world, worker.number)
+    elif world.splits != 0:
+        aggregate(world, worker)
     if world.grows != 0:
         grow(world, worker)
     if twin == NONE:
