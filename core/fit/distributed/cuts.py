@@ -45,7 +45,7 @@ class Group:
         network = wiring.network
         names = {network.nodes[node].name for node in nodes}
         mine = [wiring.inputs + at for at, operator in enumerate(network.operators) if operator.node in names]
-        self.name, self.nodes, self._wiring = min(nodes), tuple(nodes), wiring
+        self.name, self.nodes, self._program, self._wiring = min(nodes), tuple(nodes), program, wiring
         from_mine, to_mine = np.isin(wiring.source, mine), np.isin(wiring.target, mine)
         self.entering = np.flatnonzero(to_mine & ~from_mine)
         self.leaving = np.flatnonzero(from_mine & ~to_mine)
@@ -103,7 +103,7 @@ class Group:
         recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
         if not self.alone:
             return recipes
-        inner = Part.from_wiring(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
+        inner = Part.from_program(self._program, self.name).program
         order = DropOrder.from_program(inner)
         scores = np.einsum("v,svd->s", inner.weights, order.flows)
         prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))

@@ -18,7 +18,7 @@ from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import Plans
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
-from adapt.core.fit.tables.local_plans import busy_nodes
+from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
 from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.spacing import Spacing
@@ -126,20 +126,15 @@ class DFit(Exchanging):
             self.traffic(),
         )
 
-    def shares(self, node: int) -> tuple[Indices, Floats]:
-        """A node's splits, and the share that each table row keeps there.
-
-        Returns:
-            Variables of shape (splits,), and shares of shape (rows, splits).
-        """
+    def shares(self, node: int) -> Floats:
+        """The share that each row of a node's table keeps on its drop arcs; shape (rows, drops)."""
         server, table = self._servers[node], self._states[node].table
-        splits, whole = server.split_variables()
         if table is None:
-            return whole, np.ones((0, len(whole)))
+            return np.ones((0, len(server.part.drops)))
         arriving = table.rates[:, : len(server.entering)]
         inner = server.part.program
         keeps = inner.keeps(arriving, planned(server, table, arriving, np.arange(len(table))))
-        return whole, keeps[:, inner.drop_arcs[splits]]
+        return keeps[:, inner.drop_arcs[server.part.splits]]
 
     def tops(self) -> list[int]:
         """Nodes that send their table to no other node."""
@@ -224,7 +219,7 @@ class DFit(Exchanging):
 
     def _place(self, program: Program) -> None:
         self.program = program
-        self._servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
+        self._servers = {node: Server(Part.from_program(program, node)) for node in busy_nodes(program.wiring)}
         self._topology = Topology.from_servers(self._servers, program.wiring)
         self._inputs = bounds_of_inputs(program, self._most)
 
@@ -299,9 +294,8 @@ class DFit(Exchanging):
                 return None
             if not (np.array_equal(rows.arcs, arcs) and np.array_equal(where.arcs, arcs)):
                 return None
-            flows = np.zeros((len(rows.rows), len(self.program.drop_arcs)))
             rates = np.ascontiguousarray(rows.rows[:, : len(arcs)])
-            tables.append(FitRows(arcs, rates, rows.rows[:, -1], flows))
+            tables.append(FitRows.without_drops(arcs, rates, rows.rows[:, -1]))
             conditions.append((arcs, where.rows))
         return tables, conditions
 

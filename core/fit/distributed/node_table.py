@@ -107,8 +107,7 @@ def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) ->
     inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)
-    splits, whole = server.split_variables()
     roots = np.flatnonzero(inner.input_of >= 0)
-    variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
+    variables[np.ix_(some, server.part.splits)] = table.flows[found[some]]
     variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]
     return variables
