@@ -9,7 +9,7 @@ from typing import TypeAlias
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit, proved
-from adapt.core.fit.distributed.distributed import DFit
+from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
@@ -127,8 +127,9 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
     spacing = Spacing(options.epsilon, grid, max_rows=options.max_plans)
-    way = (options.distance, options.transport, options.seed, options.trust_upstream)
-    nodes = DFit(program, options.box, spacing, *way, kept)
+    late = options.transport is not None
+    way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late)
+    nodes = DFit(program, options.box, spacing, way, kept)
     if options.transport is None:
         nodes.settle()
     return nodes

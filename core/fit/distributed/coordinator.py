@@ -145,8 +145,9 @@ def _check_merges(servers: list[Server]) -> None:
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
     """Build the tables: bounds from the inputs down, then tables from the leaves up."""
-    servers = {node: Server(Part.from_program(program, node)) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_servers(servers, program.wiring)
+    parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+    servers = {node: Server(part) for node, part in parts.items()}
+    topology = Topology.from_parts(parts, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
         _check_merges(list(servers.values()))
         spacing = replace(spacing, quantum=_quantum(program, list(servers.values()), spacing.epsilon))

@@ -1,12 +1,16 @@
 """D-FIT with cuts: nodes send linear score bounds instead of tables."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.clusters import clusters
 from adapt.core.fit.distributed.cuts import Group, Master, Recipe
-from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
+from adapt.core.fit.distributed.exchange import Exchange, Exchanging, Transport
+from adapt.core.fit.distributed.mailbox import Channel, Mailbox, Overdue, Packet
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
@@ -16,6 +20,19 @@ MAX_CUTS = 2000
 
 _FAR = 1e-11
 """Relative gap above the best score at which a cut counts as tight."""
+
+
+class _Member:
+    """A group's ends of its channels."""
+
+    def __init__(self, react: Callable[[], None]) -> None:
+        self.mail, self._react = Mailbox(1), react
+        self.pending, self.received = self.mail.pending, self.mail.received
+
+    def take(self, event: Packet | Overdue) -> list[Packet]:
+        if self.mail.take(event):
+            self._react()
+        return self.mail.sent()
 
 
 class DFitCuts(Exchanging):
@@ -63,6 +80,7 @@ class DFitCuts(Exchanging):
         self._masters: dict[int, Master] = {}
         self.asked = 0
         """Number of questions that groups were asked."""
+        self._members: dict[int, _Member] = {}
         self._place(program)
         for name in self._groups:
             self._recipes[name] = self._groups[name].first_recipes()
@@ -86,7 +104,7 @@ class DFitCuts(Exchanging):
 
     def settle(self, until_s: float = np.inf) -> None:
         """Deliver messages until none is pending, or until a time."""
-        self._exchange.run(until_s, self._react)
+        self._exchange.run(until_s)
         if until_s < np.inf:
             self._exchange.wait(until_s)
 
@@ -106,9 +124,9 @@ class DFitCuts(Exchanging):
         before, parents = self._groups, self._parent
         self._place(program)
         needed = {self._channel(name) for name in self._parent}
-        for channel in self._exchange.channels():
-            if channel not in needed:
-                self._exchange.close(channel)
+        self._exchange.close(self.traffic().keys() - needed)
+        for member in self._members.values():
+            member.mail.keep(needed)
         recipes, self._masters = self._recipes, {}
         self._recipes = {}
         for name, group in self._groups.items():
@@ -223,6 +241,8 @@ class DFitCuts(Exchanging):
             group = Group(program, nodes, tuple(self._groups.values()))
             self._groups[group.name] = group
         self._parent = {child: name for name, group in self._groups.items() for child in group.children}
+        self._members = {name: self._members.get(name) or _Member(partial(self._react, name)) for name in self._groups}
+        self._exchange.members = dict(self._members)
 
     def _channel(self, name: int) -> Channel:
         return Channel(name, self._parent[name], Topic.CUTS)
@@ -232,7 +252,7 @@ class DFitCuts(Exchanging):
         sheets = {}
         for child in self._groups[name].children:
             arcs = self._groups[child].dimensions
-            received = self._exchange.received(self._channel(child))
+            received = self._members[name].mail.received(self._channel(child))
             if received is None or not np.array_equal(received.arcs, arcs) or not len(received.rows):
                 received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
             sheets[child] = received
@@ -242,4 +262,6 @@ class DFitCuts(Exchanging):
         """Rebuild what follows from a group's current knowledge, and send it."""
         self._masters.pop(name, None)
         if name in self._parent:
-            self._exchange.send(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))
+            member = self._members[name]
+            member.mail.send(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))
+            self._exchange.carry(member.mail.sent())

@@ -7,14 +7,14 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.distributed import DFit
-from adapt.core.fit.distributed.exchange import Channel, Traffic
+from adapt.core.fit.distributed.exchange import Traffic
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import FitRows
-from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.topology import Topology
 from adapt.core.table import Column, Kind, Table
 
@@ -70,13 +70,10 @@ def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) ->
     Raises:
         KeyError, ValueError: the tables belong to another network.
     """
-    servers = {node: Server(Part.from_program(program, node)) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_servers(servers, program.wiring)
-    rows = {
-        node: _rows(topology.dimensions[node], server.part.drops, tables[f"node-{node}"])
-        for node, server in servers.items()
-    }
-    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in servers}
+    parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_parts(parts, program.wiring)
+    rows = {node: _rows(topology.dimensions[node], part.drops, tables[f"node-{node}"]) for node, part in parts.items()}
+    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in parts}
     traffic = {
         Channel(int(sender), int(receiver), Topic(topic)): Traffic(*map(int, sent))
         for sender, receiver, topic, *sent in (map(str, row) for row in tables["messages"].rows)

@@ -19,6 +19,8 @@ class Topic(StrEnum):
     """Sent upstream: feasible rates of arcs with their score. Local plans are not sent."""
     CONDITIONS = "conditions"
     """Sent upstream: load per tuple/s of each arc, which shows where no drops are needed."""
+    RATES = "rates"
+    """Sent to nodes whose tables hold the arcs: tuples/s that arrive on arcs of other nodes."""
     CUTS = "cuts"
     """Sent upstream: linear upper bounds of the best score; a score, then a slope per arc."""
 

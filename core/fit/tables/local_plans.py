@@ -17,9 +17,9 @@ from adapt.core.fit.tables.drop_order import DropOrder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The network of one node, and all that the node knows of others before they send messages.
+    """The network of one node.
 
-    Arcs have the same numbers at all nodes.
+    It holds all that the node knows of others before they send messages. Arcs have the same numbers at all nodes.
 
     Attributes:
         program: Has an input per arc that enters the node and an output per arc that leaves it.
@@ -95,9 +95,14 @@ class Part:
             _is_straight(whole, entering, np.isin(wiring.source, np.flatnonzero(node_of[:-1] == node))),
         )
 
+    def facts(self) -> tuple[object, ...]:
+        """Everything about it, for comparison."""
+        arrays = (self.entering, self.feeders, self.leaving, self.readers, self.links)
+        return (self.program.wiring.network, self.straight, *(array.tobytes() for array in arrays))
+
     @property
     def splits(self) -> Indices:
-        """Variables of `program` that no rate bounds, by the number of their arc; shape (splits,)."""
+        """Its variables that no rate bounds, arcs ascending; shape (splits,)."""
         splits = np.flatnonzero(self.program.input_of < 0)
         return splits[np.argsort(self.arcs[self.program.drop_arcs[splits]])]
 

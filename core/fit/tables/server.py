@@ -78,12 +78,6 @@ class Server:
         """Whether it runs a union or join."""
         return any(len(operator.inputs) > 1 for operator in self.part.program.wiring.network.operators)
 
-    def facts(self) -> tuple[object, ...]:
-        """Everything that determines its table, except messages; for comparison."""
-        part = self.part
-        arrays = (part.entering, part.feeders, part.leaving, part.readers, part.links)
-        return (part.program.wiring.network, part.straight, *(array.tobytes() for array in arrays))
-
     def gridded(self) -> Indices:
         """Arcs with rates on a grid: leaf inputs, other nodes' outputs."""
         if self.leaf:

@@ -9,7 +9,8 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
-from adapt.core.fit.distributed.exchange import Channel, Transport
+from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.program.program import Program
