@@ -1,5 +1,6 @@
 """D-FIT: every node builds its own table from its neighbors' messages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,7 @@ class Messaging:
         trust_upstream: Whether nodes accept whatever others send.
         late: Whether plans use the rates of other nodes' arcs that messages have brought so far; else those that they
             would bring if each point lasted.
+        start: Starts a node, given what it knows and the number of its start: here, or elsewhere.
     """
 
     transport: Transport | None = None
@@ -44,6 +46,7 @@ class Messaging:
     distance: float = 0.0
     trust_upstream: bool = False
     late: bool = False
+    start: Callable[[Deployment, int], Peer] = Peer
 
     def __post_init__(self) -> None:
         check_ratio("distance", self.distance)
@@ -140,7 +143,7 @@ class DFit(Exchanging):
     @property
     def settled(self) -> bool:
         """Whether no message is pending."""
-        return self._exchange.idle and not any(peer.state.too_large for peer in self._peers.values())
+        return self._exchange.idle and not any(peer.too_large for peer in self._peers.values())
 
     def table(self, node: int) -> FitRows | None:
         """A node's table, with its own drop arcs' flows; None without one."""
@@ -215,7 +218,9 @@ class DFit(Exchanging):
 
     def crash(self, node: int) -> None:
         """Stop a node, which loses its state and keeps nothing until restarted."""
-        self._peers.pop(node, None)
+        peer = self._peers.pop(node, None)
+        if peer is not None:
+            peer.close()
         self._exchange.members.pop(node, None)
 
     def restart(self, node: int) -> None:
@@ -232,11 +237,17 @@ class DFit(Exchanging):
         self._exchange.apart.discard(frozenset((node, other)))
 
     def plan(self, rates: Floats) -> Plans:
-        """Plan node by node, each by its current table."""
+        """Plan node by node, each by its current table.
+
+        Nodes that have ended by themselves keep nothing, and are started again with the next plan.
+        """
         wiring, points = self.program.wiring, len(rates)
         if self._messaging.late and points > 1:
             ticks = [self.plan(rates[[at]]) for at in range(points)]
             return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
+        for node in [node for node, peer in self._peers.items() if peer.gone]:
+            self.crash(node)
+            self.restart(node)
         keeps = np.ones((points, len(wiring.arcs)))
         ids = np.full((points, len(self._topology.nodes)), NO_PLAN, np.int64)
         for at, node in enumerate(self._topology.nodes):
@@ -279,7 +290,7 @@ class DFit(Exchanging):
     def _begin(self, node: int) -> None:
         """Start a node."""
         self._starts[node] = self._starts.get(node, 0) + 1
-        peer = self._peers[node] = Peer(self.deployments[node], self._starts[node])
+        peer = self._peers[node] = self._messaging.start(self.deployments[node], self._starts[node])
         self._exchange.members[node] = peer
 
     def _take_up(self, kept: KeptTables) -> None:

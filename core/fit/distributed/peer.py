@@ -88,11 +88,29 @@ class Peer:
         Args:
             run: Number of its start; above 1, it asks others for what it may have lost.
         """
-        self.deployment, self.state = deployment, NodeTable()
+        self.deployment, self._state = deployment, NodeTable()
         self._mail, self._server = Mailbox(run), Server(deployment.part)
         if run > 1:
             for channel in deployment.channels_to():
                 self._mail.ask(channel)
+
+    @property
+    def state(self) -> NodeTable:
+        """Its table."""
+        return self._state
+
+    @property
+    def too_large(self) -> bool:
+        """Whether its table exceeds the limit."""
+        return self._state.too_large
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended by itself: never."""
+        return False
+
+    def close(self) -> None:
+        """End it."""
 
     def start(self) -> list[Packet]:
         """Send what it can say by itself."""
@@ -142,14 +160,14 @@ class Peer:
         """
         if elsewhere is None:
             elsewhere = np.repeat(self._elsewhere()[None], len(arriving), axis=0)
-        return shed(self._server, self.state, self.deployment.trust_upstream, arriving, elsewhere)
+        return shed(self._server, self._state, self.deployment.trust_upstream, arriving, elsewhere)
 
     def resume(self, state: NodeTable) -> list[tuple[Channel, Sheet]]:
         """Continue with a table made before; returns what it had sent then."""
         assert state.table is not None
         if not np.array_equal(state.table.dimensions, self.deployment.dimensions):
             raise KeyError(self.deployment.part.node)
-        self.state, bounds = state, self._bounds()
+        self._state, bounds = state, self._bounds()
         assert bounds is not None, "upstream nodes have sent their bounds"
         sent = [] if self._server.leaf else list(self._bounds_for_others(self._server.passed_on(bounds)))
         if self.deployment.receiver >= 0:
@@ -175,7 +193,7 @@ class Peer:
 
     def _react(self) -> None:
         """Rebuild what follows from current knowledge, and send it."""
-        self.state, bounds = NodeTable(), self._bounds()
+        self._state, bounds = NodeTable(), self._bounds()
         if bounds is None:
             return
         if not self._server.leaf:
@@ -188,14 +206,14 @@ class Peer:
         try:
             table = self._server.table(bounds, tables, self.deployment.spacing)
         except TooManyRows:
-            self.state = NodeTable(too_large=True)
+            self._state = NodeTable(too_large=True)
             return
-        self.state = NodeTable(table, self._server.conditions(conditions, table.dimensions))
+        self._state = NodeTable(table, self._server.conditions(conditions, table.dimensions))
         if self.deployment.receiver >= 0:
             rows, where = self._upward()
             sheet, sent = _sheet(table), self._mail.known(rows)
             self._mail.send(rows, sheet if sent is None else good_enough(sent, sheet, self.deployment.distance))
-            self._mail.send(where, Sheet(table.dimensions, self.state.conditions))
+            self._mail.send(where, Sheet(table.dimensions, self._state.conditions))
 
     def _upward(self) -> list[Channel]:
         return [Channel(self.deployment.part.node, self.deployment.receiver, topic) for topic in _UPSTREAM]
