@@ -8,14 +8,12 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import COARSER, Fit, check_nodes, proved, too_large
-from adapt.core.fit.distributed.exchange import Exchange, Exchanging, Traffic, Transport
-from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, ERASED_BYTES, Topic
+from adapt.core.fit.distributed.correspondent import Places
+from adapt.core.fit.distributed.exchange import Exchanging, Transport
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned
 from adapt.core.fit.distributed.peer import Deployment, Peer
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.settings import check_ratio
-from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import NO_PLAN, Plans
 from adapt.core.fit.program.program import Program
@@ -52,7 +50,7 @@ class Messaging:
         check_ratio("distance", self.distance)
 
 
-class DFit(Exchanging):
+class DFit(Exchanging[Peer]):
     """All nodes with their tables, and the messages between them.
 
     Bounds are sent downstream, tables and conditions upstream; a node that receives something new rebuilds its table
@@ -98,12 +96,8 @@ class DFit(Exchanging):
         if spacing.grid is Grid.GUARANTEED:
             raise UsageError("--grid guaranteed needs a central planner; use c-fit or --grid safe")
         self._most, self._messaging = most, messaging or Messaging()
+        super().__init__(self._messaging.transport, self._messaging.seed)
         self._spacing, self._epsilon = spacing, spacing.epsilon
-        random = np.random.default_rng(self._messaging.seed)
-        self._exchange = Exchange(self._messaging.transport or Transport(), random)
-        self._peers: dict[int, Peer] = {}
-        self._starts: dict[int, int] = {}
-        self._reported: dict[Channel, Floats] = {}
         if kept is not None:
             self._spacing = replace(spacing, epsilon=kept.epsilon)
         self._place(program)
@@ -134,11 +128,6 @@ class DFit(Exchanging):
             return Proof(None)
         parts = Fit(self.program, self.epsilon, tables).parts(prune=False)
         return proved(self.program, parts, self.epsilon, self._most, self._epsilon, repairs=False).proof
-
-    @property
-    def down(self) -> set[int]:
-        """Nodes that have crashed."""
-        return self._starts.keys() - self._peers.keys()
 
     @property
     def settled(self) -> bool:
@@ -203,38 +192,13 @@ class DFit(Exchanging):
             )
         self._spacing = replace(self._spacing, epsilon=self._epsilon)
         self._place(program)
-        channels = {channel for deployed in self.deployments.values() for channel in deployed.channels_to()}
-        self._exchange.close(self.traffic().keys() - channels)
-        down = self.down
-        for node in self._starts.keys() - self.deployments.keys():
-            self.crash(node)
-            del self._starts[node]
+        self._follow(self.deployments)
         for node in self._topology.nodes:
             if node in self._peers:
                 self._exchange.carry(self._peers[node].deploy(self.deployments[node]))
-            elif node not in down:
+            elif node not in self.down:
                 self._begin(node)
                 self._exchange.carry(self._peers[node].start())
-
-    def crash(self, node: int) -> None:
-        """Stop a node, which loses its state and keeps nothing until restarted."""
-        peer = self._peers.pop(node, None)
-        if peer is not None:
-            peer.close()
-        self._exchange.members.pop(node, None)
-
-    def restart(self, node: int) -> None:
-        """Start a node again that has crashed."""
-        self._begin(node)
-        self._exchange.carry(self._peers[node].start())
-
-    def part(self, node: int, other: int) -> None:
-        """Lose all messages between two nodes until they are joined again."""
-        self._exchange.apart.add(frozenset((node, other)))
-
-    def join(self, node: int, other: int) -> None:
-        """Carry messages between two nodes again."""
-        self._exchange.apart.discard(frozenset((node, other)))
 
     def plan(self, rates: Floats) -> Plans:
         """Plan node by node, each by its current table.
@@ -257,7 +221,7 @@ class DFit(Exchanging):
                 self._report(node, flows[0])
             else:
                 self._count(node, flows)
-                elsewhere = flows[:, deployed.passing]
+                elsewhere = flows[:, deployed.places.passing]
             if node in self._peers:
                 kept, ids[:, at] = self._peers[node].plan(flows[:, deployed.part.entering], elsewhere)
                 keeps[:, arcs] *= kept
@@ -265,33 +229,8 @@ class DFit(Exchanging):
                 keeps[:, arcs] = 0.0
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
-    def _report(self, node: int, flows: Floats) -> None:
-        """Let other nodes send a node the rates that it watches; flows have shape (arcs,)."""
-        for other in self.deployments[node].watched:
-            if other in self._peers:
-                entering = self.deployments[other].part.entering
-                self._exchange.carry(self._peers[other].observe(flows[entering], node))
-        self._exchange.run(self._exchange.now)
-
-    def _count(self, node: int, flows: Floats) -> None:
-        """Count the messages with the rates that a node watches; flows have shape (points, arcs)."""
-        for other, arcs in self.deployments[node].watched.items():
-            channel = Channel(other, node, Topic.RATES)
-            before = self._reported.get(channel)
-            rows, first = flows[:, arcs], before is None or before.shape[1] != len(arcs)
-            if before is not None and not first:
-                rows = np.concatenate((before, rows))
-            messages = int((rows[1:] != rows[:-1]).any(axis=1).sum()) + first
-            erased = messages - first
-            size = messages * (8 * len(arcs) + ACKNOWLEDGED_BYTES) + erased * ERASED_BYTES
-            self._exchange.count(channel, Traffic(messages, 0, 0, messages, erased, size))
-            self._reported[channel] = rows[-1:]
-
-    def _begin(self, node: int) -> None:
-        """Start a node."""
-        self._starts[node] = self._starts.get(node, 0) + 1
-        peer = self._peers[node] = self._messaging.start(self.deployments[node], self._starts[node])
-        self._exchange.members[node] = peer
+    def _started(self, node: int, run: int) -> Peer:
+        return self._messaging.start(self.deployments[node], run)
 
     def _take_up(self, kept: KeptTables) -> None:
         """Continue from kept tables and traffic."""
@@ -308,7 +247,10 @@ class DFit(Exchanging):
         parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
         self._topology = Topology.from_parts(parts, program.wiring)
         inputs = bounds_of_inputs(program, self._most)
-        watched = {node: self._watched(node, parts) for node in parts}
+        dimensions = self._topology.dimensions
+        self._places = Places.of_nodes(
+            {node: (part.entering, dimensions[node][len(part.entering) :]) for node, part in parts.items()}
+        )
         self.deployments = {
             node: Deployment(
                 part=part,
@@ -316,20 +258,13 @@ class DFit(Exchanging):
                 receiver=self._topology.receiver.get(node, -1),
                 dimensions=self._topology.dimensions[node],
                 senders={other: self._topology.dimensions[other] for other in self._topology.senders(node)},
-                watched=watched[node],
-                watchers={other: arcs[node] for other, arcs in watched.items() if node in arcs},
+                places=self._places[node],
                 spacing=self._spacing,
                 distance=self._messaging.distance,
                 trust_upstream=self._messaging.trust_upstream,
             )
             for node, part in parts.items()
         }
-
-    def _watched(self, node: int, parts: dict[int, Part]) -> dict[int, Indices]:
-        """The arcs of a node's table that enter other nodes, by these nodes."""
-        arcs = self._topology.dimensions[node][len(parts[node].entering) :]
-        entering = {other: part.entering[np.isin(part.entering, arcs)] for other, part in parts.items()}
-        return {other: found for other, found in entering.items() if len(found)}
 
     def _space(self, epsilon: float) -> None:
         if epsilon >= 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.correspondent import Places
 from adapt.core.fit.distributed.mailbox import Acknowledged, Channel, Data, Overdue
 from adapt.core.fit.distributed.messages import Delta, Sheet, Topic
 from adapt.core.fit.distributed.node_table import NodeTable
@@ -22,7 +23,7 @@ from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.spacing import Spacing
 
 _MESSAGES = (Acknowledged, Channel, Data, Overdue, Delta, Sheet, Topic)
-_DEPLOYED = (Deployment, Bounds, Part, Spacing, Grid, FitRows, NodeTable, UsageError)
+_DEPLOYED = (Deployment, Places, Bounds, Part, Spacing, Grid, FitRows, NodeTable, UsageError)
 _NETWORK = (Network, Node, Input, Operator, Output, Window, Computed, Function, OperatorKind)
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_MESSAGES, *_DEPLOYED, *_NETWORK)}
 

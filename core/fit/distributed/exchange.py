@@ -1,15 +1,18 @@
 """The network between nodes: it delays, loses and counts their messages."""
 
 import heapq
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.correspondent import Correspondent, Places
 from adapt.core.fit.distributed.mailbox import Channel, Data, Overdue, Packet
-from adapt.core.fit.distributed.messages import Sheet
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, ERASED_BYTES, Topic
 from adapt.core.fit.network.settings import check_ratio
 
 
@@ -60,22 +63,6 @@ class Traffic:
         return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
-class Member(Protocol):
-    """A node, as the network sees it."""
-
-    def take(self, event: Packet | Overdue) -> list[Packet]:
-        """Receive a message; returns the messages that follow from it."""
-        ...
-
-    def pending(self) -> dict[Channel, Sheet | None]:
-        """Sheets not acknowledged yet, by channel; None where this node asks."""
-        ...
-
-    def received(self, channel: Channel) -> Sheet | None:
-        """The sheet that has arrived."""
-        ...
-
-
 class Exchange:
     """The network that carries all messages between nodes.
 
@@ -85,9 +72,8 @@ class Exchange:
         apart: Pairs of nodes between which all messages are lost.
     """
 
-    def __init__(self, transport: Transport, random: np.random.Generator) -> None:
-        self.now = 0.0
-        self.members: dict[int, Member] = {}
+    def __init__(self, transport: Transport, random: np.random.Generator, members: Mapping[int, Correspondent]) -> None:
+        self.now, self.members = 0.0, members
         self.apart: set[frozenset[int]] = set()
         self._transport, self._random = transport, random
         self._traffic: dict[Channel, Traffic] = {}
@@ -179,10 +165,26 @@ class Exchange:
         heapq.heappush(self._events, (time, self._number, event))
 
 
-class Exchanging:
+class Deployed(Protocol):
+    """What a node knows except by messages."""
+
+    def channels_to(self) -> list[Channel]:
+        """The channels on which it receives messages."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Correspondent)
+
+
+class Exchanging(Generic[Kind]):
     """Nodes that communicate by an exchange."""
 
-    _exchange: Exchange
+    def __init__(self, transport: Transport | None, seed: int) -> None:
+        self._peers: dict[int, Kind] = {}
+        self._starts: dict[int, int] = {}
+        self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed), self._peers)
+        self._places: dict[int, Places] = {}
+        self._reported: dict[Channel, Floats] = {}
 
     @property
     def stale(self) -> bool:
@@ -197,6 +199,67 @@ class Exchanging:
     def traffic(self) -> dict[Channel, Traffic]:
         """Traffic so far, by channel."""
         return self._exchange.traffic()
+
+    @property
+    def down(self) -> set[int]:
+        """Nodes that have crashed."""
+        return self._starts.keys() - self._peers.keys()
+
+    def crash(self, node: int) -> None:
+        """Stop a node, which loses its state and keeps nothing until restarted."""
+        if node in self._peers:
+            self._peers.pop(node).close()
+
+    def restart(self, node: int) -> None:
+        """Start a node again that has crashed."""
+        self._begin(node)
+        self._exchange.carry(self._peers[node].start())
+
+    def part(self, node: int, other: int) -> None:
+        """Lose all messages between two nodes until they are joined again."""
+        self._exchange.apart.add(frozenset((node, other)))
+
+    def join(self, node: int, other: int) -> None:
+        """Carry messages between two nodes again."""
+        self._exchange.apart.discard(frozenset((node, other)))
+
+    def _follow(self, deployments: Mapping[int, Deployed]) -> None:
+        """Close the channels, and stop the nodes, that are no longer deployed."""
+        channels = {channel for deployed in deployments.values() for channel in deployed.channels_to()}
+        self._exchange.close(self.traffic().keys() - channels)
+        for node in self._starts.keys() - deployments.keys():
+            self.crash(node)
+            del self._starts[node]
+
+    @abstractmethod
+    def _started(self, node: int, run: int) -> Kind:
+        """Start a node, given the number of its start."""
+
+    def _begin(self, node: int) -> None:
+        self._starts[node] = self._starts.get(node, 0) + 1
+        self._peers[node] = self._started(node, self._starts[node])
+
+    def _report(self, node: int, flows: Floats) -> None:
+        """Let other nodes send a node the rates that it watches; flows have shape (arcs,)."""
+        for other in self._places[node].watched:
+            if other in self._peers:
+                arriving = flows[self._places[other].entering]
+                self._exchange.carry(self._peers[other].observe(arriving, node))
+        self._exchange.run(self._exchange.now)
+
+    def _count(self, node: int, flows: Floats) -> None:
+        """Count the messages with the rates that a node watches; flows have shape (points, arcs)."""
+        for other, arcs in self._places[node].watched.items():
+            channel = Channel(other, node, Topic.RATES)
+            before = self._reported.get(channel)
+            rows, first = flows[:, arcs], before is None or before.shape[1] != len(arcs)
+            if before is not None and not first:
+                rows = np.concatenate((before, rows))
+            messages = int((rows[1:] != rows[:-1]).any(axis=1).sum()) + first
+            erased = messages - first
+            size = messages * (8 * len(arcs) + ACKNOWLEDGED_BYTES) + erased * ERASED_BYTES
+            self._exchange.count(channel, Traffic(messages, 0, 0, messages, erased, size))
+            self._reported[channel] = rows[-1:]
 
 
 def _channel(event: Packet | Overdue) -> Channel:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.distributed.mailbox import Channel, Mailbox, Overdue, Packet
+from adapt.core.fit.distributed.correspondent import Correspondent, Places
+from adapt.core.fit.distributed.mailbox import Channel, Packet
 from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
 from adapt.core.fit.distributed.node_table import NodeTable, shed
 from adapt.core.fit.network.wiring import Indices
@@ -29,8 +30,7 @@ class Deployment:
         receiver: The node that receives its table; -1: none.
         dimensions: The arcs of its table, entering ones first.
         senders: The nodes whose tables it receives, in building order, with their arcs.
-        watched: The other arcs of its table, by the node where they enter.
-        watchers: Its own entering arcs that others watch, by these nodes.
+        places: Where it sees rates, and where it needs those that others see.
         spacing: How its table is built.
         distance: Relative score error accepted in its table at the receiver.
         trust_upstream: Whether it accepts whatever others send.
@@ -41,16 +41,10 @@ class Deployment:
     receiver: int
     dimensions: Indices
     senders: dict[int, Indices]
-    watched: dict[int, Indices]
-    watchers: dict[int, Indices]
+    places: Places
     spacing: Spacing
     distance: float
     trust_upstream: bool
-
-    @property
-    def passing(self) -> Indices:
-        """The arcs of its table that do not enter it; shape (passing,)."""
-        return self.dimensions[len(self.part.entering) :]
 
     def channels_to(self) -> list[Channel]:
         """The channels on which it receives messages."""
@@ -58,7 +52,7 @@ class Deployment:
         return [
             *(Channel(other, node, topic) for other in self.senders for topic in _UPSTREAM),
             *(Channel(int(other), node, Topic.BOUNDS) for other in feeders),
-            *(Channel(other, node, Topic.RATES) for other in self.watched),
+            *self.places.channels_to(),
         ]
 
     def channels_from(self) -> list[Channel]:
@@ -67,7 +61,7 @@ class Deployment:
         return [
             *(Channel(node, self.receiver, topic) for topic in _UPSTREAM if self.receiver >= 0),
             *(Channel(node, int(other), Topic.BOUNDS) for other in readers),
-            *(Channel(node, other, Topic.RATES) for other in self.watchers),
+            *self.places.channels_from(),
         ]
 
     def decides(self) -> tuple[object, ...]:
@@ -75,7 +69,7 @@ class Deployment:
         return (*self.part.facts(), self.dimensions.tobytes(), self.receiver, self.channels_to(), self.spacing)
 
 
-class Peer:
+class Peer(Correspondent):
     """A node that knows its own part, its messages and its clock.
 
     It plans by its own table. Arcs of the table that enter other nodes count with the rates that these have sent, 0
@@ -89,7 +83,8 @@ class Peer:
             run: Number of its start; above 1, it asks others for what it may have lost.
         """
         self.deployment, self._state = deployment, NodeTable()
-        self._mail, self._server = Mailbox(run), Server(deployment.part)
+        self._server = Server(deployment.part)
+        super().__init__(deployment.places, run)
         if run > 1:
             for channel in deployment.channels_to():
                 self._mail.ask(channel)
@@ -109,46 +104,14 @@ class Peer:
         """Whether it has ended by itself: never."""
         return False
 
-    def close(self) -> None:
-        """End it."""
-
-    def start(self) -> list[Packet]:
-        """Send what it can say by itself."""
-        self._react()
-        return self._mail.sent()
-
     def deploy(self, deployment: Deployment) -> list[Packet]:
         """Change its part, its neighbors or its spacing."""
         changed = deployment.decides() != self.deployment.decides()
         self.deployment, self._server = deployment, Server(deployment.part)
+        self._places = deployment.places
         self._mail.keep({*deployment.channels_to(), *deployment.channels_from()})
         if changed:
             self._react()
-        return self._mail.sent()
-
-    def take(self, event: Packet | Overdue) -> list[Packet]:
-        """Receive a message; returns the messages that follow from it."""
-        if self._mail.take(event) and isinstance(event, Packet) and event.channel.topic is not Topic.RATES:
-            self._react()
-        return self._mail.sent()
-
-    def pending(self) -> dict[Channel, Sheet | None]:
-        """Sheets not acknowledged yet, by channel; None where this node asks."""
-        return self._mail.pending()
-
-    def received(self, channel: Channel) -> Sheet | None:
-        """The sheet that has arrived."""
-        return self._mail.received(channel)
-
-    def observe(self, arriving: Floats, watcher: int) -> list[Packet]:
-        """Tell a node the rates that it watches here.
-
-        Args:
-            arriving: Tuples/s on the entering arcs, shape (entering,).
-        """
-        arcs = self.deployment.watchers[watcher]
-        rates = arriving[np.searchsorted(self.deployment.part.entering, arcs)]
-        self._mail.send(Channel(self.deployment.part.node, watcher, Topic.RATES), Sheet(arcs, rates[None]))
         return self._mail.sent()
 
     def plan(self, arriving: Floats, elsewhere: Floats | None = None) -> tuple[Floats, Indices]:
@@ -181,15 +144,6 @@ class Peer:
     def assume(self, channel: Channel, sheet: Sheet) -> None:
         """Treat a sheet as received before."""
         self._mail.assume_received(channel, sheet)
-
-    def _elsewhere(self) -> Floats:
-        """The latest rates on passing arcs, shape (passing,)."""
-        rates = np.zeros(len(self.deployment.passing))
-        for other, arcs in self.deployment.watched.items():
-            sheet = self._mail.received(Channel(other, self.deployment.part.node, Topic.RATES))
-            if sheet is not None and np.array_equal(sheet.arcs, arcs):
-                rates[places(self.deployment.passing, arcs)] = sheet.rows[0]
-        return rates
 
     def _react(self) -> None:
         """Rebuild what follows from current knowledge, and send it."""
@@ -251,12 +205,6 @@ class Peer:
                 Channel(part.node, int(other), Topic.BOUNDS),
                 Sheet(arcs, np.stack((at.most, at.corners), axis=1)),
             )
-
-
-def places(arcs: Indices, some: Indices) -> Indices:
-    """Where some of the arcs are among all; shape (some,)."""
-    order = np.argsort(arcs)
-    return np.asarray(order[np.searchsorted(arcs, some, sorter=order)])
 
 
 def _sheet(table: FitRows) -> Sheet:

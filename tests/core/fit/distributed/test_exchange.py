@@ -22,7 +22,7 @@ class Nodes:
     """Three nodes that only exchange sheets."""
 
     def __init__(self, transport, random):
-        self.exchange = Exchange(transport, random)
+        self.exchange = Exchange(transport, random, {})
         self.restart(0, 1)
         self.restart(1, 1)
         self.restart(2, 1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.program.program import Program
@@ -103,6 +104,33 @@ def test_whatever_fails_no_node_is_overloaded_and_afterwards_plans_are_those_wit
     assert min(crashes, lost, late) > HISTORIES  # faults happened, and cost something
 
 
+def test_groups_that_exchange_cuts_survive_the_same_faults_and_find_the_best_plans_again() -> None:
+    crashes = lost = late = 0
+    for seed in range(HISTORIES):
+        random = np.random.default_rng(seed)
+        program = Program.from_network(network_of(seed))
+        nodes, safe = DFitCuts(program, ROUGH, seed, asks=False), DFitCuts(program)
+        safe.settle()
+        rates = random.random(2) * 4
+        for _ in range(12):
+            if random.random() < 0.5:
+                rates = random.random(2) * 4
+            if random.random() < 0.4:
+                fault(nodes, random)
+            crashes += bool(nodes.down)
+            late += bool(planned(nodes, rates).scores[0] < planned(safe, rates).scores[0] * (1 - 1e-6))
+            nodes.settle(nodes.now_s + random.exponential(0.4))
+        healed(nodes)
+        for _ in range(30):  # every plan may find a cut that a child has not sent yet
+            nodes.settle()
+            planned(nodes, rates)
+        nodes.settle()
+        assert planned(nodes, rates).scores == pytest.approx(planned(safe, rates).scores, rel=1e-9), seed
+        lost += sum(traffic.lost for traffic in nodes.traffic().values())
+    assert min(crashes, lost) > HISTORIES  # faults happened
+    assert late  # and cost something
+
+
 def test_rates_of_other_nodes_travel_as_messages() -> None:
     seen = set()
     for seed in range(4):
@@ -113,7 +141,7 @@ def test_rates_of_other_nodes_travel_as_messages() -> None:
         told = {channel: sent for channel, sent in nodes.traffic().items() if channel.topic is Topic.RATES}
         assert {channel: sent.messages for channel, sent in told.items()} == dict.fromkeys(told, 1)
         assert {(channel.sender, channel.receiver) for channel in told} == {
-            (other, node) for node, deployment in nodes.deployments.items() for other in deployment.watched
+            (other, node) for node, deployment in nodes.deployments.items() for other in deployment.places.watched
         }
         assert nodes.stale == bool(told)
         nodes.settle()
