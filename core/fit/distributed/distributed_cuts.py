@@ -75,6 +75,14 @@ class DFitCuts(Exchanging[GroupPeer]):
             self._exchange.carry(self._peers[name].start())
 
     @property
+    def stale(self) -> bool:
+        """Whether some groups lack the latest cuts or rates of others.
+
+        Late conditions cost no score: without them, a group plans where nothing needs to be dropped.
+        """
+        return not self._exchange.up_to_date(but=Topic.CONDITIONS)
+
+    @property
     def settled(self) -> bool:
         """Whether no message is pending."""
         return self._exchange.idle

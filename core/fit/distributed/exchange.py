@@ -85,11 +85,12 @@ class Exchange:
         """Whether all is acknowledged, except at nodes down or cut off."""
         return not any(self._reaches(channel) for node in self.members.values() for channel in node.pending())
 
-    @property
-    def up_to_date(self) -> bool:
-        """Whether all receivers have the latest sheets of their senders."""
+    def up_to_date(self, but: Topic | None = None) -> bool:
+        """Whether all receivers have the latest sheets, except those of a topic."""
         for member in self.members.values():
             for channel, wanted in member.pending().items():
+                if channel.topic is but:
+                    continue
                 other = self.members.get(channel.receiver)
                 there = None if other is None else other.received(channel)
                 if wanted is None or there is None or not wanted.same(there):
@@ -189,7 +190,7 @@ class Exchanging(Generic[Kind]):
     @property
     def stale(self) -> bool:
         """Whether some nodes lack the latest sheets of others."""
-        return not self._exchange.up_to_date
+        return not self._exchange.up_to_date()
 
     @property
     def now_s(self) -> float:
