@@ -4,18 +4,24 @@ import secrets
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.fit.distributed.correspondent import Correspondent
 from adapt.core.fit.distributed.encoding import decoded, encoded
+from adapt.core.fit.distributed.group_peer import GroupDeployment, GroupPeer, Question
 from adapt.core.fit.distributed.mailbox import Channel, Overdue, Packet
 from adapt.core.fit.distributed.messages import Sheet
 from adapt.core.fit.distributed.node_table import NodeTable
 from adapt.core.fit.distributed.peer import Deployment, Peer
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import NO_PLAN
 from adapt.core.values import size as size_text
@@ -23,8 +29,8 @@ from adapt.core.values import size as size_text
 _LOOPBACK = "127.0.0.1"
 
 
-class RemotePeer(Peer):
-    """A `Peer` in a process of its own.
+class _Remote(Correspondent):
+    """A node in a process of its own.
 
     The process ends with its socket. Once it is gone, it keeps nothing and sends nothing.
 
@@ -33,8 +39,8 @@ class RemotePeer(Peer):
         size: Bytes of both.
     """
 
-    def __init__(self, deployment: Deployment, run: int) -> None:
-        self.deployment, self._run = deployment, run
+    def __init__(self, deployment: Deployment | GroupDeployment, run: int) -> None:
+        self._first = [deployment, run]
         self._gone, self._too_large, self.calls, self.size = False, False, 0, 0
         self._pending: dict[Channel, Sheet | None] = {}
         self._key = secrets.token_bytes(32)
@@ -47,16 +53,6 @@ class RemotePeer(Peer):
         self.process.stdin.flush()
 
     @property
-    def state(self) -> NodeTable:
-        state = self._ask("state", NodeTable())
-        assert isinstance(state, NodeTable)
-        return state
-
-    @property
-    def too_large(self) -> bool:
-        return self._too_large
-
-    @property
     def gone(self) -> bool:
         return self._gone
 
@@ -65,10 +61,6 @@ class RemotePeer(Peer):
 
     def start(self) -> list[Packet]:
         return self._packets("start")
-
-    def deploy(self, deployment: Deployment) -> list[Packet]:
-        self.deployment = deployment
-        return self._packets("deploy", deployment)
 
     def take(self, event: Packet | Overdue) -> list[Packet]:
         return self._packets("take", event)
@@ -84,18 +76,6 @@ class RemotePeer(Peer):
         assert sheet is None or isinstance(sheet, Sheet)
         return sheet
 
-    def plan(self, arriving: Floats, elsewhere: Floats | None = None) -> tuple[Floats, Indices]:
-        points, arcs = len(arriving), len(self.deployment.part.arcs)
-        nothing = (np.zeros((points, arcs)), np.full(points, NO_PLAN, np.int64))
-        kept, ids = self._ask("plan", nothing, arriving, elsewhere)
-        return kept, ids
-
-    def resume(self, state: NodeTable) -> list[tuple[Channel, Sheet]]:
-        return list(self._ask("resume", [], state))
-
-    def assume(self, channel: Channel, sheet: Sheet) -> None:
-        self._ask("assume", None, channel, sheet)
-
     def _packets(self, name: str, *given: object) -> list[Packet]:
         return list(self._ask(name, [], *given))
 
@@ -106,7 +86,7 @@ class RemotePeer(Peer):
         try:
             if self._socket is None:
                 self._socket = self._connected()
-                self._exchanged(self._socket, [self.deployment, self._run])
+                self._exchanged(self._socket, self._first)
             answer, self._pending, self._too_large = self._exchanged(self._socket, [name, *given])
         except (EOFError, OSError):
             self._gone, self._pending, self._too_large = True, {}, False
@@ -132,13 +112,103 @@ class RemotePeer(Peer):
         return decoded(answer)
 
 
-class Processes(list[RemotePeer]):
-    """Starts nodes as processes, and ends them all."""
+class RemotePeer(_Remote, Peer):
+    """A `Peer` in a process of its own."""
 
-    def __call__(self, deployment: Deployment, run: int) -> Peer:
-        """Start a node."""
-        self.append(RemotePeer(deployment, run))
-        return self[-1]
+    def __init__(self, deployment: Deployment, run: int) -> None:
+        super().__init__(deployment, run)
+        self.deployment = deployment
+
+    @property
+    def state(self) -> NodeTable:
+        state = self._ask("state", NodeTable())
+        assert isinstance(state, NodeTable)
+        return state
+
+    @property
+    def too_large(self) -> bool:
+        return self._too_large
+
+    def deploy(self, deployment: Deployment) -> list[Packet]:
+        self.deployment = deployment
+        return self._packets("deploy", deployment)
+
+    def plan(self, arriving: Floats, elsewhere: Floats | None = None) -> tuple[Floats, Indices]:
+        points, arcs = len(arriving), len(self.deployment.part.arcs)
+        nothing = (np.zeros((points, arcs)), np.full(points, NO_PLAN, np.int64))
+        kept, ids = self._ask("plan", nothing, arriving, elsewhere)
+        return kept, ids
+
+    def resume(self, state: NodeTable) -> list[tuple[Channel, Sheet]]:
+        return list(self._ask("resume", [], state))
+
+    def assume(self, channel: Channel, sheet: Sheet) -> None:
+        self._ask("assume", None, channel, sheet)
+
+
+class RemoteGroup(_Remote, GroupPeer):
+    """A `GroupPeer` in a process of its own."""
+
+    def __init__(self, deployment: GroupDeployment, run: int) -> None:
+        super().__init__(deployment, run)
+        self.deployment = deployment
+
+    def deploy(self, deployment: GroupDeployment) -> list[Packet]:
+        self.deployment = deployment
+        return self._packets("deploy", deployment)
+
+    def cuts(self) -> Floats:
+        return np.asarray(self._ask("cuts", np.zeros((0, 1 + len(self.deployment.group.dimensions)))))
+
+    def fits(self, arriving: Floats, passing: Floats) -> NDArray[np.bool_]:
+        return np.asarray(self._ask("fits", np.zeros(len(arriving), np.bool_), arriving, passing))
+
+    def shares(self, arriving: Floats, passing: Floats, asks: bool) -> Generator[Question, bool, Floats]:
+        nothing = np.zeros(len(self.deployment.group.drop_arcs))
+        return np.asarray((yield from self._heard("shares", nothing, arriving, passing, asks)))
+
+    def answer(self, question: Question, arriving: Floats, passing: Floats) -> Generator[Question, bool, bool]:
+        return bool((yield from self._heard("answer", False, question, arriving, passing)))
+
+    def tighten(self, arriving: Floats, passing: Floats) -> list[Packet]:
+        return self._packets("tighten", arriving, passing)
+
+    def sent(self) -> list[Packet]:
+        return self._packets("sent")
+
+    def elsewhere(self) -> Floats:
+        return np.asarray(self._ask("elsewhere", np.zeros(len(self.deployment.places.passing))))
+
+    def _heard(self, name: str, otherwise: object, *given: object) -> Generator[Question, bool, Any]:
+        said = self._ask(name, otherwise, *given)
+        while isinstance(said, Question):
+            said = self._ask("heard", otherwise, (yield said))
+        return said
+
+
+class Processes(Here):
+    """Starts nodes as processes, and ends them all.
+
+    Attributes:
+        nodes: All that were started.
+    """
+
+    apart = True
+
+    def __init__(self) -> None:
+        self.nodes: list[RemotePeer | RemoteGroup] = []
+
+    def peer(self, deployment: Deployment, run: int) -> Peer:
+        """A node of D-FIT."""
+        peer = RemotePeer(deployment, run)
+        self.nodes.append(peer)
+        return peer
+
+    def group(self, deployment: GroupDeployment, run: int) -> GroupPeer:
+        """A group of D-FIT with cuts."""
+        group = RemoteGroup(deployment, run)
+        self.nodes.append(group)
+        return group
 
     def __enter__(self) -> "Processes":
         """Itself."""
@@ -146,16 +216,14 @@ class Processes(list[RemotePeer]):
 
     def __exit__(self, *_: object) -> None:
         """End all processes, and wait for them."""
-        for peer in self:
+        for peer in self.nodes:
             peer.close()
 
     @property
     def sentence(self) -> str:
         """How many processes there were, and what they exchanged with the driver."""
-        nodes = len({peer.deployment.part.program.wiring.network.nodes[0].name for peer in self})
-        calls, size = sum(peer.calls for peer in self), sum(peer.size for peer in self)
-        said = f"{nodes} d-fit nodes ran in {len(self)} processes"
-        return f"{said}: {2 * calls:,} messages over sockets, {size_text(size)}"
+        calls, size = sum(peer.calls for peer in self.nodes), sum(peer.size for peer in self.nodes)
+        return f"nodes ran in {len(self.nodes)} processes: {2 * calls:,} messages over sockets, {size_text(size)}"
 
 
 def serve() -> None:
@@ -167,23 +235,47 @@ def serve() -> None:
     with Listener((_LOOPBACK, 0), authkey=key) as listener:
         print(listener.address[1], flush=True)
         with listener.accept() as socket:
-            peer = Peer(*decoded(socket.recv_bytes()))
+            deployment, run = decoded(socket.recv_bytes())
+            server = _Server(
+                Peer(deployment, run) if isinstance(deployment, Deployment) else GroupPeer(deployment, run)
+            )
             socket.send_bytes(encoded(None))
-            while True:
-                try:
-                    request = decoded(socket.recv_bytes())
-                except EOFError:
-                    return
-                socket.send_bytes(encoded([_answer(peer, *request), peer.pending(), peer.too_large]))
+            with suppress(EOFError, OSError):  # the driver has closed the socket, or has ended
+                while True:
+                    answer = server.said(*decoded(socket.recv_bytes()))
+                    socket.send_bytes(encoded([answer, server.peer.pending(), server.too_large]))
 
 
-def _answer(peer: Peer, name: str, *given: Any) -> object:
-    if name == "state":
-        return peer.state
-    try:
-        return getattr(peer, name)(*given)
-    except UsageError as error:
-        return error
+class _Server:
+    def __init__(self, peer: Peer | GroupPeer) -> None:
+        self.peer = peer
+        self._asking: list[Generator[Question, bool, Any]] = []
+
+    @property
+    def too_large(self) -> bool:
+        return isinstance(self.peer, Peer) and self.peer.too_large
+
+    def said(self, name: str, *given: Any) -> object:
+        """The result of a method; questions on the way to it are results too, and `heard` brings their answers."""
+        try:
+            if name == "state":
+                return getattr(self.peer, name)
+            if name == "heard":
+                return self._next(lambda asking: asking.send(*given))
+            result = getattr(self.peer, name)(*given)
+            if isinstance(result, Generator):
+                self._asking.append(result)
+                return self._next(next)
+            return result
+        except UsageError as error:
+            return error
+
+    def _next(self, advance: Callable[[Generator[Question, bool, Any]], object]) -> object:
+        try:
+            return advance(self._asking[-1])
+        except StopIteration as decided:
+            self._asking.pop()
+            return decided.value
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

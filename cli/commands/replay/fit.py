@@ -53,7 +53,7 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
-    from adapt.core.fit.distributed.peer import Peer
+    from adapt.core.fit.distributed.starting import Here
     from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
@@ -82,7 +82,7 @@ def fit(
         trust_upstream=messages.trust_upstream,
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,
         workload=None if likely is None else likely.workload,
-        start=Peer if processes is None else processes,
+        start=processes or Here(),
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source

@@ -128,7 +128,7 @@ class MessageOptions:
     )
     nodes: Nodes = setting(
         Nodes.MODEL,
-        "Run the nodes of d-fit in this process, or each in its own, with messages over sockets. The plans are the"
+        "Run the nodes in this process, or each in its own, with messages over sockets. The plans are the"
         " same; a process that is killed starts again, without what it knew.",
     )
     trust_upstream: bool = setting(

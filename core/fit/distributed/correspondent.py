@@ -68,6 +68,11 @@ class Correspondent(ABC):
         """
         self._mail, self._places = Mailbox(run), places
 
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended by itself: never."""
+        return False
+
     def start(self) -> list[Packet]:
         """Send what it can say by itself."""
         self._react()

@@ -1,6 +1,5 @@
 """D-FIT: every node builds its own table from its neighbors' messages."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from adapt.core.fit.distributed.correspondent import Places
 from adapt.core.fit.distributed.exchange import Exchanging, Transport
 from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned
 from adapt.core.fit.distributed.peer import Deployment, Peer
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.plan_table import Proof
@@ -36,7 +36,7 @@ class Messaging:
         trust_upstream: Whether nodes accept whatever others send.
         late: Whether plans use the rates of other nodes' arcs that messages have brought so far; else those that they
             would bring if each point lasted.
-        start: Starts a node, given what it knows and the number of its start: here, or elsewhere.
+        start: Starts nodes: here, or elsewhere.
     """
 
     transport: Transport | None = None
@@ -44,7 +44,7 @@ class Messaging:
     distance: float = 0.0
     trust_upstream: bool = False
     late: bool = False
-    start: Callable[[Deployment, int], Peer] = Peer
+    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         check_ratio("distance", self.distance)
@@ -209,9 +209,7 @@ class DFit(Exchanging[Peer]):
         if self._messaging.late and points > 1:
             ticks = [self.plan(rates[[at]]) for at in range(points)]
             return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
-        for node in [node for node, peer in self._peers.items() if peer.gone]:
-            self.crash(node)
-            self.restart(node)
+        self._revive()
         keeps = np.ones((points, len(wiring.arcs)))
         ids = np.full((points, len(self._topology.nodes)), NO_PLAN, np.int64)
         for at, node in enumerate(self._topology.nodes):
@@ -230,7 +228,7 @@ class DFit(Exchanging[Peer]):
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
     def _started(self, node: int, run: int) -> Peer:
-        return self._messaging.start(self.deployments[node], run)
+        return self._messaging.start.peer(self.deployments[node], run)
 
     def _take_up(self, kept: KeptTables) -> None:
         """Continue from kept tables and traffic."""

@@ -14,6 +14,7 @@ from adapt.core.fit.distributed.exchange import Exchanging, Traffic, Transport
 from adapt.core.fit.distributed.group_peer import GroupDeployment, GroupPeer, Question
 from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Topic
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
 
@@ -55,6 +56,7 @@ class DFitCuts(Exchanging[GroupPeer]):
         max_cuts: int = MAX_CUTS,
         asks: bool = True,
         trust_upstream: bool = False,
+        start: Here | None = None,
     ) -> None:
         """All groups, before any message is delivered.
 
@@ -64,9 +66,11 @@ class DFitCuts(Exchanging[GroupPeer]):
             seed: Random seed of delays and losses.
             asks: Whether a plan waits for all answers, however long messages take.
             trust_upstream: Whether groups accept whatever others send.
+            start: Starts groups elsewhere; None: here.
         """
         super().__init__(transport, seed)
         self._asks, self._trust_upstream, self._max_cuts = asks, trust_upstream, max_cuts
+        self._start = start or Here()
         self.asked = 0
         """Number of questions that groups were asked."""
         self._place(program)
@@ -130,9 +134,9 @@ class DFitCuts(Exchanging[GroupPeer]):
         Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts and
         the rates that have arrived, and tighter cuts are sent.
         """
-        if self._asks:
+        if self._asks and not self._start.apart:
             return self._plan(rates, asks=True, late=False)
-        ticks = [self._plan(rates[[at]], asks=False, late=True) for at in range(len(rates))]
+        ticks = [self._plan(rates[[at]], asks=self._asks, late=True) for at in range(len(rates))]
         return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
 
     def plan_unasked(self, rates: Floats) -> Plans:
@@ -140,6 +144,7 @@ class DFitCuts(Exchanging[GroupPeer]):
         return self._plan(rates, asks=False, late=False)
 
     def _plan(self, rates: Floats, asks: bool, late: bool) -> Plans:
+        self._revive()
         wiring = self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
         ids = np.full((len(rates), len(self.deployments)), UNSHED, np.int64)
@@ -157,7 +162,7 @@ class DFitCuts(Exchanging[GroupPeer]):
             for point in np.flatnonzero(~peer.fits(arriving, passing)):
                 deciding = peer.shares(arriving[point], passing[point], asks and self.deployments[name].parent < 0)
                 shares = self._heard(name, deciding, flows[point])
-                if late:
+                if late and not asks:
                     self._exchange.carry(peer.tighten(arriving[point], passing[point]))
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
@@ -190,7 +195,7 @@ class DFitCuts(Exchanging[GroupPeer]):
         return tighter
 
     def _started(self, node: int, run: int) -> GroupPeer:
-        return GroupPeer(self.deployments[node], run)
+        return self._start.group(self.deployments[node], run)
 
     def _place(self, program: Program) -> None:
         """Derive what each group knows of a network."""

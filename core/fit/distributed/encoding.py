@@ -9,6 +9,8 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.correspondent import Places
+from adapt.core.fit.distributed.cuts import Group
+from adapt.core.fit.distributed.group_peer import GroupDeployment, Question
 from adapt.core.fit.distributed.mailbox import Acknowledged, Channel, Data, Overdue
 from adapt.core.fit.distributed.messages import Delta, Sheet, Topic
 from adapt.core.fit.distributed.node_table import NodeTable
@@ -23,7 +25,7 @@ from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.spacing import Spacing
 
 _MESSAGES = (Acknowledged, Channel, Data, Overdue, Delta, Sheet, Topic)
-_DEPLOYED = (Deployment, Places, Bounds, Part, Spacing, Grid, FitRows, NodeTable, UsageError)
+_DEPLOYED = (Deployment, GroupDeployment, Question, Places, Bounds, Part, Spacing, Grid, FitRows, NodeTable, UsageError)
 _NETWORK = (Network, Node, Input, Operator, Output, Window, Computed, Function, OperatorKind)
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_MESSAGES, *_DEPLOYED, *_NETWORK)}
 
@@ -56,8 +58,12 @@ def _plain(value: object) -> object:
             return {"dict": [[_plain(key), _plain(item)] for key, item in value.items()]}
         case tuple():
             return {"tuple": [_plain(item) for item in value]}
+        case frozenset():
+            return {"frozenset": [_plain(item) for item in sorted(value)]}
         case list():
             return [_plain(item) for item in value]
+        case Group():
+            return {"Group": [_plain(vars(value))]}
         case Program():
             return _plain(value.wiring.network)  # it follows
         case NodeTable():
@@ -79,8 +85,12 @@ def _value(plain: Any) -> Any:
     if kind == "dict":
         return {_value(key): _value(item) for key, item in given}
     items = [_value(item) for item in given]
-    if kind == "tuple":
-        return tuple(items)
+    if kind in ("tuple", "frozenset"):
+        return tuple(items) if kind == "tuple" else frozenset(items)
     if kind == "Part":
         items[1] = Program.from_network(items[1])
+    if kind == "Group":
+        group = object.__new__(Group)
+        vars(group).update(items[0])
+        return group
     return _KINDS[kind](*items)

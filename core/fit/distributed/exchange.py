@@ -224,6 +224,12 @@ class Exchanging(Generic[Kind]):
         """Carry messages between two nodes again."""
         self._exchange.apart.discard(frozenset((node, other)))
 
+    def _revive(self) -> None:
+        """Start nodes again that have ended by themselves."""
+        for node in [node for node, peer in self._peers.items() if peer.gone]:
+            self.crash(node)
+            self.restart(node)
+
     def _follow(self, deployments: Mapping[int, Deployed]) -> None:
         """Close the channels, and stop the nodes, that are no longer deployed."""
         channels = {channel for deployed in deployments.values() for channel in deployed.channels_to()}

@@ -99,11 +99,6 @@ class Peer(Correspondent):
         """Whether its table exceeds the limit."""
         return self._state.too_large
 
-    @property
-    def gone(self) -> bool:
-        """Whether it has ended by itself: never."""
-        return False
-
     def deploy(self, deployment: Deployment) -> list[Packet]:
         """Change its part, its neighbors or its spacing."""
         changed = deployment.decides() != self.deployment.decides()

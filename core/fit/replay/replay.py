@@ -14,7 +14,7 @@ from adapt.core.fit.answers.answers import Answers
 from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
-from adapt.core.fit.distributed.peer import Deployment, Peer
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.drop_plans import DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.fit.network.network import Network
@@ -65,7 +65,7 @@ class FitOptions:
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
         max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
         workload: Distribution of rates for solver-w; None: the rates in the stream.
-        start: Starts a node of d-fit: here, or elsewhere. No result depends on it.
+        start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere. No result depends on it.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -80,13 +80,13 @@ class FitOptions:
     trust_upstream: bool = False
     max_plans: int = MAX_PLANS
     workload: Workload | None = None
-    start: Callable[[Deployment, int], Peer] = Peer
+    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
-        if self.start is not Peer and DropPlanner.D_FIT not in self.planners:
-            raise UsageError("--nodes processes needs --planner d-fit")
+        if self.start.apart and not {DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS} & set(self.planners):
+            raise UsageError("--nodes processes needs --planner d-fit or d-fit-cuts")
         if not self.planners:
             raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:

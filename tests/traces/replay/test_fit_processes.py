@@ -9,6 +9,7 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.replay.replay import FitOptions
@@ -22,7 +23,7 @@ from tests.tiers import SOAK
 def started() -> Iterator[Processes]:
     with Processes() as started:
         yield started
-    assert all(peer.process.poll() is not None for peer in started)
+    assert all(peer.process.poll() is not None for peer in started.nodes)
 
 
 def made(network, **options):
@@ -41,7 +42,7 @@ def test_processes_agree_with_the_model_and_come_back_after_kill_9(network, star
     rates = np.random.default_rng(0).random((12, 2)) * 4
     assert np.array_equal(apart.plan(rates).keeps, model.plan(rates).keeps)
     assert apart.traffic() == model.traffic()
-    victim = started[-1]
+    victim = started.nodes[-1]
     os.kill(victim.process.pid, signal.SIGKILL)
     victim.process.wait()
     without, whole = apart.plan(rates[:1]), model.plan(rates[:1])
@@ -49,10 +50,10 @@ def test_processes_agree_with_the_model_and_come_back_after_kill_9(network, star
     assert not without.keeps[:, mine].any()
     assert without.scores <= whole.scores
     apart.plan(rates[:1])  # starts it again
-    assert started[-1] is not victim
+    assert started.nodes[-1] is not victim
     apart.settle()
     assert np.array_equal(apart.plan(rates).keeps, model.plan(rates).keeps)
-    assert started.sentence.startswith(f"{len(started) - 1} d-fit nodes ran in {len(started)} processes: ")
+    assert started.sentence.startswith(f"nodes ran in {len(started.nodes)} processes: ")
 
 
 def test_an_interrupt_ends_all_processes() -> None:
@@ -60,14 +61,32 @@ def test_an_interrupt_ends_all_processes() -> None:
 
     def interrupted():
         with started:
-            started(made(FIGURE_1).deployments[0], 1)
+            started.peer(made(FIGURE_1).deployments[0], 1)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert [peer.process.poll() is not None for peer in started] == [True]
+    assert [peer.process.poll() is not None for peer in started.nodes] == [True]
 
 
 def test_processes_without_nodes_that_exchange_messages_are_refused() -> None:
-    with pytest.raises(UsageError, match="--nodes processes needs --planner d-fit"):
+    with pytest.raises(UsageError, match="--nodes processes needs --planner d-fit or d-fit-cuts"):
         FitOptions((DropPlanner.EXACT,), start=Processes())
+
+
+@pytest.mark.parametrize("network", [*NETWORKS, FIGURE_1] if SOAK else [NETWORKS[2]])
+def test_groups_in_processes_agree_with_the_model_and_come_back_after_kill_9(network, started: Processes) -> None:
+    program = Program.from_network(network)
+    apart, model = DFitCuts(program, start=started), DFitCuts(program)
+    apart.settle()
+    model.settle()
+    rates = np.random.default_rng(0).random((6, program.inputs)) * 4
+    assert np.array_equal(apart.plan(rates).keeps, model.plan(rates).keeps)
+    assert apart.traffic() == model.traffic()
+    victim = started.nodes[-1]
+    os.kill(victim.process.pid, signal.SIGKILL)
+    victim.process.wait()
+    assert apart.plan(rates[:1]).scores <= model.plan(rates[:1]).scores
+    apart.plan(rates[:1])  # starts it again
+    apart.settle()
+    assert apart.plan(rates).scores == pytest.approx(model.plan(rates).scores, rel=1e-9)

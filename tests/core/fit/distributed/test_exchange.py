@@ -90,7 +90,6 @@ def test_nodes_that_lost_their_state_are_told_again(seed: int, loss: float, jitt
         assert received.same(told)
 
 
-@examples(100)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.3, 0.8]), st.sampled_from([0.0, 5.0]))
 def test_the_last_sheet_arrives(seed: int, loss: float, jitter: float) -> None:
     random = np.random.default_rng(seed)
