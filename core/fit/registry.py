@@ -9,10 +9,11 @@ from typing import TypeAlias
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit, proved
-from adapt.core.fit.distributed.distributed import DFit
+from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.names import DropPlanner, Grid
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
@@ -52,6 +53,7 @@ class PlannerOptions:
             with all messages delivered.
         trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
         seed: Random seed of delays and losses.
+        start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere.
     """
 
     headroom: float = 0.0
@@ -64,6 +66,7 @@ class PlannerOptions:
     transport: Transport | None = None
     trust_upstream: bool = False
     seed: int = 0
+    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         check_ratio("--epsilon", self.epsilon, above_0=True)
@@ -127,8 +130,9 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
     spacing = Spacing(options.epsilon, grid, max_rows=options.max_plans)
-    way = (options.distance, options.transport, options.seed, options.trust_upstream)
-    nodes = DFit(program, options.box, spacing, *way, kept)
+    late = options.transport is not None or options.start.apart
+    way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late, options.start)
+    nodes = DFit(program, options.box, spacing, way, kept)
     if options.transport is None:
         nodes.settle()
     return nodes
@@ -136,7 +140,12 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
 
 def _d_fit_cuts(program: Program, options: PlannerOptions) -> DFitCuts:
     groups = DFitCuts(
-        program, options.transport, options.seed, asks=options.transport is None, trust_upstream=options.trust_upstream
+        program,
+        options.transport,
+        options.seed,
+        asks=options.transport is None,
+        trust_upstream=options.trust_upstream,
+        start=options.start,
     )
     if options.transport is None:
         groups.settle()

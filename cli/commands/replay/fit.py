@@ -1,5 +1,6 @@
 """`adapt replay fit`: load shedding in a query network, planner by planner."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +13,7 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
 from adapt.cli.terminal.stages import stages
-from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.network.names import DropPlanner, Nodes
 
 if TYPE_CHECKING:
     from adapt.core.fit.replay.replay import FitRun
@@ -52,9 +53,11 @@ def fit(
 
     Example: adapt replay fit web.trace --network shop.toml --planner exact,c-fit -o web.fit
     """
+    from adapt.core.fit.distributed.starting import Here
     from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
+    from adapt.traces.replay.fit_processes import Processes
     from adapt.traces.replay.workloads import open_workload, read_costs
     from adapt.traces.store.trace import open_trace
 
@@ -65,6 +68,7 @@ def fit(
         named = replace(named, read=replace(named.read, network=fitted.network))
     likely = None if ahead.workload is None else open_workload(ahead.workload, named.read.network)
     settings = planning.settings(named.read.settings)
+    processes = Processes() if messages.nodes is Nodes.PROCESSES else None
     shedding = FitOptions(
         planners=running.planners() or tuple(dict.fromkeys((DropPlanner.NONE, settings.planner))),
         settings=settings,
@@ -80,11 +84,12 @@ def fit(
         workload=None if likely is None else likely.workload,
         learn=ahead.learn,
         margin=ahead.rate_margin,
+        start=processes or Here(),
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source
     opened, makes_plans = open_trace(trace), plans is not None and not plans.exists()
-    with stages() as progress:
+    with stages() as progress, processes or nullcontext():
         run = replay_fit_trace(
             opened,
             output.out,
@@ -95,6 +100,8 @@ def fit(
             progress=progress,
             warn=lambda sentence: narrate(f"warning: {sentence}"),
         )
+    if processes is not None:
+        narrate(processes.sentence)
     if plans is not None and makes_plans:
         narrate_written(plans)
     if running.rules is not None:

@@ -8,7 +8,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
+from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, Nodes
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.durations import duration_us
 
@@ -129,6 +129,11 @@ class MessageOptions:
     )
     message_loss: float | None = setting(
         None, "Share of messages lost. Messages are sent again until acknowledged.", "RATIO"
+    )
+    nodes: Nodes = setting(
+        Nodes.MODEL,
+        "Run the nodes in this process, or each in its own, with messages over sockets. The plans are the"
+        " same; a process that is killed starts again, without what it knew.",
     )
     trust_upstream: bool = setting(
         False,

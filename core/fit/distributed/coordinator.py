@@ -11,7 +11,7 @@ from adapt.core.fit.planners.cell_bounds import CellBounds
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, Proof, TablePlanner
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
-from adapt.core.fit.tables.local_plans import busy_nodes, circle_of_nodes, worth_of_arrival
+from adapt.core.fit.tables.local_plans import Part, busy_nodes, circle_of_nodes, worth_of_arrival
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
 from adapt.core.fit.tables.server import Server
@@ -52,7 +52,8 @@ class Fit:
             for at, arc in enumerate(rows.dimensions):
                 entering = wiring.source[arc]
                 low[:, entering] = np.maximum(low[:, entering], rows.rates[:, at])
-            flows = rows.flows.copy()
+            flows = np.zeros((len(rows), len(program.drop_arcs)))
+            flows[:, np.searchsorted(program.drop_arcs, rows.drops)] = rows.flows
             flows[:, np.searchsorted(program.drop_arcs, rows.dimensions)] = rows.rates
             tree = PointTree.from_table(low, rows.scores, prune)
             table = PlanTable(
@@ -136,7 +137,7 @@ def check_nodes(program: Program, planner: str) -> None:
 def _check_merges(servers: list[Server]) -> None:
     for server in servers:
         if server.merges and not server.leaf:
-            name = server.program.wiring.network.nodes[server.node].name
+            name = server.part.program.wiring.network.nodes[0].name
             raise UsageError(
                 f"the guaranteed grid needs unions and joins on leaf nodes; node {name!r} sends to other nodes"
             )
@@ -144,8 +145,9 @@ def _check_merges(servers: list[Server]) -> None:
 
 def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
     """Build the tables: bounds from the inputs down, then tables from the leaves up."""
-    servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_servers(servers, program.wiring)
+    parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+    servers = {node: Server(part) for node, part in parts.items()}
+    topology = Topology.from_parts(parts, program.wiring)
     if spacing.grid is Grid.GUARANTEED:
         _check_merges(list(servers.values()))
         spacing = replace(spacing, quantum=_quantum(program, list(servers.values()), spacing.epsilon))

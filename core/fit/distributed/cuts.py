@@ -45,7 +45,7 @@ class Group:
         network = wiring.network
         names = {network.nodes[node].name for node in nodes}
         mine = [wiring.inputs + at for at, operator in enumerate(network.operators) if operator.node in names]
-        self.name, self.nodes, self._wiring = min(nodes), tuple(nodes), wiring
+        self.name, self.nodes = min(nodes), tuple(nodes)
         from_mine, to_mine = np.isin(wiring.source, mine), np.isin(wiring.target, mine)
         self.entering = np.flatnonzero(to_mine & ~from_mine)
         self.leaving = np.flatnonzero(from_mine & ~to_mine)
@@ -59,8 +59,12 @@ class Group:
         every = np.sort(np.concatenate((self.entering, splits)))
         flow, offered = flow_by_variable(wiring, every)
         order = np.searchsorted(every, np.concatenate((self.entering, splits)))
-        self.drop_arcs, self.flow = every[order], flow[:, order]
-        self._leaves, self._drops = from_mine & ~to_mine, np.isin(np.arange(len(wiring.arcs)), every)
+        self.drop_arcs, self.flow = every[order], np.zeros_like(flow)
+        self.flow[self.inside] = flow[np.ix_(self.inside, order)]
+        self._through = np.zeros((len(flow), len(self.entering)))
+        self._through[self.inside] = flow_by_variable(wiring, self.entering)[0][self.inside]
+        self.from_inputs = wiring.source[self.entering] < wiring.inputs
+        self._leaves, self._drops = (from_mine & ~to_mine)[self.inside], np.isin(self.inside, every)
         self.offered = offered[np.ix_(splits, order)]
         number = {node.name: at for at, node in enumerate(network.nodes)}
         links = [row for row, link in enumerate(network.links, len(number)) if link.target in names]
@@ -68,8 +72,13 @@ class Group:
         self.resources = np.array([*nodes, *used], np.int64)
         self.limits = program.limits[self.resources]
         self.rows = wiring.use[np.ix_(self.resources, self.inside)] @ self.flow[self.inside]
+        self._use, self._gain = wiring.use[np.ix_(self.resources, self.inside)], wiring.gain[self.inside]
+        self._worth = wiring.worth[self.inside]
+        ends = np.concatenate((wiring.source[self.inside], wiring.target[self.inside]))
+        self._source, self._target = np.split(np.unique(ends, return_inverse=True)[1].reshape(-1), 2)
         self.alone = not self.children and len(self.resources) == 1
         """Whether its first recipes are complete."""
+        self._part = Part.from_program(program, self.name) if self.alone else None
 
     @property
     def dimensions(self) -> Indices:
@@ -78,8 +87,7 @@ class Group:
 
     def facts(self) -> tuple[object, ...]:
         """Everything that determines its cuts, except its children's cuts; for comparison."""
-        wiring = self._wiring
-        arrays = (self.flow[self.inside], self.rows, self.limits, wiring.worth[self.leaving], wiring.gain[self.inside])
+        arrays = (self.flow[self.inside], self.rows, self.limits, self._worth, self._gain)
         return (*self.shape(), *(array.tobytes() for array in arrays))
 
     def shape(self) -> tuple[object, ...]:
@@ -101,9 +109,9 @@ class Group:
         """
         nothing = {child: np.ones(1) for child in self.children}
         recipes = [Recipe(np.zeros(len(self.limits)), nothing)]
-        if not self.alone:
+        if self._part is None:
             return recipes
-        inner = Part.from_wiring(self._wiring, self.name, float(self.limits[0]), self._wiring.worth).program
+        inner = self._part.program
         order = DropOrder.from_program(inner)
         scores = np.einsum("v,svd->s", inner.weights, order.flows)
         prices = np.diff(scores) / np.diff(order.loads.sum(axis=1))
@@ -111,24 +119,40 @@ class Group:
 
     def cut(self, recipe: Recipe, sheets: dict[int, Sheet]) -> Floats:
         """A recipe's cut: score, then slope per dimension; shape (1 + dimensions,)."""
-        wiring = self._wiring
-        worth, base = wiring.worth.copy(), float(recipe.prices @ self.limits)
-        passing = np.zeros(len(wiring.arcs))
+        worth, base = self._worth.copy(), float(recipe.prices @ self.limits)
+        passing = np.zeros(len(self.flow))
         for child, shares in recipe.shares.items():
             sheet = sheets[child]
             used = _shares(shares, len(sheet.rows))
             base += float(used @ sheet.rows[:, 0])
             passing[sheet.arcs] += used @ sheet.rows[:, 1:]
-        worth[self.leaving] += passing[self.leaving]
-        price = recipe.prices @ wiring.use[self.resources]
-        given = np.zeros(len(wiring.network.sources))
-        for arc in self.inside[::-1]:
+        worth[self._leaves] += passing[self.inside[self._leaves]]
+        price = recipe.prices @ self._use
+        given = np.zeros(self._source.max(initial=0) + self._target.max(initial=0) + 1)
+        for arc in range(len(worth) - 1, -1, -1):
             if not self._leaves[arc]:
-                worth[arc] = wiring.gain[arc] * given[wiring.target[arc]] - price[arc]
+                worth[arc] = self._gain[arc] * given[self._target[arc]] - price[arc]
             if self._drops[arc]:
                 worth[arc] = max(worth[arc], 0.0)
-            given[wiring.source[arc]] += worth[arc]
-        return np.concatenate(([base], worth[self.entering], passing[self.passing]))
+            given[self._source[arc]] += worth[arc]
+        entering = worth[np.searchsorted(self.inside, self.entering)]
+        return np.concatenate(([base], entering, passing[self.passing]))
+
+    def worth(self) -> Floats:
+        """Weight per tuple on leaving arcs, 0 except at outputs; shape (leaving,)."""
+        return self._worth[np.searchsorted(self.inside, self.leaving)]
+
+    def conditions(self) -> Floats:
+        """Utilization of its resources per tuple/s, without drops; shape (resources, dimensions)."""
+        own = self._use @ self._through[self.inside] / self.limits[:, None]
+        return np.pad(own, ((0, 0), (0, len(self.passing))))
+
+    def mapped(self, behind: Sheet) -> Floats:
+        """A child's conditions over its own dimensions; shape (conditions, dimensions)."""
+        feeds = np.isin(behind.arcs, self.leaving)
+        mine = behind.rows[:, feeds] @ self._through[behind.arcs[feeds]]
+        others = behind.rows[:, ~feeds] @ (behind.arcs[~feeds, None] == self.passing[None]).astype(float)
+        return np.concatenate((mine, others), axis=1)
 
 
 class Master:
@@ -137,11 +161,11 @@ class Master:
     It maximizes the score of the group's own outputs plus t for each child, where t is below every cut of that child.
     """
 
-    def __init__(self, group: Group, worth: Floats, sheets: dict[int, Sheet]) -> None:
-        self._group = group
-        own = group.leaving[np.isin(group.leaving, np.flatnonzero(worth))]
+    def __init__(self, group: Group, sheets: dict[int, Sheet]) -> None:
+        self._group, worth = group, group.worth()
+        own = group.leaving[worth != 0]
         columns, children = len(group.drop_arcs), len(group.children)
-        weights = np.concatenate((worth[own] @ group.flow[own], np.ones(children)))
+        weights = np.concatenate((worth[worth != 0] @ group.flow[own], np.ones(children)))
         kept = np.zeros((len(group.splits), columns))
         kept[np.arange(len(group.splits)), len(group.entering) + np.arange(len(group.splits))] = 1.0
         blocks = [np.pad(group.rows, ((0, 0), (0, children))), np.pad(kept - group.offered, ((0, 0), (0, children)))]

@@ -1,31 +1,56 @@
 """D-FIT: every node builds its own table from its neighbors' messages."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import COARSER, Fit, check_nodes, proved, too_large
-from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
-from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
-from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned, shed
+from adapt.core.fit.distributed.correspondent import Places
+from adapt.core.fit.distributed.exchange import Exchanging, Transport
+from adapt.core.fit.distributed.node_table import KeptTables, NodeTable, planned
+from adapt.core.fit.distributed.peer import Deployment, Peer
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.network.settings import check_ratio
-from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import Proof
-from adapt.core.fit.planners.planner import Plans
+from adapt.core.fit.planners.planner import NO_PLAN, Plans
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
-from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.rows import FitRows, TooManyRows
+from adapt.core.fit.tables.bounds import bounds_of_inputs
+from adapt.core.fit.tables.local_plans import Part, busy_nodes
+from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.spacing import Spacing
 from adapt.core.fit.tables.topology import Topology
 
 
-class DFit(Exchanging):
+@dataclass(frozen=True, slots=True)
+class Messaging:
+    """How nodes exchange messages.
+
+    Attributes:
+        transport: Delay and loss of messages; None: neither.
+        seed: Random seed of delays and losses.
+        distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
+        trust_upstream: Whether nodes accept whatever others send.
+        late: Whether plans use the rates of other nodes' arcs that messages have brought so far; else those that they
+            would bring if each point lasted.
+        start: Starts nodes: here, or elsewhere.
+    """
+
+    transport: Transport | None = None
+    seed: int = 0
+    distance: float = 0.0
+    trust_upstream: bool = False
+    late: bool = False
+    start: Here = Here()  # noqa: RUF009 - without state
+
+    def __post_init__(self) -> None:
+        check_ratio("distance", self.distance)
+
+
+class DFit(Exchanging[Peer]):
     """All nodes with their tables, and the messages between them.
 
     Bounds are sent downstream, tables and conditions upstream; a node that receives something new rebuilds its table
@@ -39,6 +64,10 @@ class DFit(Exchanging):
     tuples is lost. Nodes that trust upstream accept what arrives, as in the paper, and are overloaded until the others
     catch up. A node without a table assumes that all tuples it sends to other nodes are worth the same.
 
+    A node knows its own arcs, its messages and its clock. Its table may hold arcs that enter other nodes: these send it
+    the rates there. Rates that are late cost score, but overload no node, as every node checks what arrives itself. A
+    node that crashes keeps nothing; when it restarts, it has lost its state, and the others send theirs again.
+
     Source: FIT, sections 4, 6.3, 7 and 8.2.5.
     """
 
@@ -47,10 +76,7 @@ class DFit(Exchanging):
         program: Program,
         most: Floats,
         spacing: Spacing,
-        distance: float = 0.0,
-        transport: Transport | None = None,
-        seed: int = 0,
-        trust_upstream: bool = False,
+        messaging: Messaging | None = None,
         kept: KeptTables | None = None,
     ) -> None:
         """All nodes, before any message is delivered.
@@ -60,10 +86,6 @@ class DFit(Exchanging):
             most: The highest rates, tuples/s, shape (inputs,).
             spacing: How tables are built, on the paper's or the safe grid; tables above its `max_rows` are built with a
                 larger epsilon.
-            distance: Relative score error accepted in a table at its receiver, to send fewer rows; 0: none.
-            transport: Delay and loss of messages; None: neither.
-            seed: Random seed of delays and losses.
-            trust_upstream: Whether nodes accept whatever others send.
             kept: Tables and traffic of an earlier run on the same network; None: start from nothing.
 
         Raises:
@@ -73,24 +95,24 @@ class DFit(Exchanging):
         check_nodes(program, "d-fit")
         if spacing.grid is Grid.GUARANTEED:
             raise UsageError("--grid guaranteed needs a central planner; use c-fit or --grid safe")
-        check_ratio("distance", distance)
-        self._most, self._distance, self._trust_upstream = most, distance, trust_upstream
+        self._most, self._messaging = most, messaging or Messaging()
+        super().__init__(self._messaging.transport, self._messaging.seed)
         self._spacing, self._epsilon = spacing, spacing.epsilon
-        self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed))
-        self._states: dict[int, NodeTable] = {}
+        if kept is not None:
+            self._spacing = replace(spacing, epsilon=kept.epsilon)
         self._place(program)
         for node in self._topology.nodes:
-            self._states[node] = NodeTable()
+            self._begin(node)
         if kept is not None:
             self._take_up(kept)
             return
         for node in self._topology.nodes:
-            self._react(node)
+            self._exchange.carry(self._peers[node].start())
 
     @property
     def size(self) -> int:
         """Rows of all tables together."""
-        return sum(len(state.table) for state in self._states.values() if state.table is not None)
+        return sum(len(table) for table in map(self.table, self._peers) if table is not None)
 
     @property
     def epsilon(self) -> float:
@@ -100,7 +122,7 @@ class DFit(Exchanging):
     @property
     def proof(self) -> Proof:
         """The proved loss once all tables have settled."""
-        made = [self._states[node].table for node in self.tops()]
+        made = [self.table(node) for node in self.tops()]
         tables = tuple(table for table in made if table is not None)
         if len(tables) < len(made) or not self.settled:
             return Proof(None)
@@ -110,15 +132,15 @@ class DFit(Exchanging):
     @property
     def settled(self) -> bool:
         """Whether no message is pending."""
-        return self._exchange.idle and not any(state.too_large for state in self._states.values())
+        return self._exchange.idle and not any(peer.too_large for peer in self._peers.values())
 
     def table(self, node: int) -> FitRows | None:
         """A node's table, with its own drop arcs' flows; None without one."""
-        return self._states[node].table
+        return self._peers[node].state.table if node in self._peers else None
 
     def kept(self) -> KeptTables:
         """The tables and traffic of all nodes, once settled."""
-        made = {node: state for node, state in self._states.items() if state.table is not None}
+        made = {node: peer.state for node, peer in self._peers.items() if peer.state.table is not None}
         return KeptTables(
             self.epsilon,
             {node: state.table for node, state in made.items() if state.table is not None},
@@ -126,20 +148,15 @@ class DFit(Exchanging):
             self.traffic(),
         )
 
-    def shares(self, node: int) -> tuple[Indices, Floats]:
-        """A node's splits, and the share that each table row keeps there.
-
-        Returns:
-            Variables of shape (splits,), and shares of shape (rows, splits).
-        """
-        server, table = self._servers[node], self._states[node].table
-        splits, whole = server.split_variables()
+    def shares(self, node: int) -> Floats:
+        """Shares kept on drop arcs by each table row; shape (rows, drops)."""
+        server, table = Server(self.deployments[node].part), self.table(node)
         if table is None:
-            return whole, np.ones((0, len(whole)))
+            return np.ones((0, len(server.part.drops)))
         arriving = table.rates[:, : len(server.entering)]
         inner = server.part.program
         keeps = inner.keeps(arriving, planned(server, table, arriving, np.arange(len(table))))
-        return whole, keeps[:, inner.drop_arcs[splits]]
+        return keeps[:, inner.drop_arcs[server.part.splits]]
 
     def tops(self) -> list[int]:
         """Nodes that send their table to no other node."""
@@ -152,16 +169,12 @@ class DFit(Exchanging):
             UsageError: no epsilon below 1 makes the tables small enough.
         """
         while True:
-            self._exchange.run(until_s, self._receive)
-            if self.settled or not self._exchange.idle:
+            self._exchange.run(until_s)
+            if self.settled or not self._exchange.idle or self.down or self._exchange.apart:
                 break
             self._space(self._spacing.epsilon * COARSER)
         if until_s < np.inf:
             self._exchange.wait(until_s)
-
-    def _receive(self, node: int) -> None:
-        if node in self._states:
-            self._react(node)
 
     def change(self, program: Program) -> None:
         """Apply new costs, selectivities, capacities or placements; nodes exchange the consequences.
@@ -177,151 +190,87 @@ class DFit(Exchanging):
             raise UsageError(
                 "tables follow new costs, capacities and placements; a change of operators needs a new planner"
             )
-        before = {node: self._knows(node) for node in self._topology.nodes}
+        self._spacing = replace(self._spacing, epsilon=self._epsilon)
         self._place(program)
-        nodes = self._topology.nodes
-        self._states = {node: self._states.get(node, NodeTable()) for node in nodes}
-        open_channels = {channel for node in nodes for channel in self._channels_to(node)}
-        for channel in self._exchange.channels():
-            if channel not in open_channels:
-                self._exchange.close(channel)
-        if self._spacing.epsilon != self._epsilon:
-            self._space(self._epsilon)
-            return
-        for node in nodes:
-            if before.get(node) != self._knows(node):
-                self._react(node)
+        self._follow(self.deployments)
+        for node in self._topology.nodes:
+            if node in self._peers:
+                self._exchange.carry(self._peers[node].deploy(self.deployments[node]))
+            elif node not in self.down:
+                self._begin(node)
+                self._exchange.carry(self._peers[node].start())
 
     def plan(self, rates: Floats) -> Plans:
-        """Plan node by node, each by its current table."""
+        """Plan node by node, each by its current table.
+
+        Nodes that have ended by themselves keep nothing, and are started again with the next plan.
+        """
         wiring, points = self.program.wiring, len(rates)
-        keeps, cap = np.ones((points, len(wiring.arcs))), np.full((points, len(wiring.arcs)), np.inf)
-        ids = np.empty((points, len(self._topology.nodes)), np.int64)
+        if self._messaging.late and points > 1:
+            ticks = [self.plan(rates[[at]]) for at in range(points)]
+            return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
+        self._revive()
+        keeps = np.ones((points, len(wiring.arcs)))
+        ids = np.full((points, len(self._topology.nodes)), NO_PLAN, np.int64)
         for at, node in enumerate(self._topology.nodes):
-            ids[:, at] = shed(
-                self._servers[node], self._states[node], self._trust_upstream, wiring.flows(rates, keeps), keeps, cap
-            )
+            deployed, flows = self.deployments[node], wiring.flows(rates, keeps)
+            arcs, elsewhere = deployed.part.arcs, None
+            if self._messaging.late:
+                self._report(node, flows[0])
+            else:
+                self._count(node, flows)
+                elsewhere = flows[:, deployed.places.passing]
+            if node in self._peers:
+                kept, ids[:, at] = self._peers[node].plan(flows[:, deployed.part.entering], elsewhere)
+                keeps[:, arcs] *= kept
+            else:
+                keeps[:, arcs] = 0.0
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
+
+    def _started(self, node: int, run: int) -> Peer:
+        return self._messaging.start.peer(self.deployments[node], run)
 
     def _take_up(self, kept: KeptTables) -> None:
         """Continue from kept tables and traffic."""
-        self._spacing = replace(self._spacing, epsilon=kept.epsilon)
         for node in self._topology.nodes:
-            bounds = self._bounds(node)
-            assert bounds is not None, "upstream nodes have sent their bounds"
-            if not self._servers[node].leaf:
-                for other, sheet in self._bounds_for_others(self._servers[node].passed_on(bounds)):
-                    self._exchange.assume(Channel(node, other, Topic.BOUNDS), sheet)
-            table, where = kept.tables[node], kept.conditions[node]
-            if not np.array_equal(table.dimensions, self._topology.dimensions[node]):
-                raise KeyError(node)
-            self._states[node] = NodeTable(table, where)
-            if node in self._topology.receiver:
-                receiver = self._topology.receiver[node]
-                self._exchange.assume(Channel(node, receiver, Topic.TABLE), _sheet(table))
-                self._exchange.assume(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
-        self._exchange.assume_sent(kept.traffic)
+            sent = self._peers[node].resume(NodeTable(kept.tables[node], kept.conditions[node]))
+            for channel, sheet in sent:
+                self._peers[channel.receiver].assume(channel, sheet)
+        for channel, traffic in kept.traffic.items():
+            self._exchange.count(channel, traffic)
 
     def _place(self, program: Program) -> None:
+        """Derive what each node is deployed of a network."""
         self.program = program
-        self._servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
-        self._topology = Topology.from_servers(self._servers, program.wiring)
-        self._inputs = bounds_of_inputs(program, self._most)
-
-    def _knows(self, node: int) -> tuple[object, ...]:
-        """Everything that determines a node's table, except received messages."""
-        arcs = self._topology.dimensions[node].tobytes()
-        return (*self._servers[node].facts(), arcs, self._topology.receiver.get(node), self._channels_to(node))
+        parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+        self._topology = Topology.from_parts(parts, program.wiring)
+        inputs = bounds_of_inputs(program, self._most)
+        dimensions = self._topology.dimensions
+        self._places = Places.of_nodes(
+            {node: (part.entering, dimensions[node][len(part.entering) :]) for node, part in parts.items()}
+        )
+        self.deployments = {
+            node: Deployment(
+                part=part,
+                inputs=inputs.on(part.entering[part.feeders < 0]),
+                receiver=self._topology.receiver.get(node, -1),
+                dimensions=self._topology.dimensions[node],
+                senders={other: self._topology.dimensions[other] for other in self._topology.senders(node)},
+                places=self._places[node],
+                spacing=self._spacing,
+                distance=self._messaging.distance,
+                trust_upstream=self._messaging.trust_upstream,
+            )
+            for node, part in parts.items()
+        }
 
     def _space(self, epsilon: float) -> None:
         if epsilon >= 1:
             raise too_large(self._spacing.max_rows)
         self._spacing = replace(self._spacing, epsilon=epsilon)
-        for node in self._topology.nodes:
-            self._react(node)
-
-    def _channels_to(self, node: int) -> list[Channel]:
-        """The channels on which a node receives messages."""
-        channels = [
-            Channel(other, node, topic)
-            for other in self._topology.senders(node)
-            for topic in (Topic.TABLE, Topic.CONDITIONS)
-        ]
-        entering = self._servers[node].entering
-        before = [o for o in self._topology.nodes if np.isin(self._servers[o].leaving, entering).any()]
-        return channels + [Channel(other, node, Topic.BOUNDS) for other in before]
-
-    def _react(self, node: int) -> None:
-        """Rebuild what follows from a node's current knowledge, and send it."""
-        server = self._servers[node]
-        bounds = self._bounds(node)
-        if bounds is None:
-            self._states[node] = NodeTable()
-            return
-        if not server.leaf:
-            for other, sheet in self._bounds_for_others(server.passed_on(bounds)):
-                self._exchange.send(Channel(node, other, Topic.BOUNDS), sheet)
-        behind = self._behind(node)
-        if behind is None:
-            self._states[node] = NodeTable()
-            return
-        tables, conditions = behind
-        try:
-            table = server.table(bounds, tables, self._spacing)
-        except TooManyRows:
-            self._states[node] = NodeTable(too_large=True)
-            return
-        where = server.conditions(conditions, table.dimensions)
-        self._states[node] = NodeTable(table, where)
-        if node in self._topology.receiver:
-            self._send_table(node, table, where)
-
-    def _bounds(self, node: int) -> Bounds | None:
-        """The highest rates on the arcs that enter a node; None before all are received."""
-        entering = self._servers[node].entering
-        from_inputs = entering[np.isin(entering, self._inputs.arcs)]
-        parts = [self._inputs.on(from_inputs)]
-        for channel in self._channels_to(node):
-            sheet = self._exchange.received(channel)
-            if channel.topic is Topic.BOUNDS and sheet is not None:
-                parts.append(Bounds(sheet.arcs, sheet.rows[:, 0], sheet.rows[:, 1]))
-        bounds = Bounds.joined(parts)
-        return bounds.on(entering) if np.isin(entering, bounds.arcs).all() else None
-
-    def _behind(self, node: int) -> tuple[list[FitRows], list[tuple[Indices, Floats]]] | None:
-        """Tables and conditions received by a node; None if some are missing or cover other arcs."""
-        tables, conditions = [], []
-        for other in self._topology.senders(node):
-            rows = self._exchange.received(Channel(other, node, Topic.TABLE))
-            where = self._exchange.received(Channel(other, node, Topic.CONDITIONS))
-            arcs = self._topology.dimensions[other]
-            if rows is None or where is None:
-                return None
-            if not (np.array_equal(rows.arcs, arcs) and np.array_equal(where.arcs, arcs)):
-                return None
-            flows = np.zeros((len(rows.rows), len(self.program.drop_arcs)))
-            rates = np.ascontiguousarray(rows.rows[:, : len(arcs)])
-            tables.append(FitRows(arcs, rates, rows.rows[:, -1], flows))
-            conditions.append((arcs, where.rows))
-        return tables, conditions
-
-    def _bounds_for_others(self, leaving: Bounds) -> Iterator[tuple[int, Sheet]]:
-        for other in self._topology.nodes:
-            arcs = leaving.arcs[np.isin(leaving.arcs, self._servers[other].entering)]
-            if len(arcs):
-                part = leaving.on(arcs)
-                yield other, Sheet(arcs, np.stack((part.most, part.corners), axis=1))
-
-    def _send_table(self, node: int, table: FitRows, where: Floats) -> None:
-        receiver = self._topology.receiver[node]
-        sheet = _sheet(table)
-        channel = Channel(node, receiver, Topic.TABLE)
-        sent = self._exchange.known(channel)
-        if sent is not None:
-            sheet = good_enough(sent, sheet, self._distance)
-        self._exchange.send(channel, sheet)
-        self._exchange.send(Channel(node, receiver, Topic.CONDITIONS), Sheet(table.dimensions, where))
+        for node, peer in self._peers.items():
+            self.deployments[node] = replace(self.deployments[node], spacing=self._spacing)
+            self._exchange.carry(peer.deploy(self.deployments[node]))
 
 
-def _sheet(table: FitRows) -> Sheet:
-    return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
+_OF_PLANS = ("keeps", "scores", "ids")

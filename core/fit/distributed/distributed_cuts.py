@@ -1,24 +1,30 @@
 """D-FIT with cuts: nodes send linear score bounds instead of tables."""
 
+from collections.abc import Generator
+from typing import TypeVar
+
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.clusters import clusters
-from adapt.core.fit.distributed.cuts import Group, Master, Recipe
-from adapt.core.fit.distributed.exchange import Channel, Exchange, Exchanging, Transport
-from adapt.core.fit.distributed.messages import Sheet, Topic
+from adapt.core.fit.distributed.correspondent import Places
+from adapt.core.fit.distributed.cuts import Group
+from adapt.core.fit.distributed.exchange import Exchanging, Traffic, Transport
+from adapt.core.fit.distributed.group_peer import GroupDeployment, GroupPeer, Question
+from adapt.core.fit.distributed.mailbox import Channel
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Topic
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.planners.planner import MADE, UNSHED, Plans
 from adapt.core.fit.program.program import Program
+
+Answer = TypeVar("Answer")
 
 MAX_CUTS = 2000
 """Maximum number of cuts per group; beyond it, plans may miss the best score."""
 
-_FAR = 1e-11
-"""Relative gap above the best score at which a cut counts as tight."""
 
-
-class DFitCuts(Exchanging):
+class DFitCuts(Exchanging[GroupPeer]):
     """The node groups of a network with their cuts and messages.
 
     The best score of a group and everything downstream is a concave function of the arriving rates: the minimum of
@@ -30,6 +36,9 @@ class DFitCuts(Exchanging):
 
     Where plans cannot wait for answers, nobody asks: a parent plans by the cuts it knows, and a child that reaches less
     than they promise sends a tighter cut.
+
+    A group knows its own arcs, its messages and its clock. Its cuts may cover arcs that enter other groups: these send
+    it the rates there. Questions and answers are messages too, which are neither late nor lost.
 
     A node plans for the rates that arrive, so none is ever overloaded, however old the cuts that others use, unless
     nodes trust upstream. A cut is kept as the prices that define it, and these still define a valid cut when costs
@@ -47,6 +56,7 @@ class DFitCuts(Exchanging):
         max_cuts: int = MAX_CUTS,
         asks: bool = True,
         trust_upstream: bool = False,
+        start: Here | None = None,
     ) -> None:
         """All groups, before any message is delivered.
 
@@ -56,17 +66,25 @@ class DFitCuts(Exchanging):
             seed: Random seed of delays and losses.
             asks: Whether a plan waits for all answers, however long messages take.
             trust_upstream: Whether groups accept whatever others send.
+            start: Starts groups elsewhere; None: here.
         """
-        self._exchange, self._max_cuts = Exchange(transport or Transport(), np.random.default_rng(seed)), max_cuts
-        self._asks, self._trust_upstream = asks, trust_upstream
-        self._recipes: dict[int, list[Recipe]] = {}
-        self._masters: dict[int, Master] = {}
+        super().__init__(transport, seed)
+        self._asks, self._trust_upstream, self._max_cuts = asks, trust_upstream, max_cuts
+        self._start = start or Here()
         self.asked = 0
         """Number of questions that groups were asked."""
         self._place(program)
-        for name in self._groups:
-            self._recipes[name] = self._groups[name].first_recipes()
-            self._react(name)
+        for name in self.deployments:
+            self._begin(name)
+            self._exchange.carry(self._peers[name].start())
+
+    @property
+    def stale(self) -> bool:
+        """Whether some groups lack the latest cuts or rates of others.
+
+        Late conditions cost no score: without them, a group plans where nothing needs to be dropped.
+        """
+        return not self._exchange.up_to_date(but=Topic.CONDITIONS)
 
     @property
     def settled(self) -> bool:
@@ -76,17 +94,15 @@ class DFitCuts(Exchanging):
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, upstream first."""
-        return tuple(self._groups[name] for name in reversed(self._groups))
+        return tuple(deployed.group for deployed in reversed(self.deployments.values()))
 
     def cuts(self, name: int) -> Floats:
         """A group's current cuts: a score, then a slope per dimension."""
-        group = self._groups[name]
-        sheets = self._sheets(name)
-        return np.array([group.cut(recipe, sheets) for recipe in self._recipes[name]])
+        return self._peers[name].cuts()
 
     def settle(self, until_s: float = np.inf) -> None:
         """Deliver messages until none is pending, or until a time."""
-        self._exchange.run(until_s, self._react)
+        self._exchange.run(until_s)
         if until_s < np.inf:
             self._exchange.wait(until_s)
 
@@ -103,143 +119,105 @@ class DFitCuts(Exchanging):
             raise UsageError(
                 "cuts follow new costs, capacities and placements; a change of operators needs a new planner"
             )
-        before, parents = self._groups, self._parent
         self._place(program)
-        needed = {self._channel(name) for name in self._parent}
-        for channel in self._exchange.channels():
-            if channel not in needed:
-                self._exchange.close(channel)
-        recipes, self._masters = self._recipes, {}
-        self._recipes = {}
-        for name, group in self._groups.items():
-            alike = name in before and before[name].shape() == group.shape()
-            stays = alike and not group.alone
-            self._recipes[name] = recipes[name] if stays else group.first_recipes()
-            same_parent = parents.get(name) == self._parent.get(name)
-            if not (alike and same_parent and before[name].facts() == group.facts()):
-                self._react(name)
+        self._follow(self.deployments)
+        for name, deployed in self.deployments.items():
+            if name in self._peers:
+                self._exchange.carry(self._peers[name].deploy(deployed))
+            elif name not in self.down:
+                self._begin(name)
+                self._exchange.carry(self._peers[name].start())
 
     def plan(self, rates: Floats) -> Plans:
         """The best plans, agreed on by the groups.
 
-        Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts, and
-        tighter cuts are sent.
+        Nothing is dropped where everything fits. Where groups do not ask each other, plans follow the known cuts and
+        the rates that have arrived, and tighter cuts are sent.
         """
-        return self._plan(rates, asks=self._asks, sends=not self._asks)
+        if self._asks and not self._start.apart:
+            return self._plan(rates, asks=True, late=False)
+        ticks = [self._plan(rates[[at]], asks=self._asks, late=True) for at in range(len(rates))]
+        return Plans(*(np.concatenate([getattr(tick, name) for tick in ticks]) for name in _OF_PLANS))
 
     def plan_unasked(self, rates: Floats) -> Plans:
         """Plan by the cuts received so far, however old."""
-        return self._plan(rates, asks=False, sends=False)
+        return self._plan(rates, asks=False, late=False)
 
-    def _plan(self, rates: Floats, asks: bool, sends: bool) -> Plans:
-        program, wiring = self.program, self.program.wiring
+    def _plan(self, rates: Floats, asks: bool, late: bool) -> Plans:
+        self._revive()
+        wiring = self.program.wiring
         keeps = np.ones((len(rates), len(wiring.arcs)))
-        ids = np.full((len(rates), len(self._groups)), UNSHED, np.int64)
-        over = np.flatnonzero(~program.feasible(rates))
+        ids = np.full((len(rates), len(self.deployments)), UNSHED, np.int64)
         for at, group in enumerate(self.groups):
-            flows = wiring.flows(rates, keeps)
-            for point in over:
-                arriving = flows[point, group.entering]
-                if asks and group.name not in self._parent:
-                    values = self._agreed(group, arriving, rates[point])[1]
-                else:
-                    score, values = self._solved(group, arriving, rates[point])
-                    if sends:
-                        self._send_tighter_cut(group, arriving, rates[point], score)
-                shares = group.shares(arriving, values)
-                if self._trust_upstream:
-                    shares[wiring.source[group.drop_arcs[: len(group.entering)]] >= program.inputs] = 1.0
+            name, flows = group.name, wiring.flows(rates, keeps)
+            if late:
+                self._report(name, flows[0])
+            else:
+                self._count(name, flows)
+            if name not in self._peers:
+                keeps[:, group.drop_arcs] = 0.0
+                continue
+            peer, arriving = self._peers[name], flows[:, group.entering]
+            passing = peer.elsewhere()[None] if late else flows[:, group.passing]
+            for point in np.flatnonzero(~peer.fits(arriving, passing)):
+                deciding = peer.shares(arriving[point], passing[point], asks and self.deployments[name].parent < 0)
+                shares = self._heard(name, deciding, flows[point])
+                if late and not asks:
+                    self._exchange.carry(peer.tighten(arriving[point], passing[point]))
                 keeps[point, group.drop_arcs] *= shares
                 if (shares < 1).any():
                     ids[point, at] = MADE
         return Plans(keeps, wiring.scores(wiring.flows(rates, keeps)), ids)
 
-    def _agreed(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
-        """A group's best score and variables, once no child has a tighter cut for them."""
-        while True:
-            score, values = self._solved(group, arriving, rates)
-            tightened = [self._child_tightens(child, group, values, rates) for child in group.children]
-            if not any(tightened):
-                return score, values
+    def _heard(self, name: int, deciding: Generator[Question, bool, Answer], flows: Floats) -> Answer:
+        """Carry a group's questions and their answers; flows have shape (arcs,)."""
+        try:
+            question = next(deciding)
+            while True:
+                question = deciding.send(self._answered(name, question, flows))
+        except StopIteration as decided:
+            answer: Answer = decided.value
+            return answer
 
-    def _child_tightens(self, name: int, parent: Group, values: Floats, rates: Floats) -> bool:
-        """Ask a child for its score at the planned rates; returns whether it sent a tighter cut."""
-        child = self._groups[name]
-        if child.alone:
+    def _answered(self, name: int, question: Question, flows: Floats) -> bool:
+        """Whether a child has sent a tighter cut; never while it is down."""
+        child = question.child
+        if child not in self._peers:
             return False
         self.asked += 1
-        columns = len(parent.drop_arcs)
-        flows = parent.flow @ values[:columns]
-        wiring = self.program.wiring
-        from_input = wiring.source[child.entering] < wiring.inputs
-        arriving = np.where(
-            from_input,
-            rates[np.where(from_input, wiring.source[child.entering], 0)],
-            np.maximum(flows[child.entering], 0.0),
-        )
-        said = values[columns + parent.children.index(name)]
-        score, _ = self._agreed(child, arriving, rates)
-        if score >= said * (1 - _FAR) or len(self._recipes[name]) >= self._max_cuts:
-            return False
-        recipe = self._master(name).recipe()
-        cut = child.cut(recipe, self._sheets(name))
-        passing = rates[wiring.source[child.passing]]
-        would = float(cut[0] + cut[1:] @ np.concatenate((arriving, passing)))
-        if would >= said * (1 - _FAR):
-            return False  # the solver's rounding
-        self._recipes[name].append(recipe)
-        self._react(name)
+        size = 8 * (len(question.flows) + 1)
+        self._exchange.count(Channel(name, child, Topic.QUESTIONS), Traffic(1, 0, 0, 1, 0, size))
+        group, peer = self.deployments[child].group, self._peers[child]
+        tighter = self._heard(child, peer.answer(question, flows[group.entering], flows[group.passing]), flows)
+        self._exchange.count(Channel(child, name, Topic.ANSWERS), Traffic(1, 0, 0, 1, 0, ACKNOWLEDGED_BYTES))
+        self._exchange.carry(peer.sent())
         self.settle()
-        return True
+        return tighter
 
-    def _send_tighter_cut(self, group: Group, arriving: Floats, rates: Floats, score: float) -> None:
-        """Let a group whose cuts promise more than it reaches send a tighter cut."""
-        name = group.name
-        if name not in self._parent or group.alone or len(self._recipes[name]) >= self._max_cuts:
-            return
-        point = np.concatenate((arriving, rates[self.program.wiring.source[group.passing]]))
-        cuts = self.cuts(name)
-        if score >= float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
-            return
-        recipe = self._master(name).recipe()
-        cut = group.cut(recipe, self._sheets(name))
-        if float(cut[0] + cut[1:] @ point) < float((cuts[:, 0] + cuts[:, 1:] @ point).min()) * (1 - _FAR):
-            self._recipes[name].append(recipe)
-            self._react(name)
-
-    def _solved(self, group: Group, arriving: Floats, rates: Floats) -> tuple[float, Floats]:
-        passing = rates[self.program.wiring.source[group.passing]]
-        return self._master(group.name).solve(arriving, passing)
-
-    def _master(self, name: int) -> Master:
-        if name not in self._masters:
-            self._masters[name] = Master(self._groups[name], self.program.wiring.worth, self._sheets(name))
-        return self._masters[name]
+    def _started(self, node: int, run: int) -> GroupPeer:
+        return self._start.group(self.deployments[node], run)
 
     def _place(self, program: Program) -> None:
+        """Derive what each group knows of a network."""
         self.program = program
-        self._groups: dict[int, Group] = {}
+        groups: dict[int, Group] = {}
         for nodes in reversed(clusters(program.wiring)):
-            group = Group(program, nodes, tuple(self._groups.values()))
-            self._groups[group.name] = group
-        self._parent = {child: name for name, group in self._groups.items() for child in group.children}
+            group = Group(program, nodes, tuple(groups.values()))
+            groups[group.name] = group
+        parent = {child: name for name, group in groups.items() for child in group.children}
+        self._places = Places.of_nodes({name: (group.entering, group.passing) for name, group in groups.items()})
+        self.deployments = {
+            name: GroupDeployment(
+                group=group,
+                parent=parent.get(name, -1),
+                children={child: groups[child].dimensions for child in group.children},
+                complete=frozenset(child for child in group.children if groups[child].alone),
+                places=self._places[name],
+                max_cuts=self._max_cuts,
+                trust_upstream=self._trust_upstream,
+            )
+            for name, group in groups.items()
+        }
 
-    def _channel(self, name: int) -> Channel:
-        return Channel(name, self._parent[name], Topic.CUTS)
 
-    def _sheets(self, name: int) -> dict[int, Sheet]:
-        """The received cuts of each child; before any, a child scores one per arriving tuple."""
-        sheets = {}
-        for child in self._groups[name].children:
-            arcs = self._groups[child].dimensions
-            received = self._exchange.received(self._channel(child))
-            if received is None or not np.array_equal(received.arcs, arcs) or not len(received.rows):
-                received = Sheet(arcs, np.concatenate((np.zeros((1, 1)), np.ones((1, len(arcs)))), axis=1))
-            sheets[child] = received
-        return sheets
-
-    def _react(self, name: int) -> None:
-        """Rebuild what follows from a group's current knowledge, and send it."""
-        self._masters.pop(name, None)
-        if name in self._parent:
-            self._exchange.send(self._channel(name), Sheet(self._groups[name].dimensions, self.cuts(name)))
+_OF_PLANS = ("keeps", "scores", "ids")

@@ -1,13 +1,18 @@
-"""Messages between nodes, with delay and loss, retried until acknowledged."""
+"""The network between nodes: it delays, loses and counts their messages."""
 
 import heapq
-from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Delta, Sheet, Topic
+from adapt.core.fit.distributed.correspondent import Correspondent, Places
+from adapt.core.fit.distributed.mailbox import Channel, Data, Overdue, Packet
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, ERASED_BYTES, Topic
 from adapt.core.fit.network.settings import check_ratio
 
 
@@ -31,15 +36,6 @@ class Transport:
         if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
             raise UsageError("message delay and jitter must be at least 0 s, the resend timeout above 0 s")
         check_ratio("--message-loss", self.loss)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Channel:
-    """Sender, receiver and topic of messages."""
-
-    sender: int
-    receiver: int
-    topic: Topic
 
 
 @dataclass(slots=True)
@@ -67,111 +63,52 @@ class Traffic:
         return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Event:
-    channel: Channel
-    opened: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Message(_Event):
-    delta: Delta
-
-
-class _Acknowledged(_Event):
-    pass
-
-
-class _Overdue(_Event):
-    pass
-
-
-@dataclass(slots=True)
-class _Ends:
-    """Both ends of a channel: latest sheet, sheet in flight, sheet received."""
-
-    opened: int
-    wanted: Sheet | None = None
-    sent: Sheet | None = None
-    sent_version: int = 0
-    known: Sheet | None = None
-    known_version: int = 0
-    received: Sheet | None = None
-    received_version: int = 0
-    traffic: Traffic = field(default_factory=Traffic)
-
-
 class Exchange:
-    """All channels between nodes.
+    """The network that carries all messages between nodes.
 
-    A channel has one message in flight at a time: the changes since the last acknowledged sheet. Version numbers let
-    the receiver recognize duplicates. So every channel converges to the sheet that its sender last wanted to send, even
-    if messages are lost, late, duplicated or reordered, and nothing is sent twice except after losses.
+    Attributes:
+        now: Seconds since the start.
+        members: All nodes that run.
+        apart: Pairs of nodes between which all messages are lost.
     """
 
-    def __init__(self, transport: Transport, random: np.random.Generator) -> None:
-        self.now = 0.0
+    def __init__(self, transport: Transport, random: np.random.Generator, members: Mapping[int, Correspondent]) -> None:
+        self.now, self.members = 0.0, members
+        self.apart: set[frozenset[int]] = set()
         self._transport, self._random = transport, random
-        self._ends: dict[Channel, _Ends] = {}
-        self._closed: dict[Channel, Traffic] = {}
-        self._events: list[tuple[float, int, _Event]] = []
+        self._traffic: dict[Channel, Traffic] = {}
+        self._events: list[tuple[float, int, Packet | Overdue]] = []
         self._number = 0
 
     @property
     def idle(self) -> bool:
-        """Whether everything has arrived and is acknowledged."""
-        return all(ends.sent is None for ends in self._ends.values())
+        """Whether all is acknowledged, except at nodes down or cut off."""
+        return not any(self._reaches(channel) for node in self.members.values() for channel in node.pending())
 
-    @property
-    def up_to_date(self) -> bool:
-        """Whether all receivers have the latest sheets of their senders."""
-        return all(
-            ends.sent is None
-            or (ends.received is not None and ends.wanted is not None and ends.wanted.same(ends.received))
-            for ends in self._ends.values()
-        )
+    def up_to_date(self, but: Topic | None = None) -> bool:
+        """Whether all receivers have the latest sheets, except those of a topic."""
+        for member in self.members.values():
+            for channel, wanted in member.pending().items():
+                if channel.topic is but:
+                    continue
+                other = self.members.get(channel.receiver)
+                there = None if other is None else other.received(channel)
+                if wanted is None or there is None or not wanted.same(there):
+                    return False
+        return True
 
     def traffic(self) -> dict[Channel, Traffic]:
         """Traffic so far, by channel."""
-        known = sorted({*self._closed, *self._ends})
-        return {channel: self._closed.get(channel, Traffic()) + self._now(channel) for channel in known}
+        return {channel: replace(self._traffic[channel]) for channel in sorted(self._traffic)}
 
-    def send(self, channel: Channel, sheet: Sheet) -> None:
-        """Send a sheet, unless the receiver has it already."""
-        self._number += 1
-        ends = self._ends.setdefault(channel, _Ends(self._number))
-        ends.wanted = sheet
-        if ends.sent is None:
-            self._send_next(channel, ends)
+    def count(self, channel: Channel, traffic: Traffic) -> None:
+        """Add traffic that was carried elsewhere."""
+        self._traffic[channel] = self._traffic.get(channel, Traffic()) + traffic
 
-    def known(self, channel: Channel) -> Sheet | None:
-        """What the receiver has, or will have once messages in flight arrive."""
-        ends = self._ends.get(channel)
-        return None if ends is None else ends.sent or ends.known
-
-    def received(self, channel: Channel) -> Sheet | None:
-        """The sheet that has arrived."""
-        ends = self._ends.get(channel)
-        return None if ends is None else ends.received
-
-    def assume(self, channel: Channel, sheet: Sheet) -> None:
-        """Treat a sheet as sent and received before, without traffic."""
-        self._number += 1
-        self._ends[channel] = _Ends(self._number, sheet, None, 1, sheet, 1, sheet, 1)
-
-    def assume_sent(self, traffic: Mapping[Channel, Traffic]) -> None:
-        """Add traffic of an earlier run."""
-        self._closed |= traffic
-
-    def close(self, channel: Channel) -> None:
-        """Close a channel and ignore messages in flight; its traffic still counts."""
-        self._closed[channel] = self._closed.get(channel, Traffic()) + self._now(channel)
-        self._ends.pop(channel, None)
-
-    def channels(self) -> list[Channel]:
-        """All open channels."""
-        return sorted(self._ends)
+    def close(self, channels: set[Channel]) -> None:
+        """Lose messages on some channels; their traffic still counts."""
+        self._events = [event for event in self._events if _channel(event[2]) not in channels]
+        heapq.heapify(self._events)
 
     def wait(self, until_s: float) -> None:
         """Advance the clock to a time."""
@@ -181,87 +118,79 @@ class Exchange:
         """Time of the next event; inf without one."""
         return self._events[0][0] if self._events and not self.idle else np.inf
 
-    def run(self, until_s: float, react: Callable[[int], None]) -> None:
+    def run(self, until_s: float) -> None:
         """Deliver messages until none is pending, or until a time.
 
         Args:
             until_s: On the clock of the messages.
-            react: Called with each node that received something new.
         """
         while self.next_s() < np.inf and self.next_s() <= until_s:
-            channel = self.step()
-            if channel is not None:
-                react(channel.receiver)
+            self.step()
 
-    def step(self) -> Channel | None:
-        """Process the next event; returns its channel if a new sheet arrived."""
+    def step(self) -> None:
+        """Deliver the next message."""
         time, _, event = heapq.heappop(self._events)
         self.now = max(self.now, time)
-        ends = self._ends.get(event.channel)
-        if ends is None or ends.opened != event.opened:
-            return None
-        match event:
-            case _Message():
-                return self._arrive(event, ends)
-            case _Acknowledged() if ends.sent is not None and event.version == ends.sent_version:
-                ends.known, ends.known_version, ends.sent = ends.sent, ends.sent_version, None
-                self._send_next(event.channel, ends)
-            case _Overdue() if ends.sent is not None and event.version == ends.sent_version:
-                ends.traffic.retries += 1
-                self._transmit(event.channel, ends)
-            case _:
-                pass
-        return None
+        if event.to in self.members:
+            self.carry(self.members[event.to].take(event))
 
-    def _now(self, channel: Channel) -> Traffic:
-        return self._ends[channel].traffic if channel in self._ends else Traffic()
+    def carry(self, packets: Iterable[Packet]) -> None:
+        """Take messages from nodes, and lose or delay them."""
+        for packet in packets:
+            traffic = self._traffic.setdefault(packet.channel, Traffic())
+            if isinstance(packet, Data) and packet.delta is not None:
+                traffic.messages += 1
+                traffic.retries += packet.again
+                traffic.rows += len(packet.delta.rows)
+                traffic.erased += len(packet.delta.erased)
+            traffic.size += packet.size
+            self._on_its_way(packet, traffic)
+            if (isinstance(packet, Data) and packet.delta is not None) or packet.run == 0:
+                self._at(self.now + self._transport.resend_s, Overdue(packet))
 
-    def _arrive(self, message: _Message, ends: _Ends) -> Channel | None:
-        new = message.version > ends.received_version
-        if new:
-            ends.received, ends.received_version = message.delta.applied(ends.received), message.version
-        ends.traffic.size += ACKNOWLEDGED_BYTES
-        self._on_its_way(_Acknowledged(message.channel, ends.opened, ends.received_version), ends)
-        return message.channel if new else None
+    def _reaches(self, channel: Channel) -> bool:
+        ends = frozenset((channel.sender, channel.receiver))
+        return ends not in self.apart and ends <= self.members.keys()
 
-    def _send_next(self, channel: Channel, ends: _Ends) -> None:
-        if ends.wanted is None or (ends.known is not None and ends.wanted.same(ends.known)):
-            return
-        ends.sent, ends.sent_version = ends.wanted, ends.known_version + 1
-        self._transmit(channel, ends)
-
-    def _transmit(self, channel: Channel, ends: _Ends) -> None:
-        assert ends.sent is not None
-        delta = Delta.between(ends.known, ends.sent)
-        ends.traffic.messages += 1
-        ends.traffic.rows += len(delta.rows)
-        ends.traffic.erased += len(delta.erased)
-        ends.traffic.size += delta.size(channel.topic)
-        self._on_its_way(_Message(channel, ends.opened, ends.sent_version, delta), ends)
-        self._at(self.now + self._transport.resend_s, _Overdue(channel, ends.opened, ends.sent_version))
-
-    def _on_its_way(self, event: _Event, ends: _Ends) -> None:
+    def _on_its_way(self, packet: Packet, traffic: Traffic) -> None:
         way = self._transport
-        if way.loss and self._random.random() < way.loss:
-            ends.traffic.lost += 1
+        lost = bool(way.loss) and self._random.random() < way.loss
+        if lost or frozenset((packet.channel.sender, packet.channel.receiver)) in self.apart:
+            traffic.lost += 1
             return
         late = way.jitter_s * self._random.random() if way.jitter_s else 0.0
-        self._at(self.now + way.delay_s + late, event)
+        self._at(self.now + way.delay_s + late, packet)
 
-    def _at(self, time: float, event: _Event) -> None:
+    def _at(self, time: float, event: Packet | Overdue) -> None:
         self._number += 1
         heapq.heappush(self._events, (time, self._number, event))
 
 
-class Exchanging:
+class Deployed(Protocol):
+    """What a node knows except by messages."""
+
+    def channels_to(self) -> list[Channel]:
+        """The channels on which it receives messages."""
+        ...
+
+
+Kind = TypeVar("Kind", bound=Correspondent)
+
+
+class Exchanging(Generic[Kind]):
     """Nodes that communicate by an exchange."""
 
-    _exchange: Exchange
+    def __init__(self, transport: Transport | None, seed: int) -> None:
+        self._peers: dict[int, Kind] = {}
+        self._starts: dict[int, int] = {}
+        self._exchange = Exchange(transport or Transport(), np.random.default_rng(seed), self._peers)
+        self._places: dict[int, Places] = {}
+        self._reported: dict[Channel, Floats] = {}
 
     @property
     def stale(self) -> bool:
         """Whether some nodes lack the latest sheets of others."""
-        return not self._exchange.up_to_date
+        return not self._exchange.up_to_date()
 
     @property
     def now_s(self) -> float:
@@ -271,3 +200,74 @@ class Exchanging:
     def traffic(self) -> dict[Channel, Traffic]:
         """Traffic so far, by channel."""
         return self._exchange.traffic()
+
+    @property
+    def down(self) -> set[int]:
+        """Nodes that have crashed."""
+        return self._starts.keys() - self._peers.keys()
+
+    def crash(self, node: int) -> None:
+        """Stop a node, which loses its state and keeps nothing until restarted."""
+        if node in self._peers:
+            self._peers.pop(node).close()
+
+    def restart(self, node: int) -> None:
+        """Start a node again that has crashed."""
+        self._begin(node)
+        self._exchange.carry(self._peers[node].start())
+
+    def part(self, node: int, other: int) -> None:
+        """Lose all messages between two nodes until they are joined again."""
+        self._exchange.apart.add(frozenset((node, other)))
+
+    def join(self, node: int, other: int) -> None:
+        """Carry messages between two nodes again."""
+        self._exchange.apart.discard(frozenset((node, other)))
+
+    def _revive(self) -> None:
+        """Start nodes again that have ended by themselves."""
+        for node in [node for node, peer in self._peers.items() if peer.gone]:
+            self.crash(node)
+            self.restart(node)
+
+    def _follow(self, deployments: Mapping[int, Deployed]) -> None:
+        """Close the channels, and stop the nodes, that are no longer deployed."""
+        channels = {channel for deployed in deployments.values() for channel in deployed.channels_to()}
+        self._exchange.close(self.traffic().keys() - channels)
+        for node in self._starts.keys() - deployments.keys():
+            self.crash(node)
+            del self._starts[node]
+
+    @abstractmethod
+    def _started(self, node: int, run: int) -> Kind:
+        """Start a node, given the number of its start."""
+
+    def _begin(self, node: int) -> None:
+        self._starts[node] = self._starts.get(node, 0) + 1
+        self._peers[node] = self._started(node, self._starts[node])
+
+    def _report(self, node: int, flows: Floats) -> None:
+        """Let other nodes send a node the rates that it watches; flows have shape (arcs,)."""
+        for other in self._places[node].watched:
+            if other in self._peers:
+                arriving = flows[self._places[other].entering]
+                self._exchange.carry(self._peers[other].observe(arriving, node))
+        self._exchange.run(self._exchange.now)
+
+    def _count(self, node: int, flows: Floats) -> None:
+        """Count the messages with the rates that a node watches; flows have shape (points, arcs)."""
+        for other, arcs in self._places[node].watched.items():
+            channel = Channel(other, node, Topic.RATES)
+            before = self._reported.get(channel)
+            rows, first = flows[:, arcs], before is None or before.shape[1] != len(arcs)
+            if before is not None and not first:
+                rows = np.concatenate((before, rows))
+            messages = int((rows[1:] != rows[:-1]).any(axis=1).sum()) + first
+            erased = messages - first
+            size = messages * (8 * len(arcs) + ACKNOWLEDGED_BYTES) + erased * ERASED_BYTES
+            self._exchange.count(channel, Traffic(messages, 0, 0, messages, erased, size))
+            self._reported[channel] = rows[-1:]
+
+
+def _channel(event: Packet | Overdue) -> Channel:
+    return event.packet.channel if isinstance(event, Overdue) else event.channel

@@ -7,14 +7,14 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.distributed import DFit
-from adapt.core.fit.distributed.exchange import Channel, Traffic
+from adapt.core.fit.distributed.exchange import Traffic
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.tables.local_plans import busy_nodes
+from adapt.core.fit.tables.local_plans import Part, busy_nodes
 from adapt.core.fit.tables.rows import FitRows
-from adapt.core.fit.tables.server import Server
 from adapt.core.fit.tables.topology import Topology
 from adapt.core.table import Column, Kind, Table
 
@@ -33,12 +33,12 @@ def shown_nodes(nodes: DFit) -> Iterator[Table]:
     wiring, kept = nodes.program.wiring, nodes.kept()
     names = [node.name for node in wiring.network.nodes]
     for node, rows in kept.tables.items():
-        splits, keeps = nodes.shares(node)
+        keeps = nodes.shares(node)
         columns = [
             Column("plan", Kind.COUNT, about="id"),
             *(Column(f"{wiring.arcs[arc].name} from", Kind.NUMBER, "tuples/s") for arc in rows.dimensions),
             Column("score", Kind.NUMBER, "tuples/s", "weighted output rate downstream"),
-            *(Column(f"keep {wiring.arcs[arc].name}", Kind.SHARE) for arc in nodes.program.drop_arcs[splits]),
+            *(Column(f"keep {wiring.arcs[arc].name}", Kind.SHARE) for arc in rows.drops),
         ]
         cells = np.column_stack((rows.rates, rows.scores, keeps)).tolist()
         lines = ((number, *line) for number, line in enumerate(cells, 1))
@@ -56,10 +56,9 @@ def stored_nodes(nodes: DFit) -> dict[str, Table]:
     tables = {"messages": Table.from_rows("Messages", columns, said)}
     arcs = nodes.program.wiring.arcs
     for node, rows in kept.tables.items():
-        splits, _ = nodes.shares(node)
         rates = [f"{arcs[arc].name} from" for arc in rows.dimensions]
-        flows = [f"flow {arcs[arc].name}" for arc in nodes.program.drop_arcs[splits]]
-        cells = np.column_stack((rows.rates, rows.scores, rows.flows[:, splits]))
+        flows = [f"flow {arcs[arc].name}" for arc in rows.drops]
+        cells = np.column_stack((rows.rates, rows.scores, rows.flows))
         tables[f"node-{node}"] = _numbers([*rates, "score", *flows], cells)
         tables[f"node-{node}-conditions"] = _numbers(rates, kept.conditions[node])
     return tables
@@ -71,13 +70,10 @@ def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) ->
     Raises:
         KeyError, ValueError: the tables belong to another network.
     """
-    servers = {node: Server(program, node) for node in busy_nodes(program.wiring)}
-    topology = Topology.from_servers(servers, program.wiring)
-    rows = {
-        node: _rows(program, topology.dimensions[node], server.split_variables()[1], tables[f"node-{node}"])
-        for node, server in servers.items()
-    }
-    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in servers}
+    parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
+    topology = Topology.from_parts(parts, program.wiring)
+    rows = {node: _rows(topology.dimensions[node], part.drops, tables[f"node-{node}"]) for node, part in parts.items()}
+    conditions = {node: _cells(tables[f"node-{node}-conditions"]) for node in parts}
     traffic = {
         Channel(int(sender), int(receiver), Topic(topic)): Traffic(*map(int, sent))
         for sender, receiver, topic, *sent in (map(str, row) for row in tables["messages"].rows)
@@ -85,14 +81,12 @@ def kept_nodes(program: Program, epsilon: float, tables: Mapping[str, Table]) ->
     return KeptTables(epsilon, rows, conditions, traffic)
 
 
-def _rows(program: Program, dimensions: Indices, splits: Indices, stored: Table) -> FitRows:
+def _rows(dimensions: Indices, drops: Indices, stored: Table) -> FitRows:
     cells = _cells(stored)
-    if cells.shape[1] != len(dimensions) + 1 + len(splits):
+    if cells.shape[1] != len(dimensions) + 1 + len(drops):
         raise ValueError(f"table {stored.title!r} has {cells.shape[1]} columns")
-    rates, scores, own = np.split(cells, [len(dimensions), len(dimensions) + 1], axis=1)
-    flows = np.zeros((len(cells), len(program.drop_arcs)))
-    flows[:, splits] = own
-    return FitRows(dimensions, rates.copy(), scores[:, 0].copy(), flows)
+    rates, scores, flows = np.split(cells, [len(dimensions), len(dimensions) + 1], axis=1)
+    return FitRows(dimensions, rates.copy(), scores[:, 0].copy(), drops, flows.copy())
 
 
 def _sent(kept: KeptTables) -> list[tuple[Channel, Traffic]]:

@@ -19,6 +19,12 @@ class Topic(StrEnum):
     """Sent upstream: feasible rates of arcs with their score. Local plans are not sent."""
     CONDITIONS = "conditions"
     """Sent upstream: load per tuple/s of each arc, which shows where no drops are needed."""
+    RATES = "rates"
+    """Sent to nodes whose tables hold the arcs: tuples/s that arrive on arcs of other nodes."""
+    QUESTIONS = "questions"
+    """Sent downstream: planned rates, and the score that the receiver's cuts promise there."""
+    ANSWERS = "answers"
+    """Sent upstream: whether that score can be reached; if not, a cut precedes."""
     CUTS = "cuts"
     """Sent upstream: linear upper bounds of the best score; a score, then a slope per arc."""
 

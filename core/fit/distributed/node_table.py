@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.distributed.exchange import Channel, Traffic
+from adapt.core.fit.distributed.exchange import Traffic
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.planner import MADE, NO_PLAN, UNSHED
 from adapt.core.fit.tables.point_tree import PointTree
@@ -17,7 +18,7 @@ _FITS = 1 + 1e-11
 """Relative load up to which nothing needs to be dropped."""
 
 _SAME = 1 + 1e-9
-"""Tolerance for rounding: promised rates may arrive slightly lower and still match their row."""
+"""Tolerance for rounding: planned rates may arrive slightly higher and still match their row."""
 
 _ALL_FITS = -2
 """Instead of a row number: everything fits."""
@@ -64,33 +65,31 @@ class KeptTables:
     traffic: Mapping[Channel, Traffic]
 
 
-def shed(server: Server, state: NodeTable, trust_upstream: bool, flows: Floats, keeps: Floats, cap: Floats) -> Indices:
-    """Plan one node by its own table; returns plan ids, shape (points,).
+def shed(
+    server: Server, state: NodeTable, trust_upstream: bool, arriving: Floats, elsewhere: Floats
+) -> tuple[Floats, Indices]:
+    """Plan one node by its own table.
 
     Args:
         trust_upstream: Whether it accepts whatever other nodes send.
-        flows: Tuples/s offered on each arc, shape (points, arcs).
-        keeps: Share kept on each arc, updated with its drops; shape (points, arcs).
-        cap: Rates that downstream nodes may accept on each arc, updated with its promises; shape (points, arcs).
+        arriving: Tuples/s on the entering arcs, shape (points, entering).
+        elsewhere: Tuples/s on the other arcs of its table, shape (points, arcs).
+
+    Returns:
+        The share kept on each of its arcs, shape (points, arcs of the part); and plan ids, shape (points,).
 
     Source: FIT, sections 4 and 6.4.
     """
-    arriving = np.minimum(flows, cap)
     if state.table is None:
-        variables, ids = _alone(server, arriving[:, server.entering])
+        variables, ids = _alone(server, arriving)
     else:
-        found = state.find(arriving[:, state.table.dimensions])
-        variables = planned(server, state.table, arriving[:, server.entering], found)
-        passing = state.table.dimensions[len(server.entering) :]
-        some = np.flatnonzero(found >= 0)
-        promised = state.table.rates[found[some], len(server.entering) :] * _SAME
-        cap[np.ix_(some, passing)] = np.minimum(arriving[np.ix_(some, passing)], promised)
+        found = state.find(np.concatenate((arriving, elsewhere), axis=1))
+        variables = planned(server, state.table, arriving, found)
         ids = np.where(found >= 0, found + 1, np.where(found == _ALL_FITS, UNSHED, NO_PLAN))
-    kept = server.part.program.keeps(flows[:, server.entering], variables)
+    kept = server.part.program.keeps(arriving, variables)
     if trust_upstream:
         kept[:, np.isin(server.part.arcs, server.sent_by_others)] = 1.0
-    keeps[:, server.part.arcs] *= kept
-    return ids
+    return kept, ids
 
 
 def _alone(server: Server, arriving: Floats) -> tuple[Floats, Indices]:
@@ -107,8 +106,7 @@ def planned(server: Server, table: FitRows, arriving: Floats, found: Indices) ->
     inner = server.part.program
     variables = np.where(found[:, None] == _ALL_FITS, inner.unshed(arriving), 0.0)
     some = np.flatnonzero(found >= 0)
-    splits, whole = server.split_variables()
     roots = np.flatnonzero(inner.input_of >= 0)
-    variables[np.ix_(some, splits)] = table.flows[np.ix_(found[some], whole)]
+    variables[np.ix_(some, server.part.splits)] = table.flows[found[some]]
     variables[np.ix_(some, roots)] = table.rates[np.ix_(found[some], inner.input_of[roots])]
     return variables

@@ -15,6 +15,7 @@ from adapt.core.fit.answers.answers import Answers
 from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
 from adapt.core.fit.network.network import Network
@@ -69,6 +70,7 @@ class FitOptions:
         learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
             plans know the rates of the replay.
         margin: Rates that tables cover, as a multiple of the highest known.
+        start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere. No result depends on it.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -85,6 +87,7 @@ class FitOptions:
     workload: Workload | None = None
     learn: float = 0.0
     margin: float = 1.0
+    start: Here = Here()  # noqa: RUF009 - without state
 
     def __post_init__(self) -> None:
         if not 0 <= self.learn < 1:
@@ -93,6 +96,8 @@ class FitOptions:
             raise UsageError(f"--rate-margin must be above 0 (got {self.margin:g})")
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+        if self.start.apart and not {DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS} & set(self.planners):
+            raise UsageError("--nodes processes needs --planner d-fit or d-fit-cuts")
         if not self.planners:
             raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
@@ -338,6 +343,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         transport=options.transport,
         trust_upstream=options.trust_upstream,
         seed=options.seed,
+        start=options.start,
     )
 
 

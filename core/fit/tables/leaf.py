@@ -7,7 +7,6 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled
 from adapt.core.fit.network.wiring import Indices
-from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
@@ -44,7 +43,6 @@ def highest_rates(order: DropOrder, reach: Floats) -> Floats:
 
 
 def leaf_rows(
-    program: Program,
     part: Part,
     order: DropOrder,
     most: Floats,
@@ -55,7 +53,6 @@ def leaf_rows(
     """The table of a leaf.
 
     Args:
-        program: Of the whole network.
         order: How its arcs close, without roots.
         most: The highest rate of each arc, shape (dimensions,).
         steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
@@ -71,11 +68,7 @@ def leaf_rows(
     """
     rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, max_rows)
     variables, _ = order.plan(rates)
-    flows = np.zeros((len(rates), len(program.drop_arcs)))
-    splits = np.flatnonzero(part.program.input_of < 0)
-    whole = part.arcs[part.program.drop_arcs[splits]]
-    flows[:, np.searchsorted(program.drop_arcs, whole)] = variables[:, splits]
-    return FitRows(part.entering, rates, variables @ part.program.weights, flows)
+    return FitRows(part.entering, rates, variables @ part.program.weights, part.drops, variables[:, part.splits])
 
 
 def feasible_grid(

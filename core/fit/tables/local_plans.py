@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.network import Input, Network, Operator, Output
@@ -18,27 +19,40 @@ from adapt.core.fit.tables.drop_order import DropOrder
 class Part:
     """The network of one node.
 
+    It holds all that the node knows of others before they send messages. Arcs have the same numbers at all nodes.
+
     Attributes:
         program: Has an input per arc that enters the node and an output per arc that leaves it.
-        entering: The arc of the whole network for each of its inputs, shape (inputs,).
-        arcs: The arc of the whole network for each of its arcs, shape (arcs of the part,).
+        entering: The arc of each of its inputs, ascending, shape (inputs,).
+        arcs: The number of each of its arcs, shape (arcs of the part,).
+        feeders: The node that sends on each entering arc; -1: an input. Shape (entering,).
+        leaving: The arcs that leave it, ascending; shape (leaving,).
+        readers: The node that receives on each leaving arc; -1: an output. Shape (leaving,).
+        links: Utilization of incoming links per tuple/s that enters; shape (links, entering).
+        straight: Whether every input of the network reaches it by one arc, without splits or merges before it.
     """
 
     node: int
     program: Program
     entering: Indices
     arcs: Indices
+    feeders: Indices
+    leaving: Indices
+    readers: Indices
+    links: Floats
+    straight: bool
 
     @classmethod
-    def from_wiring(cls, wiring: Wiring, node: int, limit: float, values: Floats) -> "Part":
+    def from_program(cls, whole: Program, node: int, values: Floats | None = None) -> "Part":
         """The part of a node.
 
         Args:
-            wiring: The whole network.
+            whole: The program of the whole network.
             node: The number of a node with operators.
-            limit: Its CPU seconds per second.
-            values: Value of an arriving tuple, shape (arcs,).
+            values: Value of an arriving tuple, shape (arcs,); None: only at outputs.
         """
+        wiring, nodes = whole.wiring, len(whole.wiring.network.nodes)
+        values = wiring.worth if values is None else values
         name = wiring.network.nodes[node].name
         mine = {operator.name for operator in wiring.network.operators if operator.node == name}
         entering = [
@@ -57,18 +71,45 @@ class Part:
             if operator.name in mine
         ]
         network = Network(
-            nodes=(replace(wiring.network.nodes[node], capacity=limit),),
+            nodes=(replace(wiring.network.nodes[node], capacity=float(whole.limits[node])),),
             inputs=tuple(Input(f"arc {at}") for at in entering),
             operators=tuple(operators),
             outputs=tuple(Output(f"arc {at}", wiring.arcs[at].source, float(values[at])) for at in leaving),
         )
         program = Program.from_network(network)
-        whole = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
+        number = {(arc.target, arc.port): at for at, arc in enumerate(wiring.arcs)}
         arcs = [
-            int(arc.target.removeprefix("arc ")) if arc.port < 0 else whole[arc.target, arc.port]
+            int(arc.target.removeprefix("arc ")) if arc.port < 0 else number[arc.target, arc.port]
             for arc in program.wiring.arcs
         ]
-        return cls(node, program, np.array(entering, np.int64), np.array(arcs, np.int64))
+        node_of = np.append(_nodes_of_sources(wiring), -1)  # the last: of outputs
+        return cls(
+            node,
+            program,
+            np.array(entering, np.int64),
+            np.array(arcs, np.int64),
+            node_of[wiring.source[entering]],
+            np.array(leaving, np.int64),
+            node_of[wiring.target[leaving]],
+            np.asarray(wiring.use[nodes:, entering] / whole.limits[nodes : whole.resources, None]),
+            _is_straight(whole, entering, np.isin(wiring.source, np.flatnonzero(node_of[:-1] == node))),
+        )
+
+    def facts(self) -> tuple[object, ...]:
+        """Everything about it, for comparison."""
+        arrays = (self.entering, self.feeders, self.leaving, self.readers, self.links)
+        return (self.program.wiring.network, self.straight, *(array.tobytes() for array in arrays))
+
+    @property
+    def splits(self) -> Indices:
+        """Its variables that no rate bounds, arcs ascending; shape (splits,)."""
+        splits = np.flatnonzero(self.program.input_of < 0)
+        return splits[np.argsort(self.arcs[self.program.drop_arcs[splits]])]
+
+    @property
+    def drops(self) -> Indices:
+        """The arcs of these variables, ascending; shape (splits,)."""
+        return self.arcs[self.program.drop_arcs[self.splits]]
 
 
 class GreedyLocal:
@@ -85,10 +126,7 @@ class GreedyLocal:
         self._wiring = program.wiring
         self._per_tuple = program.wiring.use / program.limits[: program.resources, None]
         values = worth_of_arrival(program.wiring)
-        parts = [
-            Part.from_wiring(program.wiring, node, float(program.limits[node]), values)
-            for node in busy_nodes(program.wiring)
-        ]
+        parts = [Part.from_program(program, node, values) for node in busy_nodes(program.wiring)]
         self._parts = [(part, DropOrder.from_program(part.program)) for part in parts]
 
     def plan(self, rates: Floats) -> Plans:
@@ -151,6 +189,23 @@ def _nodes_of_sources(wiring: Wiring) -> Indices:
     return np.array(
         [number[source.node] if isinstance(source, Operator) else -1 for source in wiring.network.sources], np.int64
     )
+
+
+def _is_straight(program: Program, entering: list[int], of_node: NDArray[np.bool_]) -> bool:
+    """Whether every input reaches a node by one arc, without splits or merges before it.
+
+    Args:
+        of_node: Which arcs its operators send on, shape (arcs,).
+    """
+    wiring = program.wiring
+    before = ~of_node
+    fan_out = np.bincount(wiring.source[before], minlength=len(wiring.network.sources))
+    inside = wiring.target[before & ~np.isin(np.arange(len(wiring.arcs)), entering)]
+    fan_in = np.bincount(inside[inside >= 0], minlength=len(wiring.network.sources))
+    if fan_out.max(initial=0) > 1 or fan_in.max(initial=0) > 1 or (wiring.target[before] < 0).any():
+        return False
+    path = wiring.unshed(np.eye(program.inputs))[:, entering]
+    return len(entering) == program.inputs and bool((np.count_nonzero(path, axis=0) == 1).all())
 
 
 def _inside(target: str, port: int, mine: set[str]) -> bool:

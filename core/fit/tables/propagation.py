@@ -3,14 +3,12 @@
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.program.program import Program
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
 
 
-def mapped_back(
-    program: Program, node: int, operators: Indices, rows: FitRows, epsilon: float, most: int
-) -> tuple[FitRows, Floats]:
+def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[FitRows, Floats]:
     """A table over a node's outputs, turned into one over its inputs.
 
     Along a path, rates are divided by selectivities. A split must supply the largest rate that a branch takes, and the
@@ -18,8 +16,6 @@ def mapped_back(
     in steps of epsilon times the largest. Rows that overload the node are removed, with its local drops applied.
 
     Args:
-        program: Of the whole network.
-        operators: Numbers of the node's sources, each after what it reads; shape (operators,).
         rows: A table whose dimensions include all arcs that leave the node.
         epsilon: Relative size of the steps.
 
@@ -31,47 +27,42 @@ def mapped_back(
 
     Source: FIT, section 6.3.
     """
-    wiring = program.wiring
+    wiring = part.program.wiring
     column = {int(arc): np.ascontiguousarray(rows.rates[:, at]) for at, arc in enumerate(rows.dimensions)}
     chosen: Indices | None = None
-    for operator in operators[::-1]:
-        of = _add_inputs(wiring, int(operator), column, epsilon, most)
+    for operator in range(len(wiring.network.sources) - 1, wiring.inputs - 1, -1):
+        of = _add_inputs(part, operator, column, epsilon, most)
         if of is not None:
             chosen = of if chosen is None else chosen[of]
     rows = rows if chosen is None else rows.only(chosen)
-    into = np.flatnonzero(np.isin(wiring.target, operators))
     load = np.zeros(len(rows))
-    for arc in into:
-        load += wiring.use[node, arc] / program.limits[node] * column[int(arc)]
+    for arc in np.flatnonzero(wiring.target >= 0):
+        load += wiring.use[0, arc] / wiring.limits[0] * column[int(part.arcs[arc])]
     fits = np.flatnonzero(load <= 1 + 1e-12)
     kept = rows if len(fits) == len(rows) else rows.only(fits)
-    mine = np.isin(wiring.source, operators)
-    variables = np.flatnonzero(mine[program.drop_arcs])
-    flows = kept.flows.copy() if len(variables) else kept.flows
-    for variable in variables:
-        flows[:, variable] = column[int(program.drop_arcs[variable])][fits]
-    passing = ~mine[rows.dimensions]
-    entering = into[~mine[into]]
-    dimensions = np.concatenate((entering, rows.dimensions[passing]))
+    own = np.array([column[int(arc)][fits] for arc in part.drops]).reshape(-1, len(fits))
+    drops, flows = np.concatenate((kept.drops, part.drops)), np.concatenate((kept.flows, own.T), axis=1)
+    dimensions = np.concatenate((part.entering, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
     rates = np.empty((len(fits), len(dimensions)))
     for at, arc in enumerate(dimensions):
         rates[:, at] = column[int(arc)] if kept is rows else column[int(arc)][fits]
-    return FitRows(dimensions, rates, kept.scores, flows), load[fits]
+    return FitRows(dimensions, rates, kept.scores, drops, flows), load[fits]
 
 
-def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
+def _add_inputs(part: Part, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:
     """Add an operator's required input to the rates of arcs, shape (rows,) each (FIT, section 6.3).
 
     Returns:
         None; or, where inputs can be combined in several ways, the old row of each new one, with arcs given by new
             rows.
     """
-    out = wiring.arcs_of(operator)
-    needed = column[out.start]
-    for other in range(out.start + 1, out.stop):
+    wiring = part.program.wiring
+    first, *others = map(int, part.arcs[wiring.arcs_of(operator)])
+    needed = column[first]
+    for other in others:
         needed = np.maximum(needed, column[other])
-    reading = np.flatnonzero(wiring.target == operator)
-    arcs = [int(arc) for arc in reading if wiring.gain[arc] > 0]
+    reading = {int(part.arcs[arc]): float(wiring.gain[arc]) for arc in np.flatnonzero(wiring.target == operator)}
+    arcs = [arc for arc in sorted(reading) if reading[arc] > 0]
     chosen: Indices | None = None
     if not arcs and needed.any():  # an operator that emits nothing
         chosen = np.flatnonzero(needed == 0)
@@ -79,17 +70,17 @@ def _add_inputs(wiring: Wiring, operator: int, column: dict[int, Floats], epsilo
         for other in column:
             column[other] = column[other][chosen]
     for arc in arcs[:-1]:
-        part, of = _divided(needed, epsilon * needed.max(initial=0.0), most)
+        taken, of = _divided(needed, epsilon * needed.max(initial=0.0), most)
         for other in column:
             column[other] = column[other][of]
         chosen = of if chosen is None else chosen[of]
-        column[arc] = part / wiring.gain[arc]
-        needed = needed[of] - part
+        column[arc] = taken / reading[arc]
+        needed = needed[of] - taken
     if arcs:
-        gain = wiring.gain[arcs[-1]]
+        gain = reading[arcs[-1]]
         column[arcs[-1]] = needed if gain == 1 else needed / gain
     for read in reading:
-        column.setdefault(int(read), np.zeros(len(needed)))
+        column.setdefault(read, np.zeros(len(needed)))
     return chosen
 
 

@@ -23,20 +23,27 @@ class FitRows:
         dimensions: The arcs whose rates the table holds, shape (dimensions,).
         rates: Tuples/s, shape (rows, dimensions).
         scores: Of everything downstream of these arcs, shape (rows,).
-        flows: Kept on the drop arcs downstream, 0 on others; shape (rows, variables of the program).
+        drops: The drop arcs downstream whose shares are known, without the entering ones; shape (drops,).
+        flows: Kept on these, tuples/s, shape (rows, drops).
     """
 
     dimensions: Indices
     rates: Floats
     scores: Floats
+    drops: Indices
     flows: Floats
+
+    @classmethod
+    def without_drops(cls, dimensions: Indices, rates: Floats, scores: Floats) -> "FitRows":
+        """Rows of which no shares are known."""
+        return cls(dimensions, rates, scores, np.empty(0, np.int64), np.empty((len(rates), 0)))
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def only(self, chosen: Indices | NDArray[np.bool_]) -> "FitRows":
         """Some of the rows."""
-        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.flows[chosen])
+        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.drops, self.flows[chosen])
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
@@ -58,7 +65,8 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
         np.concatenate([table.dimensions for table in chosen]),
         np.concatenate([table.rates for table in chosen], axis=1),
         np.sum([table.scores for table in chosen], axis=0),
-        np.sum([table.flows for table in chosen], axis=0),
+        np.concatenate([table.drops for table in chosen]),
+        np.concatenate([table.flows for table in chosen], axis=1),
     )
 
 

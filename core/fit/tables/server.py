@@ -1,12 +1,13 @@
 """One node of C-FIT or D-FIT: its operators and its table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import Grid
-from adapt.core.fit.network.wiring import Indices, Wiring
+from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.program import Program, Scaled
 from adapt.core.fit.tables.bounds import Bounds
@@ -26,33 +27,25 @@ class Server:
 
     Attributes:
         part: Its operators.
-        leaving: Arcs to other nodes or outputs; shape (leaving,).
         leaf: Whether it sends to outputs only.
         alone: How it drops before it has received anything: a tuple sent to another node is worth one.
     """
 
-    def __init__(self, program: Program, node: int) -> None:
-        self.program, self.node = program, node
-        wiring = program.wiring
-        self.part = Part.from_wiring(wiring, node, float(program.limits[node]), wiring.worth)
-        self._operators = _operators_on(wiring, node)
-        mine = np.isin(wiring.source, self._operators)
-        self.leaving = np.flatnonzero(mine & ~np.isin(wiring.target, self._operators))
-        self.leaf = bool((wiring.target[self.leaving] < 0).all())
-        inner = self.part.program
+    def __init__(self, part: Part) -> None:
+        self.part, inner = part, part.program
+        self.leaf = bool((part.readers < 0).all())
         units = inner.wiring.unshed(np.eye(inner.inputs))
-        whole = {int(arc): at for at, arc in enumerate(self.part.arcs)}
+        whole = {int(arc): at for at, arc in enumerate(part.arcs)}
         self._place = np.array([whole[int(arc)] for arc in self.leaving], np.int64)
         self._through = units[:, self._place]
         """Tuples/s that leave per tuple/s that enters, without drops; shape (entering, leaving)."""
         self._load = units[:, inner.drop_arcs] @ inner.rows[0] / inner.limits[0]
         """Utilization of the node per tuple/s that enters; shape (entering,)."""
         self._order = DropOrder.from_program(inner, roots=False) if self.leaf else None
-        unknown = np.where(wiring.target >= 0, 1.0, wiring.worth)
-        self.alone = DropOrder.from_program(
-            Part.from_wiring(wiring, node, float(program.limits[node]), unknown).program
-        )
-        self.straight = self.leaf and _all_runs_straight_into(program, self.part.entering, self._operators)
+        network = inner.wiring.network
+        outputs = zip(network.outputs, part.readers, strict=True)
+        unknown = tuple(replace(output, weight=1.0) if reader >= 0 else output for output, reader in outputs)
+        self.alone = DropOrder.from_program(Program.from_network(replace(network, outputs=unknown)))
 
     @property
     def entering(self) -> Indices:
@@ -60,9 +53,19 @@ class Server:
         return self.part.entering
 
     @property
+    def leaving(self) -> Indices:
+        """Arcs to other nodes or outputs, ascending; shape (leaving,)."""
+        return self.part.leaving
+
+    @property
+    def links(self) -> Floats:
+        """Utilization of incoming links per tuple/s that enters; shape (links, entering)."""
+        return self.part.links
+
+    @property
     def sent_by_others(self) -> Indices:
         """Entering arcs that come from other nodes; shape (sent,)."""
-        return self.entering[self.program.wiring.source[self.entering] >= self.program.inputs]
+        return self.entering[self.part.feeders >= 0]
 
     @property
     def worth(self) -> Floats:
@@ -75,24 +78,11 @@ class Server:
         """Whether it runs a union or join."""
         return any(len(operator.inputs) > 1 for operator in self.part.program.wiring.network.operators)
 
-    def facts(self) -> tuple[object, ...]:
-        """Everything that determines its table, except messages; for comparison."""
-        wiring = self.program.wiring
-        network = self.part.program.wiring.network
-        arrays = (self.entering, self.leaving, wiring.worth[self.leaving], self.links)
-        return (network, self.straight, *(array.tobytes() for array in arrays))
-
-    def split_variables(self) -> tuple[Indices, Indices]:
-        """Variables that no rate bounds, in its part and the whole."""
-        inner = self.part.program
-        splits = np.flatnonzero(inner.input_of < 0)
-        return splits, np.searchsorted(self.program.drop_arcs, self.part.arcs[inner.drop_arcs[splits]])
-
     def gridded(self) -> Indices:
         """Arcs with rates on a grid: leaf inputs, other nodes' outputs."""
         if self.leaf:
             return self.entering
-        return self.leaving[self.program.wiring.target[self.leaving] < 0]
+        return self.leaving[self.part.readers < 0]
 
     def passed_on(self, bounds: Bounds) -> Bounds:
         """Bounds on the leaving arcs, given those on the entering arcs."""
@@ -153,8 +143,8 @@ class Server:
         assert self._order is not None
         most = highest_rates(self._order, self._most(bounds))
         steps = spacing.steps(most, self.worth)
-        triangle = self._triangle(bounds, spacing) if self.straight else None
-        return leaf_rows(self.program, self.part, self._order, most, steps, triangle, spacing.max_rows)
+        triangle = self._triangle(bounds, spacing) if self.part.straight else None
+        return leaf_rows(self.part, self._order, most, steps, triangle, spacing.max_rows)
 
     def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
         return Triangle(self._alone(bounds), margin=spacing.grid is not Grid.PAPER)
@@ -171,18 +161,18 @@ class Server:
             left = self.passed_on(bounds).on(outputs)
             behind = [*behind, *(self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs)]
         together = merged(behind, spacing.max_rows)
-        rows, loads = mapped_back(self.program, self.node, self._operators, together, spacing.epsilon, spacing.max_rows)
+        rows, loads = mapped_back(self.part, together, spacing.epsilon, spacing.max_rows)
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
         return without_similar(rows, loads, _SIMILAR)
 
     def _output(self, arc: int, bounds: Bounds, spacing: Spacing) -> FitRows:
         """A table of its own for an output of a node that is not a leaf."""
-        worth = self.program.wiring.worth[[arc]]
+        outputs = self.part.program.wiring.network.outputs
+        worth = np.array([outputs[int(np.flatnonzero(self.leaving == arc)[0])].weight])
         steps = spacing.steps(bounds.most, worth)
         rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.max_rows)
-        flows = np.zeros((len(rates), len(self.program.drop_arcs)))
-        return FitRows(np.array([arc]), rates, rates[:, 0] * worth[0], flows)
+        return FitRows.without_drops(np.array([arc]), rates, rates[:, 0] * worth[0])
 
     def _most(self, bounds: Bounds) -> Floats:
         """The highest rates that can enter, with links considered; shape (entering,)."""
@@ -190,35 +180,7 @@ class Server:
         with np.errstate(divide="ignore"):
             return np.minimum(bounds.most, np.where(links > 0, 1 / links, np.inf))
 
-    @property
-    def links(self) -> Floats:
-        """Utilization of incoming links per tuple/s that enters; shape (links, entering)."""
-        wiring, nodes = self.program.wiring, len(self.program.wiring.network.nodes)
-        limits = self.program.limits[nodes : self.program.resources]
-        return np.asarray(wiring.use[nodes:, self.entering] / limits[:, None])
-
     def _within_links(self, rows: FitRows) -> FitRows:
         """The rows that overload no incoming link."""
         fits = np.asarray((rows.rates[:, : len(self.entering)] @ self.links.T <= 1 + 1e-12).all(axis=1))
         return rows if fits.all() else rows.only(fits)
-
-
-def _all_runs_straight_into(program: Program, entering: Indices, operators: Indices) -> bool:
-    """Whether every input reaches a leaf by one arc, without splits or merges before it."""
-    wiring = program.wiring
-    before = ~np.isin(wiring.source, operators)
-    fan_out = np.bincount(wiring.source[before], minlength=len(wiring.network.sources))
-    inside = wiring.target[before & ~np.isin(np.arange(len(wiring.arcs)), entering)]
-    fan_in = np.bincount(inside[inside >= 0], minlength=len(wiring.network.sources))
-    if fan_out.max() > 1 or fan_in.max(initial=0) > 1 or (wiring.target[before] < 0).any():
-        return False
-    path = wiring.unshed(np.eye(program.inputs))[:, entering]
-    return len(entering) == program.inputs and bool((np.count_nonzero(path, axis=0) == 1).all())
-
-
-def _operators_on(wiring: Wiring, node: int) -> Indices:
-    """Numbers of the sources that a node runs, each after what it reads."""
-    name = wiring.network.nodes[node].name
-    return np.array(
-        [wiring.inputs + at for at, operator in enumerate(wiring.network.operators) if operator.node == name], np.int64
-    )

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.tables.local_plans import busy_nodes
-from adapt.core.fit.tables.server import Server
+from adapt.core.fit.tables.local_plans import Part, busy_nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,18 +24,18 @@ class Topology:
     dimensions: dict[int, Indices]
 
     @classmethod
-    def from_servers(cls, servers: dict[int, Server], wiring: Wiring) -> "Topology":
+    def from_parts(cls, parts: dict[int, Part], wiring: Wiring) -> "Topology":
         """The topology of a network whose nodes form no cycle."""
         nodes = tuple(busy_nodes(wiring))
         receiver: dict[int, int] = {}
         dimensions: dict[int, Indices] = {}
         for node in reversed(nodes):
-            leaving = servers[node].leaving
+            leaving = parts[node].leaving
             behind = [other for other in dimensions if other not in receiver]
             behind = [other for other in behind if np.isin(dimensions[other], leaving).any()]
             receiver |= dict.fromkeys(behind, node)
             passing = [dimensions[other][~np.isin(dimensions[other], leaving)] for other in behind]
-            dimensions[node] = np.concatenate((servers[node].entering, *passing))
+            dimensions[node] = np.concatenate((parts[node].entering, *passing))
         return cls(nodes, receiver, dimensions)
 
     def senders(self, node: int) -> list[int]:

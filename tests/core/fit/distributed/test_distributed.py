@@ -8,8 +8,9 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.coordinator import fit
-from adapt.core.fit.distributed.distributed import DFit
-from adapt.core.fit.distributed.exchange import Channel, Transport
+from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
@@ -28,7 +29,7 @@ CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, max_rows=1_000_000, **options):
     program = Program.from_network(network)
     spacing = Spacing(epsilon, grid, max_rows=max_rows)
-    nodes = DFit(program, np.full(program.inputs, most), spacing, **options)
+    nodes = DFit(program, np.full(program.inputs, most), spacing, Messaging(**options))
     if settled:
         nodes.settle()
     return nodes

@@ -9,7 +9,8 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
-from adapt.core.fit.distributed.exchange import Channel, Transport
+from adapt.core.fit.distributed.exchange import Transport
+from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.network import Input, Link, Network, Node, Output
 from adapt.core.fit.program.program import Program
@@ -112,9 +113,9 @@ def test_along_a_row_of_nodes_cuts_are_asked_for_and_then_known() -> None:
     best = [scipy_score(network, point) for point in rates]
     assert scores(groups, rates) == pytest.approx(best, rel=1e-9)
     assert groups.asked > 0
-    told = groups.traffic()
+    told = {way: sent for way, sent in groups.traffic().items() if way.topic is Topic.CUTS}
     assert scores(groups, rates) == pytest.approx(best, rel=1e-9)
-    assert groups.traffic() == told
+    assert {way: sent for way, sent in groups.traffic().items() if way.topic is Topic.CUTS} == told
 
 
 def test_links_are_kept_to() -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
@@ -20,8 +19,8 @@ FREE = np.array([np.inf])
 
 def leaf(network):
     """The only node of a network, and how its arcs close."""
-    wiring = Wiring.from_network(network)
-    part = Part.from_wiring(wiring, 0, 1.0, worth_of_arrival(wiring))
+    program = Program.from_network(network)
+    part = Part.from_program(program, 0, worth_of_arrival(program.wiring))
     return part, DropOrder.from_program(part.program, roots=False)
 
 
@@ -34,7 +33,7 @@ def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
 
 def test_figure_7_a_row_at_a_fifth_scores_0_28() -> None:
     part, order = leaf(FIGURE_7)
-    rows = leaf_rows(Program.from_network(FIGURE_7), part, order, np.array([0.2]), np.array([0.1]), None, 100)
+    rows = leaf_rows(part, order, np.array([0.2]), np.array([0.1]), None, 100)
     assert rows.rates[:, 0] == pytest.approx([0, 0.1, 0.2])
     assert rows.scores == pytest.approx([0, 0.2, 0.28], rel=1e-12)
 

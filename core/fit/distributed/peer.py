@@ -1,0 +1,206 @@
+"""One node of D-FIT: its messages, its table, its plans."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.arrays import Floats
+from adapt.core.fit.distributed.correspondent import Correspondent, Places
+from adapt.core.fit.distributed.mailbox import Channel, Packet
+from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
+from adapt.core.fit.distributed.node_table import NodeTable, shed
+from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.tables.bounds import Bounds
+from adapt.core.fit.tables.local_plans import Part
+from adapt.core.fit.tables.rows import FitRows, TooManyRows
+from adapt.core.fit.tables.server import Server
+from adapt.core.fit.tables.spacing import Spacing
+
+_UPSTREAM = (Topic.TABLE, Topic.CONDITIONS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deployment:
+    """All that a node knows except by messages.
+
+    Attributes:
+        part: Its own arcs and operators.
+        inputs: Bounds of those entering arcs that come from inputs.
+        receiver: The node that receives its table; -1: none.
+        dimensions: The arcs of its table, entering ones first.
+        senders: The nodes whose tables it receives, in building order, with their arcs.
+        places: Where it sees rates, and where it needs those that others see.
+        spacing: How its table is built.
+        distance: Relative score error accepted in its table at the receiver.
+        trust_upstream: Whether it accepts whatever others send.
+    """
+
+    part: Part
+    inputs: Bounds
+    receiver: int
+    dimensions: Indices
+    senders: dict[int, Indices]
+    places: Places
+    spacing: Spacing
+    distance: float
+    trust_upstream: bool
+
+    def channels_to(self) -> list[Channel]:
+        """The channels on which it receives messages."""
+        node, feeders = self.part.node, np.unique(self.part.feeders[self.part.feeders >= 0])
+        return [
+            *(Channel(other, node, topic) for other in self.senders for topic in _UPSTREAM),
+            *(Channel(int(other), node, Topic.BOUNDS) for other in feeders),
+            *self.places.channels_to(),
+        ]
+
+    def channels_from(self) -> list[Channel]:
+        """The channels on which it sends messages."""
+        node, readers = self.part.node, np.unique(self.part.readers[self.part.readers >= 0])
+        return [
+            *(Channel(node, self.receiver, topic) for topic in _UPSTREAM if self.receiver >= 0),
+            *(Channel(node, int(other), Topic.BOUNDS) for other in readers),
+            *self.places.channels_from(),
+        ]
+
+    def decides(self) -> tuple[object, ...]:
+        """Everything that determines its table, except messages; for comparison."""
+        return (*self.part.facts(), self.dimensions.tobytes(), self.receiver, self.channels_to(), self.spacing)
+
+
+class Peer(Correspondent):
+    """A node that knows its own part, its messages and its clock.
+
+    It plans by its own table. Arcs of the table that enter other nodes count with the rates that these have sent, 0
+    before any.
+    """
+
+    def __init__(self, deployment: Deployment, run: int) -> None:
+        """A node that has received nothing.
+
+        Args:
+            run: Number of its start; above 1, it asks others for what it may have lost.
+        """
+        self.deployment, self._state = deployment, NodeTable()
+        self._server = Server(deployment.part)
+        super().__init__(deployment.places, run)
+        if run > 1:
+            for channel in deployment.channels_to():
+                self._mail.ask(channel)
+
+    @property
+    def state(self) -> NodeTable:
+        """Its table."""
+        return self._state
+
+    @property
+    def too_large(self) -> bool:
+        """Whether its table exceeds the limit."""
+        return self._state.too_large
+
+    def deploy(self, deployment: Deployment) -> list[Packet]:
+        """Change its part, its neighbors or its spacing."""
+        changed = deployment.decides() != self.deployment.decides()
+        self.deployment, self._server = deployment, Server(deployment.part)
+        self._places = deployment.places
+        self._mail.keep({*deployment.channels_to(), *deployment.channels_from()})
+        if changed:
+            self._react()
+        return self._mail.sent()
+
+    def plan(self, arriving: Floats, elsewhere: Floats | None = None) -> tuple[Floats, Indices]:
+        """The share kept on each of its arcs, and plan ids.
+
+        Args:
+            arriving: Tuples/s on the entering arcs, shape (points, entering).
+            elsewhere: Tuples/s on passing arcs, shape (points, passing); None: as messages said.
+        """
+        if elsewhere is None:
+            elsewhere = np.repeat(self._elsewhere()[None], len(arriving), axis=0)
+        return shed(self._server, self._state, self.deployment.trust_upstream, arriving, elsewhere)
+
+    def resume(self, state: NodeTable) -> list[tuple[Channel, Sheet]]:
+        """Continue with a table made before; returns what it had sent then."""
+        assert state.table is not None
+        if not np.array_equal(state.table.dimensions, self.deployment.dimensions):
+            raise KeyError(self.deployment.part.node)
+        self._state, bounds = state, self._bounds()
+        assert bounds is not None, "upstream nodes have sent their bounds"
+        sent = [] if self._server.leaf else list(self._bounds_for_others(self._server.passed_on(bounds)))
+        if self.deployment.receiver >= 0:
+            sent += zip(
+                self._upward(), (_sheet(state.table), Sheet(state.table.dimensions, state.conditions)), strict=True
+            )
+        for channel, sheet in sent:
+            self._mail.assume_sent(channel, sheet)
+        return sent
+
+    def assume(self, channel: Channel, sheet: Sheet) -> None:
+        """Treat a sheet as received before."""
+        self._mail.assume_received(channel, sheet)
+
+    def _react(self) -> None:
+        """Rebuild what follows from current knowledge, and send it."""
+        self._state, bounds = NodeTable(), self._bounds()
+        if bounds is None:
+            return
+        if not self._server.leaf:
+            for channel, sheet in self._bounds_for_others(self._server.passed_on(bounds)):
+                self._mail.send(channel, sheet)
+        behind = self._behind()
+        if behind is None:
+            return
+        tables, conditions = behind
+        try:
+            table = self._server.table(bounds, tables, self.deployment.spacing)
+        except TooManyRows:
+            self._state = NodeTable(too_large=True)
+            return
+        self._state = NodeTable(table, self._server.conditions(conditions, table.dimensions))
+        if self.deployment.receiver >= 0:
+            rows, where = self._upward()
+            sheet, sent = _sheet(table), self._mail.known(rows)
+            self._mail.send(rows, sheet if sent is None else good_enough(sent, sheet, self.deployment.distance))
+            self._mail.send(where, Sheet(table.dimensions, self._state.conditions))
+
+    def _upward(self) -> list[Channel]:
+        return [Channel(self.deployment.part.node, self.deployment.receiver, topic) for topic in _UPSTREAM]
+
+    def _bounds(self) -> Bounds | None:
+        """The highest rates on the arcs that enter it; None before all are received."""
+        parts = [self.deployment.inputs]
+        for channel in self.deployment.channels_to():
+            sheet = self._mail.received(channel)
+            if channel.topic is Topic.BOUNDS and sheet is not None:
+                parts.append(Bounds(sheet.arcs, sheet.rows[:, 0], sheet.rows[:, 1]))
+        bounds, entering = Bounds.joined(parts), self.deployment.part.entering
+        return bounds.on(entering) if np.isin(entering, bounds.arcs).all() else None
+
+    def _behind(self) -> tuple[list[FitRows], list[tuple[Indices, Floats]]] | None:
+        """Tables and conditions received; None if some are missing or cover other arcs."""
+        tables, conditions = [], []
+        for other, arcs in self.deployment.senders.items():
+            rows, where = (self._mail.received(Channel(other, self.deployment.part.node, topic)) for topic in _UPSTREAM)
+            if rows is None or where is None:
+                return None
+            if not (np.array_equal(rows.arcs, arcs) and np.array_equal(where.arcs, arcs)):
+                return None
+            rates = np.ascontiguousarray(rows.rows[:, : len(arcs)])
+            tables.append(FitRows.without_drops(arcs, rates, rows.rows[:, -1]))
+            conditions.append((arcs, where.rows))
+        return tables, conditions
+
+    def _bounds_for_others(self, leaving: Bounds) -> Iterator[tuple[Channel, Sheet]]:
+        part = self.deployment.part
+        for other in np.unique(part.readers[part.readers >= 0]):
+            arcs = part.leaving[part.readers == other]
+            at = leaving.on(arcs)
+            yield (
+                Channel(part.node, int(other), Topic.BOUNDS),
+                Sheet(arcs, np.stack((at.most, at.corners), axis=1)),
+            )
+
+
+def _sheet(table: FitRows) -> Sheet:
+    return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))
