@@ -40,7 +40,7 @@ def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[F
         load += wiring.use[0, arc] / wiring.limits[0] * column[int(part.arcs[arc])]
     fits = np.flatnonzero(load <= 1 + 1e-12)
     kept = rows if len(fits) == len(rows) else rows.only(fits)
-    own = np.array([column[int(arc)][fits] for arc in part.drops]).reshape(-1, len(fits))
+    own = np.array([column[int(arc)][fits] for arc in part.drops]).reshape(len(part.drops), len(fits))
     drops, flows = np.concatenate((kept.drops, part.drops)), np.concatenate((kept.flows, own.T), axis=1)
     dimensions = np.concatenate((part.entering, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
     rates = np.empty((len(fits), len(dimensions)))
