@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import AdaptError, EnvironmentFailure
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.store.atomic import replace_whole

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.lint.evidence import LINT
 from adapt.core.values import instant
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored, location
@@ -45,7 +45,7 @@ def stream_of(path: Path) -> Path:
     read = {each: read_manifest(each, "trace") for each in dict.fromkeys(found)}
     members = sorted(read, key=lambda each: (read[each].summary["first_us"], read[each].summary["last_us"]))
     _check_alike(members, [read[each] for each in members])
-    return cast(Path, SeriesPath(tuple(each.absolute() for each in members), str(path), joined))
+    return cast(Path, SeriesPath(tuple(members), str(path), joined))
 
 
 def _members(path: Path) -> list[Path]:
@@ -132,12 +132,16 @@ def joined(series: SeriesPath) -> Manifest:
 def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int], content_hash: str) -> dict[str, Any]:
     """The profile of all rows, kept next to the traces."""
     name = hash_of([content_hash, program_versions()["adapt-streams"]])[:32]
-    kept = series.parent / CACHE / f"{name}.profile"
+    kept = series.absolute().parent / CACHE / f"{name}.profile"
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(kept.read_bytes()))
     blocks = blocks_of(cast(Path, series), files)
     schema = pq.read_schema(arrow_source(blocks[0].pieces[0].path)).remove_metadata()
-    found = profile_trace(None, blocks, schema, span_us, silent).data
+
+    def keeping(work: Work, decisive: Decisive) -> Work:
+        return kept_blocks(cast(Path, series), files, blocks, work, decisive)[0]
+
+    found = profile_trace(None, blocks, schema, span_us, silent, keeping).data
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run profiles again
         kept.parent.mkdir(exist_ok=True)
         replace_whole(kept, as_json(found))

@@ -13,10 +13,11 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
-from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
+from adapt.traces.counting.pane_cache import counted_panes, kept_panes
 from adapt.traces.counting.weights import chosen_weight, default_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.names import RunnerName

@@ -9,6 +9,7 @@ from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of, mer
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.stream import Weight
+from adapt.traces.block_cache import kept_blocks
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
@@ -67,11 +68,12 @@ def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
                 [counted.keys, pa.array(nothing + index), *map(pa.array, sums)], names=["key", "block", *weights]
             )
 
+    kept, _ = kept_blocks(trace.path, trace.manifest.files, blocks, work, lambda _: ["exact", *weights])
     kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
     schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
     amounts = {weight.value: weight for weight in weights}
     return BlockSums(
-        doing, len(blocks), work, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)
+        doing, len(blocks), kept, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)
     )
 
 

@@ -1,7 +1,7 @@
 """The place of several traces that are one stream."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,15 +40,15 @@ class SeriesPath:
     @property
     def name(self) -> str:
         """The name of that folder."""
-        return self.parent.name
+        return self.parent.absolute().name
 
     def with_name(self, name: str) -> Path:
         """A file next to the traces."""
         return self.parent / name
 
     def absolute(self) -> "SeriesPath":
-        """Itself; its members are absolute."""
-        return self
+        """With absolute members."""
+        return replace(self, members=tuple(each.absolute() for each in self.members))
 
     def is_file(self) -> bool:
         """Always false: a series is a folder."""
