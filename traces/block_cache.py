@@ -1,4 +1,4 @@
-"""Results kept next to a trace: of a trace, and of each whole block of a series."""
+"""Results kept next to a trace, or for blocks of a series."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,27 +23,24 @@ CACHE = ".adapt-counts"
 Work: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
 
 Decisive: TypeAlias = Callable[[TraceBlock], Any]
-"""What decides the rows of a block besides its content, as plain data; None where they are not worth keeping."""
+"""What decides the rows of a block besides its content, as plain data; None if they are not kept."""
 
 
 def kept_blocks(
     path: Path, files: Sequence[Mapping[str, Any]], blocks: Sequence[TraceBlock], work: Work, decisive: Decisive
-) -> tuple[Work, list[bool]]:
-    """Work on the blocks of a series whose results are kept, so that a new day costs a day.
+) -> Work:
+    """Work on the blocks of a series, with results kept.
 
-    Blocks begin at fixed rows of the stream, so those before a new trace stay as they are. Only full blocks are kept,
-    as the last one grows. One trace does not grow: of it, nothing is kept here.
+    So a new day costs a day. Blocks begin at fixed rows of the stream, so those before a new trace stay as they are.
+    Only full blocks are kept, as the last one grows. One trace does not grow: of it, nothing is kept here.
 
     Args:
         path: Of the trace or series.
         files: Of its manifest.
         work: The rows of a block, given its place in `blocks`.
-
-    Returns:
-        The work, and for each block whether its rows are kept already.
     """
     if not isinstance(path, SeriesPath):
-        return work, [False] * len(blocks)
+        return work
     series = path.absolute()
     folder = series.parent / CACHE
     sha256: dict[Any, str] = {series / str(each["name"]): each["sha256"] for each in files}
@@ -58,7 +55,19 @@ def kept_blocks(
         folder.mkdir(exist_ok=True)
         kept = {each.name for each in folder.iterdir()}
     held = [path is not None and path.name in kept for path in paths]
-    return partial(_kept_or_made, work, paths, held), held
+    return partial(_kept_or_made, work, paths, held)
+
+
+def rows_held(path: Path, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
+    """Rows that decide where work runs.
+
+    Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
+
+    Args:
+        most: Rows that the result of a block has at most.
+    """
+    bounded = isinstance(path, SeriesPath)
+    return sum(min(block.rows, most(block)) if bounded else block.rows for block in blocks)
 
 
 def _kept_or_made(
@@ -87,7 +96,7 @@ def read_kept(path: Path) -> pa.Table | None:
 
 
 def keep(path: Path, table: pa.Table) -> None:
-    """Keep a table, if its folder can be written; else the next run makes it again."""
+    """Keep a table if its folder can be written."""
     with suppress(EnvironmentFailure, OSError):
         path.parent.mkdir(exist_ok=True)
         replace_whole(path, packed(table))

@@ -167,7 +167,7 @@ def _kept_or_counted(
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
             return frequencies, manifest.made.runner
-    ran = runner_for(trace.rows, spark_options, progress).name.value
+    ran = runner_for(how.rows_on(trace), spark_options, progress).name.value
     if measure:
         counted, _ = _kept_or_counted(trace, how, (), spark_options, progress)
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)

@@ -131,7 +131,10 @@ class Profiler:
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
 
     def decisive(self, block: TraceBlock) -> list[Any] | None:
-        """What decides the profile of a block; None in the middle of the trace, which moves as it grows."""
+        """What decides the profile of a block besides its content.
+
+        None in the middle of the trace, which moves as it grows.
+        """
         in_first = min(max(self.middle - block.first_row, 0), block.rows)
         if 0 < in_first < block.rows:
             return None
