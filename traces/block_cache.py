@@ -15,7 +15,7 @@ from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
 from adapt.traces.store.tables import packed
-from adapt.traces.store.trace import BLOCK_ROWS, TraceBlock
+from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock
 
 CACHE = ".adapt-counts"
 """The cache folder next to a trace; it can be deleted at any time."""
@@ -58,7 +58,7 @@ def kept_blocks(
     return partial(_kept_or_made, work, paths, held)
 
 
-def rows_held(path: Path, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
+def rows_held(trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
     """Rows that decide where work runs.
 
     Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
@@ -66,8 +66,9 @@ def rows_held(path: Path, blocks: Sequence[TraceBlock], most: Callable[[TraceBlo
     Args:
         most: Rows that the result of a block has at most.
     """
-    bounded = isinstance(path, SeriesPath)
-    return sum(min(block.rows, most(block)) if bounded else block.rows for block in blocks)
+    if not isinstance(trace.path, SeriesPath):
+        return trace.rows
+    return sum(min(block.rows, most(block)) for block in blocks)
 
 
 def _kept_or_made(

@@ -81,7 +81,7 @@ class Counting:
     def rows_on(self, trace: Trace) -> int:
         """Rows that decide where a trace is counted."""
         epsilon = self.epsilon_on(trace)
-        return rows_held(trace.path, trace.blocks(), lambda _: int(2 / epsilon)) if epsilon else rows_of_sums(trace)
+        return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon)) if epsilon else rows_of_sums(trace)
 
     def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
         """The same over a sliding window as typed: a length, or `auto`.

@@ -45,7 +45,7 @@ def count_exactly(
 def rows_of_sums(trace: Trace, weights: int = 1) -> int:
     """Rows that decide where keys are summed exactly; see `rows_held`."""
     keys = int(trace.profile["distinct_keys"])
-    return rows_held(trace.path, trace.blocks(), lambda _: keys * weights)
+    return rows_held(trace, trace.blocks(), lambda _: keys * weights)
 
 
 def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:

@@ -383,7 +383,7 @@ def _counted(
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
     )
     many = range(MOST_GROUPS)
-    rows = rows_held(trace.path, blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many))
+    rows = rows_held(trace, blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many))
     runner = (SparkRunner if tasks else runner_for)(rows, spark_options, progress)
     sums = runner.sums(asked)
     return _summaries(sums, trace.key_type, weight, most, len(blocks), grouped=grouped)

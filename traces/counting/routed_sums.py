@@ -110,7 +110,7 @@ def routed_sums(
         "block",
         few=len(blocks) * sum(sizes) <= _FEW,
     )
-    rows = rows_held(trace.path, blocks, lambda _: sum(sizes))
+    rows = rows_held(trace, blocks, lambda _: sum(sizes))
     found = runner_for(rows, spark_options, progress).sums(asked)
     for each in amounts:
         if found[each.value].null_count:
