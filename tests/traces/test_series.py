@@ -67,11 +67,11 @@ def _found(trace: Trace, folder: Path) -> list[Any]:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=[256])
+def short_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few rows, so that a short trace has many."""
     for name in ("store.trace", "block_cache"):
-        monkeypatch.setattr(f"adapt.traces.{name}.BLOCK_ROWS", 256)
+        monkeypatch.setattr(f"adapt.traces.{name}.BLOCK_ROWS", request.param)
 
 
 def test_traces_of_a_folder_count_as_one_trace(tmp_path: Path) -> None:
@@ -161,6 +161,7 @@ def test_traces_that_overlap_are_refused_with_their_names(tmp_path: Path) -> Non
 
 @soak
 @pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("short_blocks", [4096], indirect=True)
 def test_thirty_days_of_several_blocks_on_a_disk_and_in_a_store(tmp_path: Path, bucket: Any, adapt: Any) -> None:
     rows, days = 5_000, tmp_path / "days"
     days.mkdir()
