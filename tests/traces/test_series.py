@@ -44,8 +44,8 @@ def _skewed(first: int, last: int) -> pa.Table:
     return pa.table({"ts": times, "key": pa.array(keys).cast(pa.string()), "bytes": pa.array(mixed % 1500)})
 
 
-_NAMES = ("trace", "plan", "next")
-"""Fields of a verdict with the names of its files."""
+_NAMES = ("trace", "plan", "next", "lint")
+"""Fields of a verdict with the names of its files, and with what the profiles tell, which are compared themselves."""
 
 
 def _profile(trace: Trace) -> dict[str, Any]:

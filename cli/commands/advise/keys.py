@@ -22,7 +22,7 @@ def keys(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[TRACE|FREQ|COUNTS.csv]",
+            metavar="TRACE|FREQ|COUNTS.csv",
             help="A trace, or several as one stream; counted keys, or a CSV of key,count.",
         ),
         STREAM,
