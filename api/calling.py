@@ -66,17 +66,24 @@ def signature_of(command: Any) -> inspect.Signature:
     """The signature of a command's function."""
     parameters = []
     for name, each in parameters_of(command).items():
-        needed = each.nargs < 0 or (each.required and not _may_pass(each))
-        default = inspect.Parameter.empty if needed else each.default
-        parameters.append(inspect.Parameter(name, _kind_of(each), default=default))
+        needed = each.required and not _may_pass(each)
+        default = inspect.Parameter.empty if needed or is_variadic(command, each) else each.default
+        parameters.append(inspect.Parameter(name, _kind_of(command, each), default=default))
     return inspect.Signature(parameters)
 
 
-def _kind_of(parameter: Any) -> Any:
+def is_variadic(command: Any, parameter: Any) -> bool:
+    """Whether a function takes its values by position, not as one list."""
+    return bool(parameter.nargs < 0 and parameter.name not in getattr(command.callback, "several", ()))
+
+
+def _kind_of(command: Any, parameter: Any) -> Any:
     """How a function takes a parameter: by position, or by name."""
     if not _is_argument(parameter):
         return inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter.VAR_POSITIONAL if parameter.nargs < 0 else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return (
+        inspect.Parameter.VAR_POSITIONAL if is_variadic(command, parameter) else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    )
 
 
 def _is_argument(parameter: Any) -> bool:
@@ -178,10 +185,10 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
     if value is None:
         return
     several = parameter.multiple or parameter.nargs < 0
-    if isinstance(value, Mapping) and several:
+    if isinstance(value, Mapping) and parameter.multiple:
         value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, (list, tuple, range)) and not several:
-        yield ",".join(str(each) for each in value)
+        yield ",".join(path_of(each, parameter, folder) if _is_argument(parameter) else str(each) for each in value)
         return
     for each in _each(value):
         yield path_of(each, parameter, folder)

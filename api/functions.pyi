@@ -126,7 +126,9 @@ def ingest(
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
 
-def lint(trace: File | Trace | Ingested, *, rule: str | Sequence[str] | None = None) -> Linted:
+def lint(
+    trace: File | Trace | Ingested | Sequence[File | Trace | Ingested], *, rule: str | Sequence[str] | None = None
+) -> Linted:
     """Find what makes results from a trace misleading."""
 
 def report(
@@ -135,7 +137,7 @@ def report(
     """Show artefacts as tables, as a self-contained page, or as data."""
 
 def verdict(
-    source: File | Trace | Ingested,
+    source: File | Trace | Ingested | Sequence[File | Trace | Ingested],
     *,
     channels: int,
     key: str = "",
@@ -168,7 +170,7 @@ def verdict(
     """Say what to do about skew, judged on later windows."""
 
 def build(
-    source: Artefact | Frame,
+    source: Artefact | Frame | Sequence[Artefact | Frame],
     *,
     channels: int,
     out: File | None = None,
@@ -206,7 +208,7 @@ def build(
     """Build a plan: pin the hot keys to channels, hash the others."""
 
 def compare(
-    source: Artefact | Frame,
+    source: Artefact | Frame | Sequence[Artefact | Frame],
     *,
     channels: int | Sequence[int] | str,
     out: File | None = None,
@@ -244,7 +246,7 @@ def compare(
     """Compare partitioning schemes over one or more channel counts."""
 
 def count(
-    trace: File | Trace | Ingested,
+    trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
     *,
     out: File | None = None,
     key: str | Sequence[str] | None = None,
@@ -272,7 +274,7 @@ def count(
     """Count the keys of a trace and judge its skew."""
 
 def diff(
-    source: Artefact | Frame,
+    source: Artefact | Frame | Sequence[Artefact | Frame],
     before: File | Plan,
     after: File | Plan,
     *,
@@ -289,7 +291,7 @@ def diff(
     """Show which keys move between two plans, and how much state."""
 
 def evaluate(
-    source: Artefact | Frame,
+    source: Artefact | Frame | Sequence[Artefact | Frame],
     *plans: File | Plan,
     engine: str | None = None,
     weight: Literal["count", "cost", "bytes"] | None = None,
@@ -322,7 +324,7 @@ def tolerance(
 class replay:
     @staticmethod
     def compare(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         out: File | None = None,
         scenario: str | Sequence[str] | None = None,
@@ -371,7 +373,7 @@ class replay:
 
     @staticmethod
     def elastic(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         out: File | None = None,
         pool: int = 16,
@@ -431,7 +433,7 @@ class replay:
 
     @staticmethod
     def fit(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         network: File,
         out: File | None = None,
@@ -473,7 +475,7 @@ class replay:
 
     @staticmethod
     def flux(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         out: File | None = None,
         workers: int | None = None,
@@ -562,7 +564,7 @@ class replay:
 
     @staticmethod
     def ordered(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         chain: File,
         out: File | None = None,
@@ -593,7 +595,7 @@ class replay:
 
     @staticmethod
     def repartition(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         channels: int | None = None,
         schedule: str = "",
@@ -620,7 +622,7 @@ class replay:
 
     @staticmethod
     def replan(
-        trace: File | Trace | Ingested,
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         channels: int | None = None,
         schedule: str = "",
@@ -677,7 +679,7 @@ class replay:
 class advise:
     @staticmethod
     def keys(
-        source: Artefact | Frame | None = None,
+        source: Artefact | Frame | Sequence[Artefact | Frame] | None = None,
         *,
         parallelism: int,
         max_parallelism: int | None = None,

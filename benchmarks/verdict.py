@@ -16,9 +16,9 @@ from adapt.core.engines.names import Engine
 from adapt.core.partitioning.build import Recipe
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.recommended import hashers_today
+from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted, panes_of
-from adapt.traces.counting.pane_cache import CACHE
 from adapt.traces.counting.population import population_of
 from adapt.traces.generators.generate import generate
 from adapt.traces.generators.zipf import zipf_stream

@@ -40,7 +40,11 @@ Frame: TypeAlias = Any
 Artefact: TypeAlias = File | Trace | Ingested | Plan | Frequencies | Surveyed
 '''
 
-_ARTEFACTS = {"TRACE": "File | Trace | Ingested", "SOURCE|TRACE": "File | Trace | Ingested", "PLAN": "File | Plan"}
+_ARTEFACTS = {
+    "TRACE": "File | Trace | Ingested",
+    "SOURCE|TRACE": "File | Trace | Ingested",
+    "PLAN": "File | Plan",
+}
 """Types of arguments and options by their metavar; others that are paths are files or any artefact."""
 
 
@@ -110,7 +114,11 @@ def _annotation(parameter: Any, bound: inspect.Parameter) -> str:
     else:
         texts = {_named(kind) for kind in kinds if kind is not NoneType}
         texts |= {"float"} if _is_number(parameter.default) else set()
-    several = parameter.multiple or (parameter.name == "channels" and "str" in texts)
+    several = (
+        parameter.multiple
+        or (parameter.name in ("trace", "source") and "TRACE" in metavar)
+        or (parameter.name == "channels" and "str" in texts)
+    )
     text = " | ".join(sorted(texts))
     if several and bound.kind is not bound.VAR_POSITIONAL:
         of_pairs = " | Mapping[str, object]" if "=" in metavar else ""

@@ -1,13 +1,13 @@
 """Traces kept for a source, and used again while it stays unchanged."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import AdaptError, EnvironmentFailure
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.store.atomic import replace_whole
@@ -19,15 +19,15 @@ def is_trace(path: Path) -> bool:
     return path.is_dir() and (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
 
 
-def source_fingerprint(source: str, options: Mapping[str, Any]) -> str:
-    """Fingerprint of a source and its reading options.
+def source_fingerprint(sources: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Fingerprint of sources and their reading options.
 
     From the place, size and time of change of each file.
 
     Raises:
-        UsageError, BadInput: the source does not exist or cannot be read.
+        UsageError, BadInput: a source does not exist or cannot be read.
     """
-    files = [[str(file.path), file.size, file.path.stat().st_mtime_ns] for file in source_files([source])]
+    files = [[str(file.path), file.size, file.path.stat().st_mtime_ns] for file in source_files(sources)]
     return hash_of([files, dict(options), program_versions()["adapt-streams"]])
 
 

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.lint.evidence import LINT
 from adapt.core.values import instant
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks
 from adapt.traces.ingest.profile import profile_trace
+from adapt.traces.kept_trace import is_trace
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import MANIFEST
@@ -29,31 +30,51 @@ _SAME = ("mapping", "time_zone", "cleaning", "streams", "generator", "topic")
 """Parameters of an ingest that traces of one source have in common."""
 
 
-def stream_of(path: Path) -> Path:
+def stream_of(*paths: Path) -> Path:
     """Path of a stream: one artefact, or several traces as one.
 
     Args:
-        path: A path; a glob such as `days/*.trace`, a folder of traces, or traces with commas between them.
+        paths: Each a path; a glob such as `days/*.trace`, a folder of traces, or traces with commas between them.
 
     Raises:
-        BadInput: the traces overlap in time, or come from different sources.
+        BadInput: no trace matches a glob, or the traces overlap in time, or come from different sources.
     """
-    with readable(path):
-        found = _members(path)
-    if len(found) < 2:
-        return found[0] if found else path
-    read = {each: read_manifest(each, "trace") for each in dict.fromkeys(found)}
+    found: list[Path] = []
+    for path in paths:
+        with readable(path):
+            traces = traces_of(path)
+            if not traces and glob.has_magic(str(path)) and not path.exists():
+                raise BadInput(f"no trace matches {path}; check the pattern, or create one with `adapt ingest`")
+            found += traces or [path]
+    read = {each: read_manifest(each, "trace") for each in dict.fromkeys(found)} if len(found) > 1 else {}
+    if len(read) < 2:
+        return found[0]
     members = sorted(read, key=lambda each: (read[each].summary["first_us"], read[each].summary["last_us"]))
     _check_alike(members, [read[each] for each in members])
-    return cast(Path, SeriesPath(tuple(each.absolute() for each in members), str(path), joined))
+    span_us = read[members[0]].summary["first_us"], read[members[-1]].summary["last_us"]
+    return cast(Path, SeriesPath(tuple(members), _named(paths, members), span_us, joined))
 
 
-def _members(path: Path) -> list[Path]:
+def _named(paths: Sequence[Path], members: Sequence[Path]) -> str:
+    """Several traces as one typed text: the path, the folder that holds just them, or all of them."""
+    if len(paths) == 1:
+        return str(paths[0])
+    folder = members[0].parent
+    if sorted(each.absolute() for each in traces_of(folder)) == sorted(each.absolute() for each in members):
+        return str(folder)
+    return ",".join(map(str, members))
+
+
+def traces_of(path: Path) -> list[Path]:
+    """The traces that a path names, or none.
+
+    Itself, those of a folder or glob, or those with commas between them.
+    """
     text = str(path)
     if (path / MANIFEST).is_file() or path.is_file():
-        return []
+        return [path] if is_trace(path) else []
     if path.is_dir():
-        return sorted(each for each in path.iterdir() if _is_trace(each))
+        return sorted(each for each in path.iterdir() if is_trace(each))
     if "," in text and not glob.has_magic(text):
         return [location(each) for each in text.split(",")]
     if not glob.has_magic(text):
@@ -62,12 +83,8 @@ def _members(path: Path) -> list[Path]:
         parts = path.key.split("/")
         fixed = next(at for at, part in enumerate(parts) if glob.has_magic(part))
         root = location("/".join([f"{path.scheme}://{path.bucket}", *parts[:fixed]]))
-        return sorted(each for each in root.glob("/".join(parts[fixed:])) if _is_trace(each))
-    return [Path(each) for each in sorted(glob.glob(text)) if _is_trace(Path(each))]
-
-
-def _is_trace(path: Path) -> bool:
-    return (path / MANIFEST).is_file() and read_manifest(path).kind == "trace"
+        return sorted(each for each in root.glob("/".join(parts[fixed:])) if is_trace(each))
+    return [Path(each) for each in sorted(glob.glob(text)) if is_trace(Path(each))]
 
 
 def _check_alike(members: Sequence[Path], manifests: Sequence[Manifest]) -> None:
@@ -132,12 +149,16 @@ def joined(series: SeriesPath) -> Manifest:
 def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int], content_hash: str) -> dict[str, Any]:
     """The profile of all rows, kept next to the traces."""
     name = hash_of([content_hash, program_versions()["adapt-streams"]])[:32]
-    kept = series.parent / CACHE / f"{name}.profile"
+    kept = series.absolute().parent / CACHE / f"{name}.profile"
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(kept.read_bytes()))
     blocks = blocks_of(cast(Path, series), files)
     schema = pq.read_schema(arrow_source(blocks[0].pieces[0].path)).remove_metadata()
-    found = profile_trace(None, blocks, schema, span_us, silent).data
+
+    def keeping(work: Work, decisive: Decisive) -> Work:
+        return kept_blocks(cast(Path, series), files, blocks, work, decisive)
+
+    found = profile_trace(None, blocks, schema, span_us, silent, keeping).data
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run profiles again
         kept.parent.mkdir(exist_ok=True)
         replace_whole(kept, as_json(found))

@@ -1,13 +1,15 @@
 """`adapt verdict`: from a raw file to what to do about skew."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.options.artefacts import stream_typed
 from adapt.cli.options.channels import check_channels
-from adapt.cli.options.groups import option, setting, short_help
+from adapt.cli.options.groups import Several, option, setting, short_help
 from adapt.cli.options.loads import GoalOptions
 from adapt.cli.options.mapping import GivenOptions, typed_of
 from adapt.cli.options.placement import EngineOption, ReplicasOption, check_replicas
@@ -37,7 +39,13 @@ SCHEMA = "adapt.verdict/1"
 )
 def verdict(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="SOURCE|TRACE", help="A raw file, folder or glob, or a trace.")],
+    source: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="SOURCE|TRACE", help="Raw files, a folder or glob; or a trace, or several as one stream."
+        ),
+        Several(str, tuple),
+    ],
     channels: Annotated[int, option("Number of channels.", "N")],
     engine: EngineOption = Engine.SPARK,
     out: Path | None = setting(None, "Trace to keep (default: NAME.trace in this folder).", "TRACE", "--out", "-o"),
@@ -132,7 +140,13 @@ def verdict(
 
 
 def _kept_trace(
-    source: str, out: Path | None, given: GivenOptions, spark: RunnerOptions, progress: "Progress", *, force: bool
+    source: Sequence[str],
+    out: Path | None,
+    given: GivenOptions,
+    spark: RunnerOptions,
+    progress: "Progress",
+    *,
+    force: bool,
 ) -> Path:
     """The trace of a source: itself, one made before, or a new one.
 
@@ -141,18 +155,18 @@ def _kept_trace(
         EnvironmentFailure: a trace of that name was made from something else.
     """
     from adapt.traces.ingest.ingest import ingest
-    from adapt.traces.kept_trace import holds, is_trace, remember, source_fingerprint
-    from adapt.traces.series import stream_of
+    from adapt.traces.kept_trace import holds, remember, source_fingerprint
+    from adapt.traces.series import traces_of
     from adapt.traces.sources.reading.files import SCHEME
 
-    stream = None if source.startswith(SCHEME) else stream_of(location(source))
-    if stream is not None and is_trace(stream):
+    places = [] if source[0].startswith(SCHEME) else [location(each) for each in source]
+    if places and all(map(traces_of, places)):
         if given.values["key"] or out is not None:
-            raise UsageError(f"{source} is a trace, so it takes neither --key nor --out; give a raw file")
-        return stream
+            raise UsageError(f"{source[0]} is a trace, so it takes neither --key nor --out; give a raw file")
+        return stream_typed(places)
     if not (given.streams or given.values["key"]):
         raise UsageError("--key is required for a raw source: the column or expression that partitions the stream")
-    path = out or Path(f"{_name(source)}.trace")
+    path = out or Path(f"{_name(source[0])}.trace")
     fingerprint = source_fingerprint(source, {name: str(value) for name, value in given.values.items()})
     if holds(path, fingerprint):
         narrate(f"using {path}, made from this source before")
@@ -160,7 +174,7 @@ def _kept_trace(
     if path.exists() and not force:
         raise EnvironmentFailure(f"{path} was made from another source, or with other options; use --force or -o TRACE")
     made = ingest(
-        [source],
+        source,
         path,
         given.mapping,
         given.options,

@@ -3,9 +3,10 @@
 import inspect
 from collections.abc import Callable
 from copy import copy
-from dataclasses import MISSING, Field, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_type_hints
 
 import typer
@@ -18,6 +19,19 @@ Value = TypeVar("Value")
 
 EXPERT = "For experts"
 """The heading over options that few users need."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """Marks an argument whose typed values become one.
+
+    Attributes:
+        of: Type of what is typed.
+        joined: Makes the value.
+    """
+
+    of: type
+    joined: Callable[[list[Any]], Any]
 
 
 def grouped(command: Command) -> Command:
@@ -37,7 +51,7 @@ def grouped(command: Command) -> Command:
         elif isinstance(default, Field):
             options.append(_option_of(name, kind, default))
         else:
-            options.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+            options.append(parameter.replace(annotation=_typed(kind), kind=inspect.Parameter.KEYWORD_ONLY))
     options.append(_help_all(hidden=not hasattr(command, "short_help")))
 
     @wraps(command)
@@ -46,6 +60,7 @@ def grouped(command: Command) -> Command:
 
     call.__dict__["__signature__"] = inspect.Signature(options)
     call.__annotations__ = {option.name: option.annotation for option in options}
+    call.__dict__["several"] = {name for name, kind in kinds.items() if _several(kind) is not None}
     return cast(Command, call)
 
 
@@ -102,6 +117,20 @@ def setting(default: Value, help: str, metavar: str | None = None, *names: str, 
     return field(default=default, metadata={"option": option(help, metavar, *names, **others)})
 
 
+def _several(kind: Any) -> Several | None:
+    """How several typed values of a parameter become one; None if it takes one."""
+    return next((each for each in get_args(kind) if isinstance(each, Several)), None)
+
+
+def _typed(kind: Any) -> Any:
+    """The annotation of what is typed for a parameter."""
+    several = _several(kind)
+    if several is None:
+        return kind
+    listed, (whole, *about) = list[several.of], get_args(kind)  # type: ignore[name-defined]
+    return cast(Any, Annotated)[(listed | None if NoneType in get_args(whole) else listed, *about)]
+
+
 def _help_all(*, hidden: bool) -> inspect.Parameter:
     """The option `--help-all`; hidden where `--help` shows every option."""
     about = typer.Option(
@@ -135,10 +164,8 @@ def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:
     """The value of one parameter: a group from its options, or the option itself, a path as a location."""
     if not is_dataclass(kind):
         value = values[name]
-        if any("TRACE" in str(getattr(each, "metavar", "")) for each in get_args(kind)) and isinstance(value, Path):
-            from adapt.traces.series import stream_of
-
-            return stream_of(location(value))
+        if (several := _several(kind)) is not None:
+            return several.joined([location(each) if several.of is Path else each for each in value]) if value else None
         if isinstance(value, list):
             return [location(each) if isinstance(each, Path) else each for each in value]
         return location(value) if isinstance(value, Path) else value

@@ -96,7 +96,9 @@ def hot_keys_table(answer: Answer, note: str) -> Table:
 
 def next_command(verdict: Verdict | None, trace: str, plan: str, channels: int) -> str:
     """The next command to type; a glob of traces in quotes."""
-    stem = (plan if has_magic(trace) else trace).removesuffix(".recommended.plan").removesuffix(".trace")
+    stem = (
+        (plan if has_magic(trace) or "," in trace else trace).removesuffix(".recommended.plan").removesuffix(".trace")
+    )
     trace = quote(trace)
     match None if verdict is None else verdict.verdict_class:
         case VerdictClass.PINNING | VerdictClass.REFRESHING if verdict is not None and not verdict.pins_nothing:

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from adapt.cli.main import app, run
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.plans import read_plan, read_plan_made

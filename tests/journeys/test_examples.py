@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS
-from adapt.traces.counting.count_cache import CACHE
+from adapt.traces.block_cache import CACHE
 from adapt.traces.demonstration import PACKAGE
 from adapt.traces.store.comparisons import read_comparison
 from adapt.traces.store.frequencies import read_frequencies

@@ -15,7 +15,8 @@ from adapt.core.partitioning.problem.tracking import SERVED, Known, epsilon_for
 from adapt.core.stream import Weight
 from adapt.core.units.durations import duration_text
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.counting.exact import count_exactly
+from adapt.traces.block_cache import rows_held
+from adapt.traces.counting.exact import count_exactly, rows_of_sums
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
@@ -76,6 +77,11 @@ class Counting:
         if self.epsilon or self.window is not None or self.track is not None:
             return needed
         return min(needed, epsilon_for(Resources(), DEFAULT_CHANNELS, known, SERVED))  # counted at ingest
+
+    def rows_on(self, trace: Trace) -> int:
+        """Rows that decide where a trace is counted."""
+        epsilon = self.epsilon_on(trace)
+        return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon)) if epsilon else rows_of_sums(trace)
 
     def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
         """The same over a sliding window as typed: a length, or `auto`.

@@ -13,10 +13,11 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
-from adapt.traces.counting.pane_cache import CACHE, counted_panes, kept_panes
+from adapt.traces.counting.pane_cache import counted_panes, kept_panes
 from adapt.traces.counting.weights import chosen_weight, default_weight
 from adapt.traces.read_errors import readable
 from adapt.traces.spark.names import RunnerName
@@ -166,7 +167,7 @@ def _kept_or_counted(
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
             return frequencies, manifest.made.runner
-    ran = runner_for(trace.rows, spark_options, progress).name.value
+    ran = runner_for(how.rows_on(trace), spark_options, progress).name.value
     if measure:
         counted, _ = _kept_or_counted(trace, how, (), spark_options, progress)
         frequencies = with_columns(trace, counted, measure, spark_options=spark_options, progress=progress)

@@ -26,7 +26,7 @@ from adapt.core.stream import KeyType, Weight
 from adapt.traces.counting.count import Counting
 from adapt.traces.counting.count_cache import counted
 from adapt.traces.counting.counts_files import CountsFiles, counts_files, summed_ascending
-from adapt.traces.counting.exact import key_sums, no_keys, too_heavy
+from adapt.traces.counting.exact import key_sums, no_keys, rows_of_sums, too_heavy
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.measured import check_measurable
 from adapt.traces.counting.weights import chosen_weight
@@ -184,7 +184,8 @@ def _of_trace(
             columns |= {_measured(name): batch.column(of) for name, of in sources.items()}
             yield pa.RecordBatch.from_pydict(columns)
 
-    told = runner_for(trace.rows, spark_options, progress).from_sums(sums, lambda rows: tally(named(rows)), _SCHEMA)
+    runner = runner_for(rows_of_sums(trace, len(weights)), spark_options, progress)
+    told = runner.from_sums(sums, lambda rows: tally(named(rows)), _SCHEMA)
     return _evaluation(asked, told, chosen, trace.path)
 
 

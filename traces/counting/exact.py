@@ -9,6 +9,7 @@ from adapt.core.counting.exact import KeyCounts, count_keys, frequencies_of, mer
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.errors import BadInput
 from adapt.core.stream import Weight
+from adapt.traces.block_cache import kept_blocks, rows_held
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import BlockSums, runner_for
@@ -33,12 +34,18 @@ def count_exactly(
         BadInput: the trace is damaged, or its weights overflow an int64.
     """
     chosen = chosen_weight(trace, weight)
-    summed = runner_for(trace.rows, spark_options, progress).sums(key_sums(trace, [chosen], "counting keys"))
+    summed = runner_for(rows_of_sums(trace), spark_options, progress).sums(key_sums(trace, [chosen], "counting keys"))
     keys = summed["key"].combine_chunks()
     if summed[chosen.value].null_count:
         raise too_heavy(trace.path, chosen)
     counts = summed[chosen.value].combine_chunks().to_numpy(zero_copy_only=False)
     return frequencies_of(KeyCounts(keys, counts, trace.rows), chosen)
+
+
+def rows_of_sums(trace: Trace, weights: int = 1) -> int:
+    """Rows that decide where keys are summed exactly; see `rows_held`."""
+    keys = int(trace.profile["distinct_keys"])
+    return rows_held(trace, trace.blocks(), lambda _: keys * weights)
 
 
 def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
@@ -67,11 +74,12 @@ def key_sums(trace: Trace, weights: Sequence[Weight], doing: str) -> BlockSums:
                 [counted.keys, pa.array(nothing + index), *map(pa.array, sums)], names=["key", "block", *weights]
             )
 
+    kept = kept_blocks(trace.path, trace.manifest.files, blocks, work, lambda _: ["exact", *weights])
     kinds = [f"{weight} {'double' if weight is Weight.COST else 'bigint'}" for weight in weights]
     schema = f"key {SPARK_KEYS[trace.key_type]}, block bigint, {', '.join(kinds)}"
     amounts = {weight.value: weight for weight in weights}
     return BlockSums(
-        doing, len(blocks), work, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)
+        doing, len(blocks), kept, schema, ["key"], amounts, "block", partitions=-(-trace.rows // ROWS_A_PARTITION)
     )
 
 

@@ -27,6 +27,7 @@ from adapt.core.counting.timeline import Pane, Timeline
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.block_cache import Work, kept_blocks, rows_held
 from adapt.traces.counting.exact import no_keys
 from adapt.traces.counting.frames import amount_column, key_column
 from adapt.traces.counting.weights import SPARK_KEYS, WEIGHT_COLUMNS, chosen_weight, weights_of
@@ -286,6 +287,10 @@ class _Ungrouped:
     columns: tuple[str, ...] = ()
     least_rows: int = BLOCK_ROWS
 
+    def groups_of(self, _block: TraceBlock) -> list[str] | None:
+        """The groups of a block's rows; None if only the rows tell."""
+        return [""]
+
     def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         yield "", batch
 
@@ -303,6 +308,11 @@ class _ByPane:
         """Fewest rows of a group that follow each other, but for the last group."""
         return self.panes.length.size // self.panes.per_length if self.panes.length.in_rows else 0
 
+    def groups_of(self, block: TraceBlock) -> list[str] | None:
+        """As `_Ungrouped.groups_of`."""
+        first, last = self.panes.numbers(np.array([block.first_row, block.first_row + block.rows - 1]))
+        return [str(number) for number in range(first, last + 1)] if self.panes.length.in_rows else None
+
     def cut(self, batch: pa.RecordBatch, first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         rows = self.panes.length.in_rows
         positions = np.arange(first_row, first_row + len(batch)) if rows else _times(batch) - self.origin_us
@@ -317,6 +327,10 @@ class _ByStream:
 
     columns: tuple[str, ...] = ("ts", "stream")
     least_rows: int = 0
+
+    def groups_of(self, _block: TraceBlock) -> list[str] | None:
+        """As `_Ungrouped.groups_of`."""
+        return None
 
     def cut(self, batch: pa.RecordBatch, _first_row: int) -> Iterator[tuple[str, pa.RecordBatch]]:
         encoded = pc.dictionary_encode(batch.column("stream"), null_encoding="encode")
@@ -346,12 +360,18 @@ def _counted(
     # Memory fits as many keys as rows between two purges, so a short trace is counted exactly.
     short = sum(block.rows for block in blocks) <= FLUSH_ROWS
     most = FLUSH_ROWS if short else int(2 / epsilon)
-    work = _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, most)
+    work = kept_blocks(
+        trace.path,
+        trace.manifest.files,
+        blocks,
+        _block_counter(blocks, ARROW_TYPES[trace.key_type], epsilon / 2, weight, grouping, most),
+        lambda block: ["counts", epsilon, weight, most, grouping.columns] if _only(grouping, block) else None,
+    )
     grouped = bool(grouping.columns)
     asked = BlockSums(
         "counting keys",
         len(blocks),
-        work,
+        partial(_named, work, [_only(grouping, block) for block in blocks]),
         _schema(trace.key_type, weight),
         _BY,
         _amounts(weight),
@@ -362,7 +382,9 @@ def _counted(
         few=not grouped and len(blocks) * most <= _KEYS_A_PARTITION,
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
     )
-    runner = (SparkRunner if tasks else runner_for)(trace.rows, spark_options, progress)
+    many = range(MOST_GROUPS)
+    rows = rows_held(trace, blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many))
+    runner = (SparkRunner if tasks else runner_for)(rows, spark_options, progress)
     sums = runner.sums(asked)
     return _summaries(sums, trace.key_type, weight, most, len(blocks), grouped=grouped)
 
@@ -379,10 +401,11 @@ def _block_counter(
 
     def work(place: int) -> Iterator[pa.RecordBatch]:
         block = blocks[place]
+        whole = _only(grouping, block) is not None
         groups: dict[str, _Group] = {}
         row = block.first_row
         for batch in read_pieces(block.pieces, columns, encoded):
-            for name, part in grouping.cut(batch, row):
+            for name, part in [("", batch)] if whole else grouping.cut(batch, row):
                 if name not in groups:
                     if len(groups) == most:
                         raise too_many
@@ -395,6 +418,19 @@ def _block_counter(
             yield group.as_rows(name, block.index)
 
     return work
+
+
+def _only(grouping: _Grouping, block: TraceBlock) -> list[str] | None:
+    """The group of all rows of a block; None if there may be several."""
+    groups = grouping.groups_of(block)
+    return groups if groups is not None and len(groups) == 1 else None
+
+
+def _named(work: Work, groups: Sequence[list[str] | None], place: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a block, with the name of its group where it has but one."""
+    for batch in work(place):
+        only = groups[place]
+        yield batch if only is None else batch.set_column(0, _GROUP, pa.array(only * len(batch), pa.string()))
 
 
 def _too_many_streams() -> BadInput:

@@ -8,27 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.panes import Panes
-from adapt.core.errors import EnvironmentFailure
 from adapt.core.keys.columns import one_array
 from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.block_cache import keep, read_kept
 from adapt.traces.counting.lossy import count_panes
 from adapt.traces.counting.weights import chosen_weight
-from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
-from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace
-
-CACHE = ".adapt-counts"
-"""The cache folder next to a trace; it can be deleted at any time."""
 
 EPSILON = 1e-4
 """The error of a pane's counts, as a share of its total; short panes are exact."""
@@ -60,18 +53,15 @@ def counted_panes(
     grid = Panes(Length(rows, in_rows=True))
     timeline = count_panes(trace, grid, EPSILON, weight=chosen, spark_options=spark_options, progress=progress)
     panes = tuple(CountedPane(pane.first_us, pane.summary.frequencies(EPSILON, chosen)) for pane in timeline.panes)
-    with suppress(EnvironmentFailure, OSError):  # without a cache, the next run counts again
-        folder.mkdir(exist_ok=True)
-        replace_whole(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
+    keep(_place(folder, trace.manifest.content_hash, chosen), _packed(panes))
     return panes
 
 
 def kept_panes(folder: Path, content_hash: str, weight: Weight) -> tuple[CountedPane, ...]:
     """The cached panes of a trace; empty if missing or damaged."""
-    with suppress(OSError, pa.ArrowException, KeyError, ValueError, TypeError):
-        return _unpacked(
-            pq.read_table(arrow_source(_place(folder, content_hash, weight)), page_checksum_verification=True)
-        )
+    with suppress(KeyError, ValueError, TypeError):
+        table = read_kept(_place(folder, content_hash, weight))
+        return () if table is None else _unpacked(table)
     return ()
 
 
@@ -80,8 +70,8 @@ def _place(folder: Path, content_hash: str, weight: Weight) -> Path:
     return folder / f"{hash_of([content_hash, weight.value, EPSILON, MOST_PANES, version])[:32]}.panes"
 
 
-def _packed(panes: tuple[CountedPane, ...]) -> bytes:
-    """All panes as one Parquet file, facts per pane in its metadata."""
+def _packed(panes: tuple[CountedPane, ...]) -> pa.Table:
+    """All panes as one table, facts per pane in its metadata."""
     held = [pane.frequencies for pane in panes]
     facts = [
         [pane.start_us, counted.total, counted.rows, counted.weight.value, counted.complete_above, counted.distinct]
@@ -95,7 +85,7 @@ def _packed(panes: tuple[CountedPane, ...]) -> bytes:
             "count_high": np.concatenate([counted.count_high for counted in held]),
         }
     )
-    return packed(table.replace_schema_metadata({_FACTS: json.dumps(facts).encode()}))
+    return table.replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
 
 
 def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:

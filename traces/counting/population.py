@@ -1,20 +1,17 @@
 """Population of a trace: listed keys counted exactly, others summed by cell."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from adapt.core.arrays import Floats
 from adapt.core.counting.frequencies import Counts, Frequencies, MeasuredColumn
 from adapt.core.counting.key_order import key_order
 from adapt.core.counting.panes import Panes
-from adapt.core.errors import EnvironmentFailure
 from adapt.core.out_of_sample.counted_panes import rows_a_pane
 from adapt.core.partitioning.measures.cells import WEIGHT, Cells, Hasher, Hashers, RestSums, base_of, finest
 from adapt.core.partitioning.measures.population import Population
@@ -22,15 +19,12 @@ from adapt.core.partitioning.measures.stand_ins import stand_in_keys
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.counting.pane_cache import CACHE
+from adapt.traces.block_cache import CACHE, keep, read_kept
 from adapt.traces.counting.routed_sums import LISTED, routed_sums
-from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
-from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
-from adapt.traces.store.tables import packed
 from adapt.traces.store.trace import Trace, open_trace
 
 _PROBES = 1 << 12
@@ -117,7 +111,7 @@ class _Rows:
     def tables(self, groups: Sequence[Hashers]) -> dict[Hashers | None, pa.Table]:
         """The sums of each group, and of the listed keys as None; kept ones, or new ones of one pass."""
         places = {group: path for group, path in self._places(groups).items() if group not in self.held}
-        found = {group: table for group, path in places.items() if (table := _kept(path)) is not None}
+        found = {group: table for group, path in places.items() if (table := read_kept(path)) is not None}
         missing = [group for group in places if group is not None and group not in found]
         if len(found) < len(places):
             sums = routed_sums(
@@ -133,9 +127,7 @@ class _Rows:
             for number, group in [*listed, *enumerate(missing)]:
                 own = sums.filter(pc.equal(sums["group"], number)).drop_columns(["group"])
                 found[group] = own.sort_by([("pane", "ascending"), ("cell", "ascending")])
-                with suppress(EnvironmentFailure, OSError):  # without a cache, the next run routes again
-                    places[group].parent.mkdir(exist_ok=True)
-                    replace_whole(places[group], packed(found[group]))
+                keep(places[group], found[group])
         self.held.update(found)
         return self.held
 
@@ -203,10 +195,3 @@ def _probes(kind: pa.DataType) -> pa.Array:
 def _fingerprint(hasher: Hasher, probes: pa.Array) -> str:
     """Fingerprint of a hasher, from what it does."""
     return columns_hash(pa.table({str(hasher.channels): hasher.channels_of(probes)}))
-
-
-def _kept(path: Path) -> pa.Table | None:
-    """Kept sums; None if missing or damaged."""
-    with suppress(OSError, pa.ArrowException):
-        return pq.read_table(arrow_source(path), page_checksum_verification=True)
-    return None

@@ -15,6 +15,7 @@ from adapt.core.keys.key_index import KeyIndex
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.measures.cells import Hasher, Hashers, cells_of, size_of
 from adapt.core.stream import Weight
+from adapt.traces.block_cache import rows_held
 from adapt.traces.counting.exact import too_heavy
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, weights_of
 from adapt.traces.spark.progress import Progress, silent
@@ -109,7 +110,8 @@ def routed_sums(
         "block",
         few=len(blocks) * sum(sizes) <= _FEW,
     )
-    found = runner_for(trace.rows, spark_options, progress).sums(asked)
+    rows = rows_held(trace, blocks, lambda _: sum(sizes))
+    found = runner_for(rows, spark_options, progress).sums(asked)
     for each in amounts:
         if found[each.value].null_count:
             raise too_heavy(trace.path, each)

@@ -192,7 +192,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
             panes=panes,
             goal=Goal(asked.max_imbalance),
         ),
-        runner_for(trace.rows, spark_options, progress).name,
+        runner_for(how.rows_on(trace), spark_options, progress).name,
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,

@@ -165,6 +165,7 @@ def ingest(
         form: ParquetFiles | TopicRecords | None
         if frame is not None:
             spark = session_in_zone(spark_session(running), options.time_zone)
+            frame = frame.pinned(spark) if isinstance(frame, Query) else frame
             files, form = frame_files(frame, kept, streams, spark), ParquetFiles()
         elif topic is not None:
             files, form = topic.files, topic.form

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from adapt.core.lint.evidence import LINT
 from adapt.core.lint.merging import EvidenceMerger, shown_key
 from adapt.core.lint.observing import BlockObserver
 from adapt.core.units.durations import round_us
+from adapt.traces.block_cache import Decisive, Work
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures
@@ -86,10 +87,14 @@ def profile_trace(
     schema: pa.Schema,
     span_us: tuple[int, int],
     progress: Progress,
+    keeping: "Callable[[Work, Decisive], Work]" = lambda work, _: work,
 ) -> Profile:
     """Hash and profile a written trace block by block.
 
     In this process if there is no Spark. The result does not depend on how the trace is cut into files and tasks.
+
+    Args:
+        keeping: Keeps the profiles of blocks, see `adapt.traces.block_cache`.
     """
     profiler = Profiler.over(span_us, sum(block.rows for block in blocks), schema)
 
@@ -97,11 +102,11 @@ def profile_trace(
         block = blocks[index]
         yield profiler.as_row(block.index, block.first_row, read_pieces(block.pieces, schema.names))
 
-    tasks = [[block.index] for block in blocks]
+    tasks, kept = [[block.index] for block in blocks], keeping(work, profiler.decisive)
     if spark is None:
-        return profiler.merged(row for batch in in_process(tasks, work) for row in batch.column("told").to_pylist())
+        return profiler.merged(row for batch in in_process(tasks, kept) for row in batch.column("told").to_pylist())
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
-        return profiler.reduced(in_tasks(spark, tasks, work, TOLD), len(blocks))
+        return profiler.reduced(in_tasks(spark, tasks, kept, TOLD), len(blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,17 @@ class Profiler:
     def over(cls, span_us: tuple[int, int], rows: int, schema: pa.Schema) -> "Profiler":
         """Profiler of a trace of this span, rows and schema."""
         return cls(schema, Grid.over(*span_us), ClockGrid.over(*span_us), rows // 2)
+
+    def decisive(self, block: TraceBlock) -> list[Any] | None:
+        """What decides the profile of a block besides its content.
+
+        None in the middle of the trace, which moves as it grows.
+        """
+        in_first = min(max(self.middle - block.first_row, 0), block.rows)
+        if 0 < in_first < block.rows:
+            return None
+        grids = [self.grid.start_us, self.grid.width_us, self.clock.start_us, self.clock.width_us]
+        return ["profile", *grids, in_first > 0]
 
     def of_block(self, first_row: int, batches: Iterable[pa.RecordBatch]) -> bytes:
         """The profile of one block, packed for `merged`.

@@ -1,11 +1,12 @@
 """The place of several traces that are one stream."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from adapt.core.values import instant
 from adapt.traces.locations.run_folders import MANIFEST
 
 
@@ -16,16 +17,24 @@ class SeriesPath:
     Attributes:
         members: Their folders.
         text: The glob, folder or list that names them.
+        span_us: Times of the first and the last row, in microseconds since 1970.
         join: Makes their common manifest, whose file names begin with the number of the trace.
     """
 
     members: tuple[Path, ...]
     text: str
+    span_us: tuple[int, int]
     join: Callable[["SeriesPath"], Any]
 
     def __str__(self) -> str:
         """The glob, folder or list."""
         return self.text
+
+    @property
+    def sentence(self) -> str:
+        """How many traces, and the time that they span."""
+        first, last = map(instant, self.span_us)
+        return f"{len(self.members)} traces from {first} to {last}"
 
     @cached_property
     def manifest(self) -> Any:
@@ -40,15 +49,15 @@ class SeriesPath:
     @property
     def name(self) -> str:
         """The name of that folder."""
-        return self.parent.name
+        return self.parent.absolute().name
 
     def with_name(self, name: str) -> Path:
         """A file next to the traces."""
         return self.parent / name
 
     def absolute(self) -> "SeriesPath":
-        """Itself; its members are absolute."""
-        return self
+        """With absolute members."""
+        return replace(self, members=tuple(each.absolute() for each in self.members))
 
     def is_file(self) -> bool:
         """Always false: a series is a folder."""

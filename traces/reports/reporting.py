@@ -20,6 +20,7 @@ from adapt.core.report.verdict_charts import (
 )
 from adapt.core.table import Table
 from adapt.traces.locations.run_folders import in_run
+from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
 from adapt.traces.reports.differences import Differences
 from adapt.traces.reports.reported import Reported
@@ -61,7 +62,11 @@ def reported(path: Path, *, check_all: bool = False) -> Reported:
         BadInput: the artefact has no report, or is damaged.
     """
     with readable(path):
-        return replace(_read(stream_of(in_run(path)), check_all=check_all), path=path)
+        stream = stream_of(in_run(path))
+        found = replace(_read(stream, check_all=check_all), path=path)
+        if isinstance(stream, SeriesPath):
+            return replace(found, sentences=(f"{len(stream.members)} traces as one stream.", *found.sentences))
+        return found
 
 
 def _read(path: Path, *, check_all: bool) -> Reported:

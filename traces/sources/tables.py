@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.traces.sources.reading.field_paths import quoted_name
+from adapt.traces.sources.table_versions import current_version
 from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.session import first_sentence, spark_failures
 
@@ -17,15 +18,24 @@ class Query:
     Attributes:
         table: Its name, such as `catalog.db.events`; empty for a query.
         sql: One query in Spark SQL; empty for a table.
+        version: The snapshot or version of the table to read; empty for the current one.
     """
 
     table: str = ""
     sql: str = ""
+    version: str = ""
 
     @property
     def name(self) -> str:
         """What messages and `_path` call it."""
         return self.table or "query"
+
+    def pinned(self, spark: SparkSession) -> "Query":
+        """The same at the current version of its table, if any."""
+        if not self.table or self.version:
+            return self
+        with spark_failures(f"--table {self.table}"):
+            return replace(self, version=current_version(spark, self.table))
 
     def opened(self, spark: SparkSession) -> DataFrame:
         """Its rows; nothing is read yet.
@@ -40,8 +50,11 @@ class Query:
         with spark_failures(option):
             try:
                 # only a query parses in these brackets
-                text = self.sql.strip().rstrip(";")
-                frame = spark.table(self.table) if self.table else spark.sql(f"SELECT * FROM (\n{text}\n)")
+                rows = f"(\n{self.sql.strip().rstrip(';')}\n)"
+                if self.version:
+                    rows = f"{self.table} VERSION AS OF {self.version}"
+                current = self.table and not self.version
+                frame = spark.table(self.table) if current else spark.sql(f"SELECT * FROM {rows}")
             except ParseException as error:
                 wanted = "a name such as catalog.db.events" if self.table else "one query, such as SELECT"
                 raise UsageError(f"{option}: {first_sentence(str(error))}; it takes {wanted}") from error

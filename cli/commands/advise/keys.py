@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.options.artefacts import STREAM
 from adapt.cli.options.channels import MOST_CHANNELS
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import ENGINE, CurrentSchemeChoice
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 def keys(
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="[TRACE|FREQ|COUNTS.csv]", help="A trace, counted keys, or a CSV of key,count."),
+        typer.Argument(
+            metavar="TRACE|FREQ|COUNTS.csv",
+            help="A trace, or several as one stream; counted keys, or a CSV of key,count.",
+        ),
+        STREAM,
     ] = None,
     *,
     parallelism: Annotated[

@@ -1,11 +1,13 @@
 """`adapt partition evaluate`: plans measured on every key."""
 
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adapt.cli.options.artefacts import stream_typed
 from adapt.cli.options.counting import WeightOption
 from adapt.cli.options.groups import EXPERT, setting, short_help
 from adapt.cli.options.loads import MeasureOption
@@ -15,6 +17,7 @@ from adapt.cli.options.spark import RunnerOptions
 from adapt.cli.terminal.narration import is_muted
 from adapt.cli.terminal.output import Format, FormatOption, for_people, show
 from adapt.cli.terminal.stages import stages
+from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
 
 if TYPE_CHECKING:
@@ -65,8 +68,13 @@ def evaluate(
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.evaluation import doing_nothing, resources_of
     from adapt.traces.counting.evaluating import evaluate_plans
+    from adapt.traces.kept_trace import is_trace
     from adapt.traces.store.plans import read_plan
 
+    days = list(takewhile(is_trace, plans))  # further traces of the stream
+    source, plans = stream_typed([source, *days]), plans[len(days) :]
+    if not plans:
+        raise UsageError("PLAN is missing; give a plan made by `adapt partition build`")
     named = [(path.name if is_muted() else str(path), read_plan(path)) for path in plans]
     first = resources_of([plan for _, plan in named])
     weighed = Resources.parse(resources or first.text, tolerance or first.tolerance, measure=measure or ())

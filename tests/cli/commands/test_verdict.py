@@ -187,9 +187,9 @@ def test_counts_without_time_get_the_interval_of_sampling(adapt, here):
 
 
 def test_a_note_that_is_gone_or_damaged_holds_nothing(here):
-    fingerprint = source_fingerprint("clicks.csv", {"key": "user"})
-    assert fingerprint == source_fingerprint("clicks.csv", {"key": "user"})
-    assert fingerprint != source_fingerprint("clicks.csv", {"key": "time"})
+    fingerprint = source_fingerprint(["clicks.csv"], {"key": "user"})
+    assert fingerprint == source_fingerprint(["clicks.csv"], {"key": "user"})
+    assert fingerprint != source_fingerprint(["clicks.csv"], {"key": "time"})
     assert not holds(here / "clicks.trace", fingerprint)
     (here / ".adapt-counts").mkdir()
     (here / ".adapt-counts" / "clicks.trace.source").write_text("{")

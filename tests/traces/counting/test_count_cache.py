@@ -16,9 +16,10 @@ from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.problem.tracking import COARSEST
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.block_cache import CACHE
 from adapt.traces.counting import count_cache as module
 from adapt.traces.counting.count import Counting, count_trace
-from adapt.traces.counting.count_cache import CACHE, counted
+from adapt.traces.counting.count_cache import counted
 from adapt.traces.store.frequencies import write_frequencies
 from adapt.traces.store.manifest import Manifest, Provenance, write_manifest
 from adapt.traces.store.trace import Trace, open_trace, part_entry

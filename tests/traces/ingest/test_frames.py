@@ -202,7 +202,7 @@ def shop(spark, of_file):
 def test_a_table_and_a_query_give_the_trace_of_the_file(spark, of_file, shop, query):
     trace = adapt.ingest(**query, key="user", time="ts", cost="ms", cost_unit="ms", keep="page").trace
     assert trace.manifest.content_hash == of_file.manifest.content_hash
-    assert trace.manifest.made.parameters["query"] == {"table": "", "sql": ""} | query
+    assert trace.manifest.made.parameters["query"] == {"table": "", "sql": "", "version": ""} | query
 
 
 NOT_READ = {

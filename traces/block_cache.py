@@ -1,0 +1,103 @@
+"""Results kept next to a trace, or for blocks of a series."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapt.core.errors import EnvironmentFailure
+from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.series_path import SeriesPath
+from adapt.traces.store.atomic import replace_whole
+from adapt.traces.store.manifest import hash_of, program_versions
+from adapt.traces.store.tables import packed
+from adapt.traces.store.trace import BLOCK_ROWS, Trace, TraceBlock
+
+CACHE = ".adapt-counts"
+"""The cache folder next to a trace; it can be deleted at any time."""
+
+Work: TypeAlias = Callable[[int], Iterator[pa.RecordBatch]]
+
+Decisive: TypeAlias = Callable[[TraceBlock], Any]
+"""What decides the rows of a block besides its content, as plain data; None if they are not kept."""
+
+
+def kept_blocks(
+    path: Path, files: Sequence[Mapping[str, Any]], blocks: Sequence[TraceBlock], work: Work, decisive: Decisive
+) -> Work:
+    """Work on the blocks of a series, with results kept.
+
+    So a new day costs a day. Blocks begin at fixed rows of the stream, so those before a new trace stay as they are.
+    Only full blocks are kept, as the last one grows. One trace does not grow: of it, nothing is kept here.
+
+    Args:
+        path: Of the trace or series.
+        files: Of its manifest.
+        work: The rows of a block, given its place in `blocks`.
+    """
+    if not isinstance(path, SeriesPath):
+        return work
+    series = path.absolute()
+    folder = series.parent / CACHE
+    sha256: dict[Any, str] = {series / str(each["name"]): each["sha256"] for each in files}
+    paths: list[Path | None] = []
+    for block in blocks:
+        decided = decisive(block) if block.rows == BLOCK_ROWS else None
+        rows = [[sha256[piece.path], piece.row_group, piece.skip, piece.take] for piece in block.pieces]
+        name = hash_of([program_versions()["adapt-streams"], decided, block.index, rows])[:32]
+        paths.append(None if decided is None else folder / f"{name}.block")
+    kept: set[str] = set()
+    with suppress(EnvironmentFailure, OSError):
+        folder.mkdir(exist_ok=True)
+        kept = {each.name for each in folder.iterdir()}
+    held = [path is not None and path.name in kept for path in paths]
+    return partial(_kept_or_made, work, paths, held)
+
+
+def rows_held(trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
+    """Rows that decide where work runs.
+
+    Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
+
+    Args:
+        most: Rows that the result of a block has at most.
+    """
+    if not isinstance(trace.path, SeriesPath):
+        return trace.rows
+    return sum(min(block.rows, most(block)) for block in blocks)
+
+
+def _kept_or_made(
+    work: Work, paths: Sequence[Path | None], held: Sequence[bool], place: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a block, read where they are kept, else made and kept."""
+    path = paths[place]
+    rows = read_kept(path) if path is not None and held[place] else None
+    if rows is None:
+        batches = list(work(place))
+        if path is not None and batches:
+            keep(path, pa.Table.from_batches(batches))
+        yield from batches
+    else:
+        yield from rows.to_batches()
+
+
+def read_kept(path: Path) -> pa.Table | None:
+    """A kept table; None if missing or damaged."""
+    try:
+        # pq.read_table would import pandas, which takes longer than the rest.
+        with pq.ParquetFile(arrow_source(path), page_checksum_verification=True) as file:
+            return file.read()
+    except (OSError, pa.ArrowException):
+        return None
+
+
+def keep(path: Path, table: pa.Table) -> None:
+    """Keep a table if its folder can be written."""
+    with suppress(EnvironmentFailure, OSError):
+        path.parent.mkdir(exist_ok=True)
+        replace_whole(path, packed(table))
