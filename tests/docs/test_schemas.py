@@ -57,6 +57,7 @@ COMMANDS = {
     "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.elastic sweep.elastic t.fit net.plans"
     f" t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
+    "cluster": f"cluster check . --master local[2] {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
 

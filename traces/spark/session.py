@@ -18,9 +18,9 @@ from urllib.parse import unquote
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
+from adapt.traces.spark.executors import bring_packages
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.packages import bring_packages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,11 +113,14 @@ _ours: list[str] = []
 """Spark applications started here, which have our settings."""
 
 
-def spark_session(options: Spark = None) -> "SparkSession":
+def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSession":
     """The Spark session of this process, started on first use.
 
     A running Spark is used, wherever it runs. If its settings differ from those requested, the result is a second
     session on the same Spark, so the running one keeps its settings.
+
+    Args:
+        as_found: Whether executors are left without our packages, if they have none.
 
     Raises:
         EnvironmentFailure: there is no usable Java, or Spark does not start.
@@ -125,7 +128,13 @@ def spark_session(options: Spark = None) -> "SparkSession":
     """
     options = options or SparkOptions()
     running = _running()
-    return _started(options) if running is None else _fitted(running, options.conf)
+    if running is not None:
+        return _fitted(running, options.conf)
+    session = _started(options)
+    if not (as_found or options.url.startswith("local")):
+        with spark_failures("starting tasks"):
+            bring_packages(session)
+    return session
 
 
 @contextmanager
@@ -152,6 +161,16 @@ def _running() -> "SparkSession | None":
     return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
 
 
+def is_running() -> bool:
+    """Whether this process has a Spark."""
+    return _running() is not None
+
+
+def started_here(spark: "SparkSession") -> bool:
+    """Whether this program started this Spark, not its user."""
+    return spark.sparkContext.applicationId in _ours
+
+
 def shares_disk(options: SparkOptions) -> bool:
     """Whether tasks run on this machine, and so see its disk."""
     running = _running()
@@ -160,7 +179,7 @@ def shares_disk(options: SparkOptions) -> bool:
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     """A session on the running Spark with these settings, on top of ours."""
-    wanted = dict(conf) if running.sparkContext.applicationId in _ours else {**SETTINGS, **conf}
+    wanted = dict(conf) if started_here(running) else {**SETTINGS, **conf}
     held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
     differing = {name: value for name, value in wanted.items() if held.get(name) != value}
     fixed = [name for name in differing if not running.conf.isModifiable(name)]
@@ -215,9 +234,6 @@ def _started(options: SparkOptions) -> "SparkSession":
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(session.sparkContext.applicationId)
-    if not options.url.startswith("local"):
-        with spark_failures("starting tasks"):
-            bring_packages(session)
     return session
 
 
