@@ -18,9 +18,6 @@ SCHEMA = "adapt.cluster/1"
 WORKER_BYTES = 400 << 20
 """Memory of a Python worker: 362 MB at most in ingests and counts of millions of rows."""
 
-ADDRESS_BYTES = 2 << 30
-"""Address space of a Python worker, which `spark.executor.pyspark.memory` limits: 1.7 GB at most in the same runs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Missing:
@@ -38,12 +35,10 @@ class Memory:
     Attributes:
         heap: Bytes of an executor's Java.
         workers: Python workers of an executor, one per core.
-        limit: Bytes that Spark allows its Python workers together; 0 without a limit.
     """
 
     heap: int
     workers: int
-    limit: int
 
     @property
     def needed(self) -> int:
@@ -195,17 +190,12 @@ def _memory(spark: SparkSession, count: int) -> Memory:
     context = spark.sparkContext
     java = context._jsc.sc()
     workers = -(-context.defaultParallelism // max(1, count))
-    limit = int(java.conf().getSizeAsMb("spark.executor.pyspark.memory", "0"))
-    return Memory(int(java.executorMemory()) << 20, workers, limit << 20)
+    return Memory(int(java.executorMemory()) << 20, workers)
 
 
 def _memory_missing(found: Sequence[Installed], memory: Memory) -> list[Missing]:
     """Hosts whose memory their executors exceed."""
     missing = []
-    if memory.limit and memory.limit < memory.workers * ADDRESS_BYTES:
-        least = memory.workers * ADDRESS_BYTES >> 20
-        wrong = f"spark.executor.pyspark.memory is {memory.limit >> 20:,} MB, but Python workers map {least:,} MB"
-        missing.append(Missing("all", wrong, f"set it to {least}m, or omit it"))
     counts: Mapping[str, int] = {each.host: sum(other.host == each.host for other in found) for each in found}
     for host, room in {each.host: each.memory for each in found if each.memory}.items():
         needed = counts[host] * memory.needed

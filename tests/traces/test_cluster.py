@@ -8,7 +8,7 @@ import pytest
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces import reach
 from adapt.traces.cluster import check_cluster
-from adapt.traces.spark import session
+from adapt.traces.spark import executors, session
 from adapt.traces.spark.executors import bring_packages, here
 from adapt.traces.spark.packages import FOLDER
 from adapt.traces.spark.session import SparkOptions
@@ -84,6 +84,17 @@ def test_a_command_refuses_executors_without_a_python_that_fits(spark, python_of
     python_of(python="3.12.1")
     with pytest.raises(EnvironmentFailure, match=r"^executor .* runs Python 3.12.1, this process 3.11"):
         bring_packages(spark)
+
+
+def test_python_workers_need_their_address_space(spark, monkeypatch):
+    found = [here()]
+    bring_packages(spark, found)
+    monkeypatch.setattr(executors, "WORKER_ADDRESS_MB", 1 << 40)
+    bring_packages(spark, found)
+    conf = spark.sparkContext._jsc.sc().conf().clone().set("spark.executor.pyspark.memory", "300m")
+    monkeypatch.setattr(executors, "_java_conf", lambda _: conf)
+    with pytest.raises(EnvironmentFailure, match=r"^spark.executor.pyspark.memory is 300 MB, but .* set it to"):
+        bring_packages(spark, found)
 
 
 def test_a_location_that_is_not_there_is_missing(adapt, spark, tmp_path):

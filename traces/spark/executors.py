@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from inspect import getsource
 from threading import Event, Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.spark import python_facts
@@ -22,6 +22,9 @@ WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 
 NAMES = (OURS, *IN_TASKS, "pyspark")
 """Distributions that executors are asked about."""
+
+WORKER_ADDRESS_MB = 1792
+"""Address space of a Python worker, which Spark limits on request: 1.7 GB at most in ingests and counts."""
 
 _WAIT_S = "120s"
 _ROUNDS = 5
@@ -98,6 +101,7 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
         EnvironmentFailure: no executor starts, or one has no Python for our packages, or a given archive is outdated.
     """
     found = executors(spark) if found is None else found
+    _check_address_space(spark, len(found))
     for each in found:
         unfit = each.unfit(here(), spark.sparkContext.pythonExec)
         if unfit:
@@ -113,6 +117,15 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
     spark.sparkContext.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
     _search_packages(spark)
     return True
+
+
+def _check_address_space(spark: "SparkSession", count: int) -> None:
+    """Check the limit that Spark sets to the memory of Python workers."""
+    setting = "spark.executor.pyspark.memory"
+    limit = int(_java_conf(spark).getSizeAsMb(setting, "0"))
+    least = WORKER_ADDRESS_MB * -(-spark.sparkContext.defaultParallelism // max(1, count))
+    if 0 < limit < least:
+        raise EnvironmentFailure(f"{setting} is {limit} MB, but the Python workers need {least}; set it to {least}m")
 
 
 def _is_given(spark: "SparkSession") -> bool:
@@ -166,6 +179,11 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     return [known[place] for place in sorted(known)]
 
 
+def _java_conf(spark: "SparkSession") -> Any:
+    """Spark's settings, which read sizes and times."""
+    return spark.sparkContext._jsc.sc().conf()
+
+
 def _running(spark: "SparkSession") -> int:
     """Executors that Spark has now, without the driver unless it is the only one."""
     return max(1, int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1)
@@ -182,7 +200,7 @@ def _awaited(spark: "SparkSession") -> Iterator[None]:
             gave_up.set()
             context.cancelAllJobs()
 
-    wait_s = int(status.conf().getTimeAsSeconds(WAIT, _WAIT_S))
+    wait_s = int(_java_conf(spark).getTimeAsSeconds(WAIT, _WAIT_S))
     timer = Timer(wait_s, look)
     timer.daemon = True
     if not str(context.master).startswith("local"):

@@ -307,8 +307,15 @@ def translated(error: Exception, doing: str) -> AdaptError:
 
     text = str(error)
     carried = _CARRIED.search(text)
+    cause = bytes.fromhex(carried.group(2)).decode() if carried else _root_cause(text)
+    hidden = _hidden_from_executors(cause)
+    if hidden:
+        return EnvironmentFailure(
+            f"{doing}: an executor cannot reach {hidden}, though this machine can; mount it on all machines at the same"
+            " path, or use s3:// (`adapt cluster check` says which machines reach it)"
+        )
     if carried:
-        return _CARRIED_KINDS[carried.group(1)](bytes.fromhex(carried.group(2)).decode())
+        return _CARRIED_KINDS[carried.group(1)](cause)
     if isinstance(error, (AnalysisException, ParseException)):
         return UsageError(f"{doing}: {first_sentence(text)}")
     if "No space left on device" in text or "Disk quota exceeded" in text:
@@ -326,9 +333,22 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: the results are larger than spark.driver.maxResultSize; raise it with --spark-conf"
             " spark.driver.maxResultSize=8g and spark.driver.memory=16g, or count keys by --method lossy"
         )
+    if _LOST.search(text):
+        return EnvironmentFailure(
+            f"{doing}: an executor ended, or a Python worker of it ran out of memory; give it more with --spark-conf"
+            " spark.executor.memory=4g and spark.executor.memoryOverhead=2g"
+        )
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; add --spark-conf spark.driver.memory=4g")
-    return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
+    return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(cause)}")
+
+
+def _hidden_from_executors(cause: str) -> str:
+    """A path of this machine that a task on another one did not find; empty if there is none."""
+    if not _NOT_FOUND.search(cause) or not is_running() or shares_disk(SparkOptions()):
+        return ""
+    paths = [path.rstrip("/.") for path in _PATH.findall(cause)]
+    return next((path for path in paths if os.path.lexists(path) or os.path.isdir(os.path.dirname(path))), "")
 
 
 def carry_failures(error: Exception) -> Exception:
@@ -377,6 +397,11 @@ _CARRIED_KINDS: dict[str, type[AdaptError]] = {
 _CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)>")
 
 
+_NOT_FOUND = re.compile(r"\[Errno (2|13)\]|No such file|Permission denied|does not exist|Mkdirs failed")
+_PATH = re.compile(r"(?<![\w/.])(?:file:/*(?=/))?(/[^\s'\":;,()/]+/[^\s'\":;,()]+)")
+_LOST = re.compile("ExecutorLostFailure|(?<!Of)MemoryError|Cannot allocate memory|failed to map segment")
+"""What Spark and Python say of executors without memory."""
+
 _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 """Spark's message about a file that it cannot decode."""
 
@@ -384,7 +409,7 @@ _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while readin
 def _is_bug(text: str) -> bool:
     """Whether our Python code failed in a task with an error that is neither ours nor the machine's."""
     failed = _PYTHON_FAILURE.search(text.split("JVM stacktrace")[0])
-    if failed is None or _CARRIED.search(text):
+    if failed is None or _CARRIED.search(text) or _LOST.search(text):
         return False
     return not issubclass(getattr(builtins, failed[1].split(":")[0], Exception), (OSError, MemoryError))
 
