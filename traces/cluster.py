@@ -8,7 +8,7 @@ from typing import Any
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.traces.reach import Reach, reach
-from adapt.traces.spark.executors import Installed, bring_packages, executors, here
+from adapt.traces.spark.executors import Installed, bring_packages, executors, here, python_program
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.packages import OURS
 from adapt.traces.spark.session import Spark, SparkOptions, is_running, spark_failures, spark_session, started_here
@@ -171,7 +171,7 @@ def _packages_missing(spark: SparkSession, found: Sequence[Installed]) -> tuple[
     """What keeps executors from our tasks, and whether packages were sent."""
     missing = []
     for each in found:
-        lacking, unfit = each.lacks(here()), each.unfit(here(), spark.sparkContext.pythonExec)
+        lacking, unfit = each.lacks(here()), each.unfit(here(), python_program(spark))
         if unfit:
             missing.append(Missing(each.host, *unfit))
         elif lacking and not started_here(spark):

@@ -101,9 +101,9 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
         EnvironmentFailure: no executor starts, or one has no Python for our packages, or a given archive is outdated.
     """
     found = executors(spark) if found is None else found
-    _check_address_space(spark, len(found))
+    _check_address_space(spark)
     for each in found:
-        unfit = each.unfit(here(), spark.sparkContext.pythonExec)
+        unfit = each.unfit(here(), python_program(spark))
         if unfit:
             raise EnvironmentFailure(f"executor {each.host} {'; '.join(unfit)}")
     lacking = sorted({name for each in found for name in each.lacks(here())})
@@ -119,11 +119,11 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
     return True
 
 
-def _check_address_space(spark: "SparkSession", count: int) -> None:
+def _check_address_space(spark: "SparkSession") -> None:
     """Check the limit that Spark sets to the memory of Python workers."""
     setting = "spark.executor.pyspark.memory"
     limit = int(_java_conf(spark).getSizeAsMb(setting, "0"))
-    least = WORKER_ADDRESS_MB * -(-spark.sparkContext.defaultParallelism // max(1, count))
+    least = WORKER_ADDRESS_MB * -(-spark.sparkContext.defaultParallelism // _running(spark))
     if 0 < limit < least:
         raise EnvironmentFailure(f"{setting} is {limit} MB, but the Python workers need {least}; set it to {least}m")
 
@@ -155,7 +155,7 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     context = spark.sparkContext
     if _is_given(spark):
         _search_packages(spark)
-    tasks, program = context.defaultParallelism, shlex.quote(context.pythonExec)
+    tasks, program = context.defaultParallelism, shlex.quote(python_program(spark))
     script = getsource(python_facts).encode().hex()
     given = context.environment.get("PYTHONPATH")
     searched = f'PYTHONPATH={shlex.quote(given)}"${{PYTHONPATH:+:$PYTHONPATH}}" ' if given else ""
@@ -177,6 +177,11 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
         if len(known) >= _running(spark):
             break
     return [known[place] for place in sorted(known)]
+
+
+def python_program(spark: "SparkSession") -> str:
+    """The name by which executors start Python."""
+    return str(spark.sparkContext.pythonExec)
 
 
 def _java_conf(spark: "SparkSession") -> Any:

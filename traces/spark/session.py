@@ -348,7 +348,8 @@ def _hidden_from_executors(cause: str) -> str:
     if not _NOT_FOUND.search(cause) or not is_running() or shares_disk(SparkOptions()):
         return ""
     paths = [path.rstrip("/.") for path in _PATH.findall(cause)]
-    return next((path for path in paths if os.path.lexists(path) or os.path.isdir(os.path.dirname(path))), "")
+    known = (path if os.path.lexists(path) else os.path.dirname(path) for path in paths)
+    return next(filter(os.path.lexists, known), "")
 
 
 def carry_failures(error: Exception) -> Exception:
