@@ -33,13 +33,17 @@ def python_of(spark, tmp_path, monkeypatch):
 
 def test_executors_of_this_machine_have_all_and_reach_disk_and_store(adapt, spark, tmp_path, bucket):
     (tmp_path / "a.csv").write_text("x")
-    said = adapt.done("cluster", "check", "--master", "local[2]", tmp_path, tmp_path / "a.csv", f"{bucket}new.trace")
-    assert said.out.startswith("The cluster is ready\n")
-    assert here().version in said.out
+    places = (tmp_path, tmp_path / "a.csv", f"{bucket}new.trace")
+    said = adapt.done("cluster", "check", "--master", "local[2]", *places, "--format", "json")
+    found = json.loads(said.out)
+    assert [each["adapt"] for each in found["executors"]] == [here().adapt]
+    assert [(each["read"], each["write"]) for each in found["locations"]] == [
+        ("yes", "yes"),
+        ("yes", ""),
+        ("yes", "yes"),
+    ]
     assert {path.name for path in tmp_path.iterdir()} == {"a.csv"}
     assert list(bucket.iterdir()) == []
-    found = check_cluster(LOCAL, [tmp_path, tmp_path / "a.csv"])
-    assert [(each.read, each.write) for each in found.reached] == [("yes", "yes"), ("yes", "")]
 
 
 @pytest.mark.parametrize(
