@@ -1,6 +1,7 @@
 """What a check of a cluster finds, on the Spark of this machine with the Pythons of others."""
 
 import json
+import os
 from dataclasses import asdict, replace
 
 import pytest
@@ -12,6 +13,8 @@ from adapt.traces.spark import executors, session
 from adapt.traces.spark.executors import bring_packages, here
 from adapt.traces.spark.packages import FOLDER
 from adapt.traces.spark.session import SparkOptions
+from tests.journeys.processes import standalone, started
+from tests.tiers import soak
 
 LOCAL = SparkOptions("local[2]")
 
@@ -126,3 +129,16 @@ def test_the_archive_is_atomic_and_says_how_to_use_it(adapt, tmp_path, monkeypat
     assert "mmh3" in said.out
     assert "exists; add --force" in adapt.refused(4, "cluster", "pack", "-o", out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "env.tar.gz"]
+
+
+@soak
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can unmount a folder for others")
+def test_a_disk_that_executors_do_not_mount_is_one_sentence(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("ts,key\n1,a\n2,b\n")
+    line = ["ingest", tmp_path / "data" / "a.csv", "--key", "key", "--time", "ts", "-o", tmp_path / "a.trace"]
+    with standalone(tmp_path, unmounted=tmp_path / "data") as master:
+        run = started([*line, "--master", master])
+        said = run.communicate()[1]
+    assert run.returncode == 4
+    assert f"an executor cannot reach {tmp_path / 'data' / 'a.csv'}, though this machine can" in said
