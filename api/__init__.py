@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from adapt.functions import build as build
     from adapt.functions import check as check
     from adapt.functions import clean as clean
+    from adapt.functions import cluster as cluster
     from adapt.functions import compare as compare
     from adapt.functions import count as count
     from adapt.functions import diff as diff
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _FUNCTIONS = (
-    *("advise", "build", "check", "clean", "compare", "count", "diff", "evaluate", "export", "generate", "ingest"),
-    *("lint", "replay", "report", "tolerance", "verdict"),
+    *("advise", "build", "check", "clean", "cluster", "compare", "count", "diff", "evaluate", "export", "generate"),
+    *("ingest", "lint", "replay", "report", "tolerance", "verdict"),
 )
 _HOME = {
     **{name: f"adapt.functions:{name}" for name in _FUNCTIONS},
@@ -69,8 +70,19 @@ _HOME = {
 """The definition of each name, as `module:attribute`."""
 
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
-__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "clean", "compare", "count"]
-__all__ += ["diff", "evaluate", "export", "generate", "ingest", "lint", "read_plan", "read_splitter", "read_trace"]
+__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "clean", "cluster", "compare"]
+__all__ += [
+    "count",
+    "diff",
+    "evaluate",
+    "export",
+    "generate",
+    "ingest",
+    "lint",
+    "read_plan",
+    "read_splitter",
+    "read_trace",
+]
 __all__ += ["__version__", "replay", "report", "route", "tolerance", "verdict", "write_splitter"]
 
 

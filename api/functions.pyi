@@ -20,6 +20,7 @@ from adapt.core.replan.replay import ReplanRun
 from adapt.core.table import Table
 from adapt.core.verdict.answer import Answer
 from adapt.traces.advising import Advice
+from adapt.traces.cluster import ClusterCheck
 from adapt.traces.counting.survey import Surveyed
 from adapt.traces.deploy.export import Deployment
 from adapt.traces.ingest.ingest import Ingested
@@ -702,3 +703,14 @@ class advise:
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
     ) -> Table:
         """Advise on the number of workers to start an elastic stage with."""
+
+class cluster:
+    @staticmethod
+    def check(
+        *places: File, master: str | None = None, spark_conf: str | Sequence[str] | Mapping[str, object] | None = None
+    ) -> ClusterCheck:
+        """Check Python, packages, memory and locations of executors."""
+
+    @staticmethod
+    def pack(*, out: File, force: bool = False) -> Table:
+        """Pack the packages of this Python that Spark tasks need."""

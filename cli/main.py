@@ -9,6 +9,7 @@ import typer
 from adapt.cli.commands.advise import group as advise
 from adapt.cli.commands.check import check
 from adapt.cli.commands.clean import clean
+from adapt.cli.commands.cluster import group as cluster
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
 from adapt.cli.commands.ingest import ingest
@@ -26,7 +27,7 @@ from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "demo", "generate", "clean"),
+    "More commands": ("lint", "advise", "check", "demo", "generate", "clean", "cluster"),
 }
 """The commands by panel of the help."""
 
@@ -65,7 +66,12 @@ app = typer.Typer(
 )
 for command in (verdict, ingest, lint, report, check, demo, generate, clean):
     app.command(cls=Command, rich_help_panel=_PANEL_OF[command.__name__])(grouped(command))
-for name, group in {"partition": partition.app, "replay": replay.app, "advise": advise.app}.items():
+for name, group in {
+    "partition": partition.app,
+    "replay": replay.app,
+    "advise": advise.app,
+    "cluster": cluster.app,
+}.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 

@@ -41,6 +41,7 @@ WITHOUT_TRACE = {
 IN_PROCESS = {
     "lint": "x.trace",
     "clean": ".",
+    "cluster pack": "-o OUT",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
     "advise workers": "--rate 1000 --shed 10000@60s",
@@ -56,8 +57,8 @@ IN_PROCESS = {
 }
 """Command lines of commands that never work on Spark."""
 
-ON_SPARK = {"ingest", "demo"}
-"""Commands that read columns as Spark SQL."""
+ON_SPARK = {"ingest", "demo", "cluster check"}
+"""Commands that read columns as Spark SQL, or ask executors."""
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,7 @@ def here(made, monkeypatch):
     """That folder as the current one, without output."""
     monkeypatch.chdir(made)
     monkeypatch.delenv("ADAPT_MASTER", raising=False)
+    monkeypatch.setattr("adapt.traces.spark.packages.IN_TASKS", ("mmh3",))  # a small archive
     yield made
     remove(made / "OUT")
 
@@ -171,7 +173,7 @@ def test_every_command_is_in_one_of_the_lists():
     for name, command in found.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert ("--runner" in options) == (name in both), name
-        assert ("--master" in options) == (name in both or name == "ingest"), name
+        assert ("--master" in options) == (name in both or name in ON_SPARK - {"demo"}), name
 
 
 def leaves(command, path=()):

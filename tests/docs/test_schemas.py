@@ -60,6 +60,7 @@ COMMANDS = {
     "report": "report g.trace g.freq 3.plan keys.plans t.run t.replan t.flux t.dag t.elastic sweep.elastic t.fit"
     f" net.plans t.ordered t.compared net.toml {JSON}",
     "report on a topic": f"report topic.recommended.plan {JSON}",
+    "cluster": f"cluster check . --master local[2] {JSON}",
     "check": f"check 3.plan --limit imbalance<=9 --limit gap --baseline 4.plan {JSON}",
 }
 

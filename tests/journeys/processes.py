@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import py4j
 import pyspark
 
 PROGRAM = "from adapt.cli.main import main; main()"
@@ -24,11 +25,21 @@ def started(arguments, **options):
     )
 
 
+def bare_python(folder):
+    """A fresh Python that has PySpark alone."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    (site,) = folder.glob("lib/*/site-packages")
+    for package in (pyspark, py4j):
+        (site / package.__name__).symlink_to(Path(package.__file__).parent)
+    return str(folder / "bin" / "python")
+
+
 @contextlib.contextmanager
-def standalone(folder):
+def standalone(folder, unmounted=None):
     """A standalone Spark on this machine with two workers of a core each; its address.
 
-    The workers have hosts of their own, as Spark never runs a task twice on one host.
+    The workers have hosts of their own, as Spark never runs a task twice on one host. They see nothing in the folder
+    `unmounted`.
     """
     from adapt.traces.spark.java import find_java_home
 
@@ -41,9 +52,9 @@ def standalone(folder):
     }
     processes = []
 
-    def server(kind, *arguments, host="127.0.0.1"):
+    def server(kind, *arguments, host="127.0.0.1", before=()):
         log = (folder / f"{len(processes)}.log").open("w+")
-        line = [str(script), f"org.apache.spark.deploy.{kind}", "--host", host, *arguments]
+        line = [*before, str(script), f"org.apache.spark.deploy.{kind}", "--host", host, *arguments]
         environment["SPARK_LOCAL_IP"] = host
         processes.append(subprocess.Popen(line, env=environment, stdout=log, stderr=log, start_new_session=True))
         return Path(log.name)
@@ -59,7 +70,9 @@ def standalone(folder):
     try:
         master = told(server("master.Master", "--port", "0", "--webui-port", "0"), r"spark://127\.0\.0\.1:\d+")
         for host in ("127.0.0.1", "127.0.0.2"):
-            log = server("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", master, host=host)
+            options = ("--cores", "1", "--memory", "1g", "--webui-port", "0")
+            hiding = ["unshare", "-m", "sh", "-c", f'mount -t tmpfs none "{unmounted}" && exec "$@"', "sh"]
+            log = server("worker.Worker", *options, master, host=host, before=hiding if unmounted else ())
             told(log, "Successfully registered with master")
         yield master
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 from adapt.traces.locations.location import is_stored, location
 from examples.object_store import ACCESS_KEY, SECRET_KEY
-from tests.journeys.processes import standalone
+from tests.journeys.processes import bare_python, standalone
 from tests.tiers import SOAK, soak
 
 ADAPT = Path(sys.executable).with_name("adapt")
@@ -68,23 +68,33 @@ def test_the_journey_in_a_store_gives_what_it_gives_on_a_disk(adapt, bucket, tmp
     assert len((bucket / "web.html").read_bytes()) > 10_000
 
 
+RUN = "import json, sys; from adapt.cli.main import run; sys.exit(sum(map(run, json.loads(sys.argv[1]))))"
+"""Runs command lines in one process, with one Spark."""
+
+
 @soak
-def test_workers_of_a_cluster_reach_the_store_as_the_driver_does(s3_server, tmp_path, monkeypatch):
-    """They share no disk with it, and have no credentials of their own."""
-    source = tmp_path / "access.log"
-    source.write_bytes(log(50_000))
+def test_a_cluster_with_pyspark_alone_gives_what_one_machine_gives(s3_server, tmp_path, monkeypatch):
+    """Its workers share no disk with the store, have no credentials, and nothing of ours."""
+    monkeypatch.setenv("PYSPARK_PYTHON", bare_python(tmp_path / "bare"))
     with standalone(tmp_path) as master:
         for name, value in s3_server.environment.items():
             monkeypatch.setenv(name, value)
         s3_server.create("cluster")
-        location("s3://cluster/access.log").upload(source)
-        found = {}
-        for place, options in ((str(tmp_path), []), ("s3://cluster", ["--master", master])):
-            for line in (lines_at(place)[0], lines_at(place)[3], lines_at(place)[4]):
-                done = subprocess.run([ADAPT, *line, *options], capture_output=True, text=True, check=False)
-                assert done.returncode == 0, done.stderr
-            found[place] = (contents(location(place)), done.stdout.replace(place, ""))
-    assert found["s3://cluster"] == found[str(tmp_path)]
+        found = []
+        for place, options in (
+            (str(tmp_path / "here"), []),
+            (str(tmp_path / "there"), ["--master", master]),
+            ("s3://cluster", ["--master", master]),
+        ):
+            if not is_stored(location(place)):
+                location(place).mkdir()
+            (location(place) / "access.log").write_bytes(log(LINES))
+            lines = [[*line, *(options if line[0] in ("ingest", "partition") else ())] for line in lines_at(place)]
+            done = subprocess.run([sys.executable, "-c", RUN, json.dumps(lines)], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            found.append(contents(location(place)))
+    assert found[1] == found[2] == found[0]
+    assert len(found[0]) >= 5
 
 
 def secrets_in(folder: Path) -> list[str]:

@@ -12,19 +12,16 @@ import re
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.core.table import Column, Table
 from adapt.traces.spark.java import user_cache
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from adapt.traces.spark.python_facts import UNUSED, own_files
 
 OURS = "adapt-streams"
 
@@ -37,7 +34,6 @@ SEARCHED = f"./{FOLDER}/lib"
 IN_TASKS = ("pandas", "pyarrow", "numpy", "numba", "mmh3", "highspy", "fastavro", "obstore")
 """Distributions that tasks import; without those that are not installed."""
 
-_UNUSED = frozenset({"tests", "include", "__pycache__"})
 _UNUSED_SUFFIXES = frozenset({".h", ".hpp", ".a", ".c", ".cpp", ".pyi", ".pyx", ".pxd", ".pyc", ".pth"})
 _KEPT = 2
 _LEVEL = 1
@@ -82,7 +78,7 @@ def packed_once() -> Path:
     Raises:
         EnvironmentFailure: it cannot be written anywhere.
     """
-    own = [(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(_own_files())]
+    own = [(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in sorted(own_files())]
     versions = sorted((name, each.version) for name, each in task_packages().items())
     key = sha256(repr((sys.version_info[:2], sys.platform, machine(), versions, own)).encode()).hexdigest()[:16]
     for folder in (*(each / "task-packages" for each in user_cache()), Path(tempfile.gettempdir(), "adapt-packages")):
@@ -102,33 +98,14 @@ def packed_once() -> Path:
     raise EnvironmentFailure("no folder for the packages of Spark tasks; set XDG_CACHE_HOME to one with 200 MB free")
 
 
-def bring_packages(spark: "SparkSession") -> None:
-    """Send packages to executors that lack ours, or have another version."""
-    context = spark.sparkContext
-    if context.getConf().get("spark.archives") or all(
-        each == metadata.version(OURS) for each in _versions_there(spark)
-    ):
-        return
-    context.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
-    given = context.environment.get("PYTHONPATH")
-    context.environment["PYTHONPATH"] = f"{SEARCHED}:{given}" if given else SEARCHED
-
-
-def _versions_there(spark: "SparkSession") -> set[str | None]:
-    from pyspark.sql.functions import udf
-
-    ours, tasks = OURS, spark.sparkContext.defaultParallelism
-
-    def version() -> str | None:  # sent by value, as a nested function is, so it needs nothing of ours there
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return version(ours)
-        except PackageNotFoundError:
-            return None
-
-    asked = udf(version, "string", useArrow=False).asNondeterministic()
-    return {row[0] for row in spark.range(0, tasks, 1, tasks).select(asked()).collect()}
+def packages_table() -> Table:
+    """Packages that tasks need, with their versions."""
+    rows = sorted((name, each.version) for name, each in task_packages().items())
+    return Table.from_rows(
+        f"Packages for Python {sys.version_info.major}.{sys.version_info.minor} on {sys.platform} {machine()}",
+        (Column("package"), Column("version")),
+        rows,
+    )
 
 
 def task_packages() -> dict[str, metadata.Distribution]:
@@ -149,7 +126,7 @@ def task_packages() -> dict[str, metadata.Distribution]:
 
 
 def _files(found: Mapping[str, metadata.Distribution]) -> dict[str, Path]:
-    files = dict(_own_files())
+    files = {name: path for name, path in own_files() if _is_used(Path(name))}
     for dist in found.values():
         for each in dist.files or ():
             if each.parts[0] != ".." and "__editable__" not in each.name and _is_used(Path(each)):
@@ -157,18 +134,8 @@ def _files(found: Mapping[str, metadata.Distribution]) -> dict[str, Path]:
     return files
 
 
-def _own_files() -> Iterator[tuple[str, Path]]:
-    """Files of our packages, whether installed or editable."""
-    for package in ("adapt", "adapt.core", "adapt.cli", "adapt.traces"):
-        spec = find_spec(package)
-        for place in map(Path, spec.submodule_search_locations or () if spec else ()):
-            for path in place.glob("*.py") if package == "adapt" else place.rglob("*"):
-                if path.is_file() and _is_used(path.relative_to(place)):
-                    yield f"{package.replace('.', '/')}/{path.relative_to(place).as_posix()}", path
-
-
 def _is_used(path: Path) -> bool:
-    return not _UNUSED & set(path.parts) and path.suffix not in _UNUSED_SUFFIXES
+    return not UNUSED & set(path.parts) and path.suffix not in _UNUSED_SUFFIXES
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -18,9 +18,9 @@ from urllib.parse import unquote
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
+from adapt.traces.spark.executors import bring_packages
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.packages import bring_packages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,11 +113,14 @@ _ours: list[str] = []
 """Spark applications started here, which have our settings."""
 
 
-def spark_session(options: Spark = None) -> "SparkSession":
+def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSession":
     """The Spark session of this process, started on first use.
 
     A running Spark is used, wherever it runs. If its settings differ from those requested, the result is a second
     session on the same Spark, so the running one keeps its settings.
+
+    Args:
+        as_found: Whether executors are left without our packages, if they have none.
 
     Raises:
         EnvironmentFailure: there is no usable Java, or Spark does not start.
@@ -125,7 +128,13 @@ def spark_session(options: Spark = None) -> "SparkSession":
     """
     options = options or SparkOptions()
     running = _running()
-    return _started(options) if running is None else _fitted(running, options.conf)
+    if running is not None:
+        return _fitted(running, options.conf)
+    session = _started(options)
+    if not (as_found or options.url.startswith("local")):
+        with spark_failures("starting tasks"):
+            bring_packages(session)
+    return session
 
 
 @contextmanager
@@ -152,6 +161,16 @@ def _running() -> "SparkSession | None":
     return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
 
 
+def is_running() -> bool:
+    """Whether this process has a Spark."""
+    return _running() is not None
+
+
+def started_here(spark: "SparkSession") -> bool:
+    """Whether this program started this Spark, not its user."""
+    return spark.sparkContext.applicationId in _ours
+
+
 def shares_disk(options: SparkOptions) -> bool:
     """Whether tasks run on this machine, and so see its disk."""
     running = _running()
@@ -160,7 +179,7 @@ def shares_disk(options: SparkOptions) -> bool:
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     """A session on the running Spark with these settings, on top of ours."""
-    wanted = dict(conf) if running.sparkContext.applicationId in _ours else {**SETTINGS, **conf}
+    wanted = dict(conf) if started_here(running) else {**SETTINGS, **conf}
     held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
     differing = {name: value for name, value in wanted.items() if held.get(name) != value}
     fixed = [name for name in differing if not running.conf.isModifiable(name)]
@@ -215,9 +234,6 @@ def _started(options: SparkOptions) -> "SparkSession":
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(session.sparkContext.applicationId)
-    if not options.url.startswith("local"):
-        with spark_failures("starting tasks"):
-            bring_packages(session)
     return session
 
 
@@ -291,8 +307,15 @@ def translated(error: Exception, doing: str) -> AdaptError:
 
     text = str(error)
     carried = _CARRIED.search(text)
+    cause = bytes.fromhex(carried.group(2)).decode() if carried else _root_cause(text)
+    hidden = _hidden_from_executors(cause)
+    if hidden:
+        return EnvironmentFailure(
+            f"{doing}: an executor cannot reach {hidden}, though this machine can; mount it on all machines at the same"
+            " path, or use s3:// (`adapt cluster check` says which machines reach it)"
+        )
     if carried:
-        return _CARRIED_KINDS[carried.group(1)](bytes.fromhex(carried.group(2)).decode())
+        return _CARRIED_KINDS[carried.group(1)](cause)
     if isinstance(error, (AnalysisException, ParseException)):
         return UsageError(f"{doing}: {first_sentence(text)}")
     if "No space left on device" in text or "Disk quota exceeded" in text:
@@ -310,9 +333,23 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: the results are larger than spark.driver.maxResultSize; raise it with --spark-conf"
             " spark.driver.maxResultSize=8g and spark.driver.memory=16g, or count keys by --method lossy"
         )
+    if _LOST.search(text):
+        return EnvironmentFailure(
+            f"{doing}: an executor ended, or a Python worker of it ran out of memory; give it more with --spark-conf"
+            " spark.executor.memory=4g and spark.executor.memoryOverhead=2g"
+        )
     if any(sign in text for sign in ("OutOfMemoryError", "MEMORY_LIMIT", "SparkContext was shut down")):
         return EnvironmentFailure(f"{doing}: Spark ran out of memory; add --spark-conf spark.driver.memory=4g")
-    return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(_root_cause(text))}")
+    return EnvironmentFailure(f"{doing}: Spark failed: {first_sentence(cause)}")
+
+
+def _hidden_from_executors(cause: str) -> str:
+    """A path of this machine that a task on another one did not find; empty if there is none."""
+    if not _NOT_FOUND.search(cause) or not is_running() or shares_disk(SparkOptions()):
+        return ""
+    paths = [path.rstrip("/.") for path in _PATH.findall(cause)]
+    known = (path if os.path.lexists(path) else os.path.dirname(path) for path in paths)
+    return next(filter(os.path.lexists, known), "")
 
 
 def carry_failures(error: Exception) -> Exception:
@@ -361,6 +398,11 @@ _CARRIED_KINDS: dict[str, type[AdaptError]] = {
 _CARRIED = re.compile(rf"adapt<({'|'.join(_CARRIED_KINDS)}):((?:[0-9a-f]{{2}})*)>")
 
 
+_NOT_FOUND = re.compile(r"\[Errno (2|13)\]|No such file|Permission denied|does not exist|Mkdirs failed")
+_PATH = re.compile(r"(?<![\w/.])(?:file:/*(?=/))?(/[^\s'\":;,()/]+/[^\s'\":;,()]+)")
+_LOST = re.compile("ExecutorLostFailure|(?<!Of)MemoryError|Cannot allocate memory|failed to map segment")
+"""What Spark and Python say of executors without memory."""
+
 _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 """Spark's message about a file that it cannot decode."""
 
@@ -368,7 +410,7 @@ _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while readin
 def _is_bug(text: str) -> bool:
     """Whether our Python code failed in a task with an error that is neither ours nor the machine's."""
     failed = _PYTHON_FAILURE.search(text.split("JVM stacktrace")[0])
-    if failed is None or _CARRIED.search(text):
+    if failed is None or _CARRIED.search(text) or _LOST.search(text):
         return False
     return not issubclass(getattr(builtins, failed[1].split(":")[0], Exception), (OSError, MemoryError))
 

@@ -1,21 +1,15 @@
 """The archive of packages for Spark tasks."""
 
 import os
-import subprocess
-import sys
 import tarfile
-from pathlib import Path
 
-import py4j
-import pyspark
 import pytest
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.spark import packages
-from adapt.traces.spark.packages import pack, packed_once
-from adapt.traces.store.manifest import read_manifest
-from tests.journeys.processes import standalone
-from tests.tiers import soak
+from adapt.traces.spark.packages import pack, packed_once, task_packages
+from tests.journeys.processes import bare_python
+from tests.journeys.test_object_store import contents, lines_at, log
 
 
 @pytest.fixture
@@ -47,23 +41,20 @@ def test_an_archive_that_cannot_be_written_is_one_sentence(few, tmp_path):
         pack(tmp_path / "absent" / "env.tar.gz")
 
 
-@soak
-def test_a_cluster_with_pyspark_alone_gives_the_content_of_a_local_run(adapt, spark, tmp_path):
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
-    (site,) = (tmp_path / "bare").glob("lib/*/site-packages")
-    for package in (pyspark, py4j):
-        (site / package.__name__).symlink_to(Path(package.__file__).parent)
-    (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)))
-    line = ["ingest", str(tmp_path / "a.csv"), "--key", "key", "--time", "ts", "-o"]
-    adapt.done(*line, str(tmp_path / "here.trace"))
-    with standalone(tmp_path) as master:
-        done = subprocess.run(
-            [Path(sys.executable).with_name("adapt"), *line, tmp_path / "there.trace", "--master", master],
-            env={**os.environ, "PYSPARK_PYTHON": str(tmp_path / "bare" / "bin" / "python")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    here, there = (read_manifest(tmp_path / f"{name}.trace").content_hash for name in ("here", "there"))
-    assert there == here
+def test_a_python_with_pyspark_alone_ingests_with_the_packed_files(adapt, spark, tmp_path, monkeypatch):
+    for name, path in packages._files(task_packages()).items():
+        link = tmp_path / "lib" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(path)
+        if (path.parent / "__pycache__").is_dir() and not (link.parent / "__pycache__").exists():
+            (link.parent / "__pycache__").symlink_to(path.parent / "__pycache__")
+    given = {True: ["--master", "local[2]"], False: []}
+    for bare, options in given.items():
+        (tmp_path / str(bare)).mkdir()
+        (tmp_path / str(bare) / "access.log").write_bytes(log(50))
+        with monkeypatch.context() as patched:
+            if bare:
+                patched.setattr(spark.sparkContext, "pythonExec", bare_python(tmp_path / "bare"))
+                patched.setitem(spark.sparkContext.environment, "PYTHONPATH", str(tmp_path / "lib"))
+            adapt.done(*lines_at(str(tmp_path / str(bare)))[0], *options)
+    assert contents(tmp_path / "True") == contents(tmp_path / "False")

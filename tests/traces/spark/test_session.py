@@ -13,6 +13,7 @@ from pyspark.errors import PythonException
 
 import adapt
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
+from adapt.traces.spark import session
 from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import (
     LOOPBACK,
@@ -241,6 +242,38 @@ def test_want_of_room_names_its_remedy(text, sentence):
     assert failure.exit_code == 4
     assert str(failure).startswith("sorting: ")
     assert sentence in str(failure)
+
+
+@pytest.mark.parametrize("kind", [BadInput, OSError])
+def test_a_path_that_only_this_machine_has_is_no_damage(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(session, "is_running", lambda: True)
+    monkeypatch.setattr(session, "shares_disk", lambda _: False)
+    part = tmp_path / "part-00000.parquet"
+    part.touch()
+    for path in (part, tmp_path / "absent.parquet"):
+        raised = carry_failures(kind(f"{path} is damaged: [Errno 2] No such file or directory: '{path}'"))
+        failure = translated(raised, "counting")
+        known = part if path == part else tmp_path
+        assert str(failure).startswith(f"counting: an executor cannot reach {known}, though this machine can; mount it")
+        assert failure.exit_code == 4
+    absent = translated(carry_failures(BadInput("/no/such/a.csv: No such file or directory")), "counting")
+    assert isinstance(absent, BadInput)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: exit code 137",
+        "Traceback (most recent call last):\n  File 'x'\nImportError: x.so: failed to map segment from shared object",
+        "Traceback (most recent call last):\n  File 'x'\nMemoryError",
+    ],
+)
+def test_an_executor_without_memory_is_no_bug(text):
+    with (
+        pytest.raises(EnvironmentFailure, match=r"^sorting: an executor ended, or .* spark.executor.memory=4g"),
+        spark_failures("sorting"),
+    ):
+        raise PythonException(text)
 
 
 @pytest.mark.parametrize("text", ["adapt<Foo:00>", "adapt<BadInput:0>", "adapt<BadInput:zz>"])

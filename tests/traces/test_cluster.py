@@ -1,0 +1,144 @@
+"""What a check of a cluster finds, on the Spark of this machine with the Pythons of others."""
+
+import json
+import os
+from dataclasses import asdict, replace
+
+import pytest
+
+from adapt.core.errors import EnvironmentFailure
+from adapt.traces import reach
+from adapt.traces.cluster import check_cluster
+from adapt.traces.spark import executors, session
+from adapt.traces.spark.executors import bring_packages, here
+from adapt.traces.spark.packages import FOLDER
+from adapt.traces.spark.session import SparkOptions
+from tests.journeys.processes import standalone, started
+from tests.tiers import soak
+
+LOCAL = SparkOptions("local[2]")
+
+
+@pytest.fixture
+def python_of(spark, tmp_path, monkeypatch):
+    """Lets executors have a Python that says this of itself, or none."""
+
+    def put(**said):
+        program = tmp_path / "python"
+        if said:
+            program.write_text(f"#!/bin/sh\ncat << END\n{json.dumps(asdict(replace(here(), **said)))}\nEND\n")
+            program.chmod(0o755)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(program))
+        return str(program)
+
+    return put
+
+
+def test_executors_of_this_machine_have_all_and_reach_disk_and_store(adapt, spark, tmp_path, bucket):
+    (tmp_path / "a.csv").write_text("x")
+    places = (tmp_path, tmp_path / "a.csv", f"{bucket}new.trace")
+    said = adapt.done("cluster", "check", "--master", "local[2]", *places, "--format", "json")
+    found = json.loads(said.out)
+    assert [each["adapt"] for each in found["executors"]] == [here().adapt]
+    assert [(each["read"], each["write"]) for each in found["locations"]] == [
+        ("yes", "yes"),
+        ("yes", ""),
+        ("yes", "yes"),
+    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.csv"}
+    assert list(bucket.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "missing", "remedy"),
+    [
+        ({}, "has no Python that runs as", "set PYSPARK_PYTHON to a Python 3.11 of the executors"),
+        ({"python": "3.9.1"}, "runs Python 3.9.1, this process 3.11.", "set PYSPARK_PYTHON to a Python 3.11"),
+        ({"adapt": "00000000", "platform": "linux arm64"}, "lacks adapt, and is linux arm64", "install adapt-streams"),
+        ({"memory": 1 << 30}, "has 1,024 MB of memory, but its executors need", "lower spark.executor.memory"),
+        ({"adapt": "00000000"}, "spark.archives: the packages in", "make them anew with `adapt cluster pack`"),
+    ],
+)
+def test_what_is_missing_comes_with_its_remedy(adapt, spark, python_of, monkeypatch, said, missing, remedy):
+    python_of(**said)
+    given_conf(spark, monkeypatch)
+    found = adapt("cluster", "check", "--master", "local[2]", "--format", "json")
+    assert found.code == 4
+    (only,) = json.loads(found.out)["missing"]
+    assert only["missing"].startswith(missing)
+    assert only["remedy"].startswith(remedy)
+
+
+def given_conf(spark, monkeypatch):
+    """Spark with an archive of ours."""
+    conf = spark.sparkContext.getConf().set("spark.archives", f"env.tar.gz#{FOLDER}")
+    monkeypatch.setattr(spark.sparkContext, "getConf", lambda: conf)
+    monkeypatch.setattr(spark.sparkContext, "environment", dict(spark.sparkContext.environment))
+
+
+def test_a_spark_of_others_is_not_sent_packages(spark, python_of, monkeypatch):
+    monkeypatch.setattr(session, "_ours", [])
+    python_of(adapt="", packages={"numpy": "1.0"})
+    (only,) = check_cluster(LOCAL).missing
+    assert only.missing.startswith("lacks adapt, pandas, pyarrow, numba")
+    assert only.remedy.startswith("install adapt-streams")
+
+
+def test_a_command_refuses_executors_without_a_python_that_fits(spark, python_of):
+    program = python_of()
+    with pytest.raises(EnvironmentFailure, match=f"^executor .* has no Python that runs as {program}; set PYSPARK"):
+        bring_packages(spark)
+    python_of(python="3.12.1")
+    with pytest.raises(EnvironmentFailure, match=r"^executor .* runs Python 3.12.1, this process 3.11"):
+        bring_packages(spark)
+
+
+def test_python_workers_need_their_address_space(spark, monkeypatch):
+    found = [here()]
+    bring_packages(spark, found)
+    monkeypatch.setattr(executors, "WORKER_ADDRESS_MB", 1 << 40)
+    bring_packages(spark, found)
+    conf = spark.sparkContext._jsc.sc().conf().clone().set("spark.executor.pyspark.memory", "300m")
+    monkeypatch.setattr(executors, "_java_conf", lambda _: conf)
+    with pytest.raises(EnvironmentFailure, match=r"^spark.executor.pyspark.memory is 300 MB, but .* set it to"):
+        bring_packages(spark, found)
+
+
+def test_a_location_that_is_not_there_is_missing(adapt, spark, tmp_path):
+    found = adapt("cluster", "check", "--master", "local[2]", tmp_path / "absent" / "x.trace")
+    assert found.code == 4
+    assert "No such file or directory; mount it on all machines" in " ".join(found.out.split())
+
+
+def test_another_disk_at_the_same_path_is_told_apart(tmp_path):
+    (tmp_path / "mark").write_bytes(b"theirs")
+    assert reach._tried(reach._Mark(tmp_path / "mark", b"ours"), "x")["read"] == "another disk than here"
+    assert reach._tried(reach._Mark(tmp_path / "gone", b"ours"), "x")["read"] == "No such file or directory"
+
+
+def test_a_check_needs_a_cluster(adapt):
+    assert "--master is required" in adapt.refused(2, "cluster", "check")
+
+
+def test_the_archive_is_atomic_and_says_how_to_use_it(adapt, tmp_path, monkeypatch):
+    monkeypatch.setattr("adapt.traces.spark.packages.IN_TASKS", ("mmh3",))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    out = tmp_path / "env.tar.gz"
+    said = adapt.done("cluster", "pack", "-o", out)
+    assert f"--spark-conf spark.archives={out}#{FOLDER}" in said.err
+    assert "mmh3" in said.out
+    assert "exists; add --force" in adapt.refused(4, "cluster", "pack", "-o", out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "env.tar.gz"]
+
+
+@soak
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can unmount a folder for others")
+def test_a_disk_that_executors_do_not_mount_is_one_sentence(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("ts,key\n1,a\n2,b\n")
+    line = ["ingest", tmp_path / "data" / "a.csv", "--key", "key", "--time", "ts", "-o", tmp_path / "a.trace"]
+    with standalone(tmp_path, unmounted=tmp_path / "data") as master:
+        run = started([*line, "--master", master])
+        said = run.communicate()[1]
+    assert run.returncode == 4
+    assert f"an executor cannot reach {tmp_path / 'data' / 'a.csv'}, though this machine can" in said

@@ -1,0 +1,224 @@
+"""The Python of executors, and the packages that they get."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import getsource
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Any
+
+from adapt.core.errors import EnvironmentFailure
+from adapt.traces.spark import python_facts
+from adapt.traces.spark.packages import FOLDER, IN_TASKS, OURS, SEARCHED, packed_once
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
+"""Spark's setting of how long to wait for executors."""
+
+NAMES = (OURS, *IN_TASKS, "pyspark")
+"""Distributions that executors are asked about."""
+
+WORKER_ADDRESS_MB = 1792
+"""Address space of a Python worker, which Spark limits on request: 1.7 GB at most in ingests and counts."""
+
+_WAIT_S = "120s"
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The Python of an executor, or of this process.
+
+    Attributes:
+        host, folder: Its machine, and the working folder, which no two executors share.
+        python: Version; empty if there is no Python of this name.
+        platform: System and processor.
+        adapt: Fingerprint of our modules; empty without.
+        packages: Version of each distribution that tasks need, if it is there.
+        memory: Bytes of the machine or container.
+    """
+
+    host: str
+    folder: str
+    python: str = ""
+    platform: str = ""
+    adapt: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    memory: int = 0
+
+    @property
+    def minor(self) -> str:
+        """Major and minor version of Python."""
+        return ".".join(self.python.split(".")[:2])
+
+    @property
+    def version(self) -> str:
+        """Version and fingerprint of our packages; empty without."""
+        return f"{self.packages.get(OURS, '')} ({self.adapt})".strip() if self.adapt else ""
+
+    def lacks(self, here: "Installed") -> list[str]:
+        """Packages that tasks need and it lacks; ours also in another version."""
+        needed = [each for each in IN_TASKS if each in here.packages and each not in self.packages]
+        return needed if self.adapt == here.adapt else ["adapt", *needed]
+
+    def unfit(self, here: "Installed", program: str) -> tuple[str, str] | None:
+        """What is wrong with it beyond packages, and the remedy."""
+        use = f"set PYSPARK_PYTHON to a Python {here.minor} of the executors"
+        if not self.python:
+            return f"has no Python that runs as {program}", use
+        if self.minor != here.minor:
+            return f"runs Python {self.python}, this process {here.python}", use
+        if self.platform != here.platform and self.lacks(here):
+            lacking = ", ".join(self.lacks(here))
+            wrong = f"lacks {lacking}, and is {self.platform}, for which this machine ({here.platform}) has no packages"
+            return wrong, "install adapt-streams there"
+        return None
+
+
+@cache
+def here() -> Installed:
+    """The Python of this process."""
+    return Installed(**python_facts.facts(NAMES))
+
+
+def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = None) -> bool:
+    """Send packages to executors that lack ours.
+
+    An archive of ours among `spark.archives` is used instead.
+
+    Args:
+        found: What the executors have, if known.
+
+    Returns:
+        Whether they were sent.
+
+    Raises:
+        EnvironmentFailure: no executor starts, or one has no Python for our packages, or a given archive is outdated.
+    """
+    found = executors(spark) if found is None else found
+    _check_address_space(spark)
+    for each in found:
+        unfit = each.unfit(here(), python_program(spark))
+        if unfit:
+            raise EnvironmentFailure(f"executor {each.host} {'; '.join(unfit)}")
+    lacking = sorted({name for each in found for name in each.lacks(here())})
+    if not lacking:
+        return False
+    if _is_given(spark):
+        raise EnvironmentFailure(
+            f"spark.archives: the packages in {FOLDER} lack {', '.join(lacking)} as this process has it; make them anew"
+            " with `adapt cluster pack`"
+        )
+    spark.sparkContext.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
+    _search_packages(spark)
+    return True
+
+
+def _check_address_space(spark: "SparkSession") -> None:
+    """Check the limit that Spark sets to the memory of Python workers."""
+    setting = "spark.executor.pyspark.memory"
+    limit = int(_java_conf(spark).getSizeAsMb(setting, "0"))
+    least = WORKER_ADDRESS_MB * -(-spark.sparkContext.defaultParallelism // _running(spark))
+    if 0 < limit < least:
+        raise EnvironmentFailure(f"{setting} is {limit} MB, but the Python workers need {least}; set it to {least}m")
+
+
+def _is_given(spark: "SparkSession") -> bool:
+    """Whether `spark.archives` has packages of ours."""
+    return f"#{FOLDER}" in str(spark.sparkContext.getConf().get("spark.archives", ""))
+
+
+def _search_packages(spark: "SparkSession") -> None:
+    """Let the Python of tasks find unpacked packages."""
+    environment = spark.sparkContext.environment
+    given = environment.get("PYTHONPATH", "")
+    if not given.startswith(SEARCHED):
+        environment["PYTHONPATH"] = f"{SEARCHED}:{given}" if given else SEARCHED
+
+
+def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
+    """What the executors have, in the order of hosts.
+
+    A shell asks their Python, so that a missing or another Python is found too.
+
+    Args:
+        all: Whether to ask until each executor that Spark has by now answered; else whoever takes the tasks of one job.
+
+    Raises:
+        EnvironmentFailure: no executor starts in time.
+    """
+    context = spark.sparkContext
+    if _is_given(spark):
+        _search_packages(spark)
+    tasks, program = context.defaultParallelism, shlex.quote(python_program(spark))
+    script = getsource(python_facts).encode().hex()
+    given = context.environment.get("PYTHONPATH")
+    searched = f'PYTHONPATH={shlex.quote(given)}"${{PYTHONPATH:+:$PYTHONPATH}}" ' if given else ""
+    host = "${SPARK_LOCAL_HOSTNAME:-${SPARK_LOCAL_IP:-$(hostname)}}"
+    ask = (
+        f"cat > /dev/null; {searched}{program} -c 'exec(bytes.fromhex(\"{script}\"))'"
+        f' {" ".join(NAMES)} 2> /dev/null || echo "{host} $PWD"'
+    )
+    literal = ask.replace("\\", "\\\\").replace("'", "\\'")
+    query = f"SELECT TRANSFORM (id) USING '{literal}' AS (found STRING) FROM range(0, {tasks}, 1, {tasks})"
+    known: dict[tuple[str, str], Installed] = {}
+    for _ in range(_ROUNDS if all else 1):
+        with _awaited(spark):
+            answers = [str(row[0]) for row in spark.sql(query).collect()]
+        found = [
+            Installed(**json.loads(each)) if "{" in each else Installed(*each.partition(" ")[::2]) for each in answers
+        ]
+        known |= {(each.host, each.folder): each for each in found}
+        if len(known) >= _running(spark):
+            break
+    return [known[place] for place in sorted(known)]
+
+
+def python_program(spark: "SparkSession") -> str:
+    """The name by which executors start Python."""
+    return str(spark.sparkContext.pythonExec)
+
+
+def _java_conf(spark: "SparkSession") -> Any:
+    """Spark's settings, which read sizes and times."""
+    return spark.sparkContext._jsc.sc().conf()
+
+
+def _running(spark: "SparkSession") -> int:
+    """Executors that Spark has now, without the driver unless it is the only one."""
+    return max(1, int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1)
+
+
+@contextmanager
+def _awaited(spark: "SparkSession") -> Iterator[None]:
+    """Give up on a job for which no executor starts."""
+    context, gave_up = spark.sparkContext, Event()
+    status = context._jsc.sc()
+
+    def look() -> None:
+        if status.getExecutorMemoryStatus().size() < 2:
+            gave_up.set()
+            context.cancelAllJobs()
+
+    wait_s = int(_java_conf(spark).getTimeAsSeconds(WAIT, _WAIT_S))
+    timer = Timer(wait_s, look)
+    timer.daemon = True
+    if not str(context.master).startswith("local"):
+        timer.start()
+    try:
+        yield
+    except Exception as error:
+        if not gave_up.is_set():
+            raise
+        memory = context.getConf().get("spark.executor.memory", "1g")
+        raise EnvironmentFailure(
+            f"no executor started within {wait_s} s: {context.master} has no {memory} of memory and cores free for one;"
+            f" ask for less, as with --spark-conf spark.executor.memory=512m, or wait longer with {WAIT}=10min"
+        ) from error
+    finally:
+        timer.cancel()
