@@ -73,6 +73,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/dictionary_pages",
         "traces/spark",
         "traces/store",
+        "traces/parts",
         "traces/sources/reading",
         "traces/sources/formats",
         "traces/sources",
