@@ -66,6 +66,7 @@ SETTINGS = {
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",  # not a task for each of thousands of files
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
