@@ -74,6 +74,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/spark",
         "traces/store",
         "traces/block_cache",
+        "traces/parts",
         "traces/sources/reading",
         "traces/sources/formats",
         "traces/sources",

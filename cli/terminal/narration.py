@@ -32,13 +32,14 @@ _ran: dict[str, None] = {}
 
 
 class _Narrated(logging.Handler):
-    """Prints the log of the library, if verbose, and keeps where work ran."""
+    """Prints warnings of the library, if verbose its whole log, and keeps where work ran."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name == RUNNER_LOG:
             _ran[record.getMessage()] = None
         else:
-            narrate(record.getMessage(), Verbosity.VERBOSE)
+            is_warning = record.levelno >= logging.WARNING
+            narrate(record.getMessage(), Verbosity.NORMAL if is_warning else Verbosity.VERBOSE)
 
 
 _LOG = logging.getLogger("adapt")

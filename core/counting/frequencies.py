@@ -74,7 +74,7 @@ class Frequencies(Tabular):
         count_high: Upper bounds, shape (keys,); equal to `count_low` if exact.
         total: The weight of all rows.
         epsilon: Error bound as a share of `total`: true - epsilon * total <= count_low <= true; 0 if exact.
-        complete_above: Every key above this weight is listed; 0 if exact.
+        complete_above: Every key above this weight is listed; 0 if all are.
         distinct: Number of distinct keys, estimated unless `epsilon` is 0.
         measured: Further columns summed by listed key.
         memory: Keys that the counter held; None if exact.
@@ -192,7 +192,11 @@ class Frequencies(Tabular):
         check_support(support, self.epsilon)
         shares = self.count_low / (self.total or 1.0)  # rounded as displayed: 7 of 100 reach 0.07
         kept = int(np.count_nonzero(shares >= support - self.epsilon))
-        if kept == len(self.keys):
+        return self.first(kept)
+
+    def first(self, kept: int) -> "Frequencies":
+        """The first keys, in their order."""
+        if kept >= len(self.keys):
             return self
         dropped = float(self.count_high[kept:].max())
         return replace(

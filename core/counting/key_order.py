@@ -15,7 +15,7 @@ def key_order(keys: pa.Array, counts: Counts) -> NDArray[np.int64]:
 
     Key bytes are the hashed bytes: UTF-8 for strings, 8 little-endian bytes for integers (so 256 comes before 1).
     """
-    columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": _in_byte_order(keys)}
+    columns = {"count": np.ascontiguousarray(counts), "present": keys.is_valid(), "key": in_byte_order(keys)}
     order = pc.sort_indices(
         pa.table(columns), sort_keys=[("count", "descending"), ("present", "ascending"), ("key", "ascending")]
     )
@@ -31,7 +31,7 @@ def heaviest(keys: pa.Array, counts: Counts, most: int) -> NDArray[np.int64]:
     return chosen[key_order(keys.take(pa.array(chosen)), counts[chosen])[:most]]
 
 
-def _in_byte_order(keys: pa.Array) -> pa.Array:
+def in_byte_order(keys: pa.Array) -> pa.Array:
     """A column that sorts as key bytes; integers are byte-swapped."""
     if key_type_of(keys.type) is not KeyType.INT64:
         return keys

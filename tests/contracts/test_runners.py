@@ -1,5 +1,7 @@
 """Spark and this process count, measure and evaluate alike, to the last bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,18 +16,22 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType, Weight
 from adapt.core.units.row_or_time_span import Length
-from adapt.traces.counting import exact, lossy
+from adapt.traces.counting import all_keys, exact, lossy
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.evaluating import evaluate_plans
 from adapt.traces.counting.measured import measure_columns
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions
+from adapt.traces.store import frequencies
 from adapt.traces.store import trace as store
+from adapt.traces.store.manifest import Provenance
+from tests.tiers import soak
 from tests.traces.small_traces import write_trace
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 ROWS = 6_000
+SLOW = (Weight.COST, Weight.BYTES)
 BLOCK = 1_024
 RUNNERS = (RunnerName.SPARK, RunnerName.IN_PROCESS)
 ARROW = {KeyType.STRING: pa.string(), KeyType.BINARY: pa.binary(), KeyType.INT64: pa.int64()}
@@ -78,6 +84,37 @@ def test_lossy_counts(trace, weight, epsilon):
 def test_exact_counts(trace, weight):
     on_spark, here = both(lambda at: facts(exact.count_exactly(trace, weight=weight, spark_options=at)))
     assert on_spark == here
+
+
+@pytest.mark.parametrize("weight", [Weight.COUNT, *(pytest.param(each, marks=soak) for each in SLOW)])
+def test_exact_counts_of_more_keys_than_are_held(trace, weight, tmp_path, monkeypatch):
+    """Tasks write them; the content is that of counts in memory, and the heaviest keys are read."""
+    whole = exact.count_exactly(trace, weight=weight)
+    written = frequencies.write_frequencies(whole, tmp_path / "whole.freq", Provenance("test"))
+    plans = [("ring", build_plan(whole, Recipe(Scheme.HYBRID), 7))]
+    evaluated = evaluate_plans(plans, tmp_path / "whole.freq").as_data()
+    monkeypatch.setattr(frequencies, "MOST_KEYS", 100)
+    monkeypatch.setattr(frequencies, "HEAVIEST", 40)
+    monkeypatch.setattr(all_keys, "KEYS_A_PART", 300)
+    for runner in RUNNERS:
+        monkeypatch.setattr(all_keys, "CACHE", str(tmp_path / runner))
+        kept = all_keys.all_keys(trace, weight, spark_options=SparkOptions(runner=runner))
+        read, manifest = frequencies.read_frequencies(kept, check_all=True)
+        assert len(manifest.files) > 1 or runner is RunnerName.IN_PROCESS
+        assert (manifest.summary["keys"], manifest.summary["total"]) == (
+            len(whole.keys),
+            pytest.approx(whole.total, rel=1e-12),
+        )
+        if weight is not Weight.COST:  # costs are rounded once, where those in memory are rounded on the way
+            assert manifest.content_hash == written.content_hash
+        assert facts(read) == facts(replace(whole.first(40), total=read.total))
+        assert weight is Weight.COST or evaluate_plans(plans, kept).as_data() == evaluated
+        copied = frequencies.write_frequencies(read, tmp_path / f"{runner}.freq", manifest.made, all_keys=kept)
+        assert (
+            copied.content_hash
+            == manifest.content_hash
+            == frequencies.read_frequencies(tmp_path / f"{runner}.freq", check_all=True)[1].content_hash
+        )
 
 
 @pytest.mark.parametrize("weight", [Weight.COUNT, Weight.COST])

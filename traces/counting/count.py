@@ -16,11 +16,13 @@ from adapt.core.stream import Weight
 from adapt.core.units.durations import duration_text
 from adapt.core.units.row_or_time_span import Length
 from adapt.traces.block_cache import rows_held
+from adapt.traces.counting.all_keys import all_keys, too_many_keys
 from adapt.traces.counting.exact import count_exactly, rows_of_sums
 from adapt.traces.counting.lossy import count_lossy
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
+from adapt.traces.store.frequencies import HEAVIEST, read_frequencies
 from adapt.traces.store.trace import Trace
 
 DEFAULT_CHANNELS = 10
@@ -139,12 +141,19 @@ def count_trace(
 ) -> Frequencies:
     """Count the keys of a trace on Spark (default: lossy).
 
+    Of exact counts of more keys than this process holds, the heaviest are returned; all are cached next to the trace.
+
     Raises:
         UsageError: the trace lacks the column of the weight, or the window is too short.
         BadInput: the trace has no rows, is damaged, or its weights overflow.
     """
     how = counting or Counting()
-    if how.method is CountMethod.EXACT:
+    if how.method is CountMethod.EXACT and too_many_keys(trace):
+        if how.support is not None and how.support * HEAVIEST < 1:
+            least = f"{1 / HEAVIEST:.2g} with exact counts of {trace.profile['distinct_keys']:,} keys"
+            raise UsageError(f"--support must be at least {least} (got {how.support:g})")
+        counted, _ = read_frequencies(all_keys(trace, how.weight, spark_options=spark_options, progress=progress))
+    elif how.method is CountMethod.EXACT:
         counted = count_exactly(trace, weight=how.weight, spark_options=spark_options, progress=progress)
     else:
         epsilon = how.epsilon_on(trace)

@@ -1,6 +1,6 @@
 """Evaluating plans on every key, merged per channel."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.arrays import Floats
-from adapt.core.counting.frequencies import Frequencies
+from adapt.core.counting.frequencies import MEASURED, Frequencies
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.loads.spelling import load_text
@@ -46,6 +46,7 @@ from adapt.traces.spark.session import (
     spark_failures,
     spark_session,
 )
+from adapt.traces.store.frequencies import counts_in_batches
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.trace import Trace, open_trace
 
@@ -102,13 +103,23 @@ def evaluate_plans(
     if source.is_file():
         key_type = key_type or plans[0][1].key_type
     found = counted(source, Counting(weight=weight), key_type=key_type, measure=by.sources)
-    return evaluate_counts(plans, found.frequencies, by, source)
+    whole = None
+    if source.is_dir() and int(read_manifest(source).summary["keys"]) > len(found.frequencies.keys):
+        whole = counts_in_batches(source)
+    return evaluate_counts(plans, found.frequencies, by, source, whole)
 
 
 def evaluate_counts(
-    plans: NamedPlans, frequencies: Frequencies, resources: Resources | None = None, name: object = "the input"
+    plans: NamedPlans,
+    frequencies: Frequencies,
+    resources: Resources | None = None,
+    name: object = "the input",
+    all_keys: Iterable[pa.RecordBatch] | None = None,
 ) -> Evaluation:
     """As `evaluate_plans`, for counted keys in memory.
+
+    Args:
+        all_keys: The counts of all keys, where `frequencies` are only the heaviest.
 
     Raises:
         BadInput: the counts are lossy, or a plan has another key type; the message begins with `name`.
@@ -117,16 +128,22 @@ def evaluate_counts(
     if not (frequencies.exact or whole):  # only exact counters list keys of weight 0
         raise BadInput(f"{name} holds lossy counts, which lack some keys; give the trace, or count with --method exact")
     asked = _Asked.from_plans(plans, frequencies.key_type, resources, name)
-    columns = {source: frequencies.column(source).values for source in asked.resources.sources}
+    measured = {column.source: f"{MEASURED}{column.source}" for column in frequencies.measured}
+    for source in asked.resources.sources:
+        frequencies.column(source)  # refused if it was not measured
     parts = [
         tallies(
             asked.partitioners,
-            frequencies.keys.slice(first, KEYS_AT_ONCE),
-            frequencies.count_low[first : first + KEYS_AT_ONCE],
+            batch.column("key"),
+            batch.column("count_low").to_numpy(),
             asked.resources,
-            {source: values[first : first + KEYS_AT_ONCE] for source, values in columns.items()},
+            {
+                source: batch.column(measured.get(source, "count_low")).cast(pa.float64()).to_numpy()
+                for source in asked.resources.sources
+            },
         )
-        for first in range(0, len(frequencies.keys), KEYS_AT_ONCE)
+        for batch in all_keys or frequencies.to_arrow().to_batches(max_chunksize=KEYS_AT_ONCE)
+        if len(batch)
     ]
     if not parts:
         raise no_keys(name)
@@ -156,7 +173,8 @@ def evaluate_frame(
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
         rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))
         wrong = reduce(or_, (F.col(amount).isNull() | (F.col(amount) < 0) for amount in amounts))
-        partitions = max(frame.rdd.getNumPartitions(), frame.sparkSession.sparkContext.defaultParallelism)
+        stated = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+        partitions = max(frame.rdd.getNumPartitions(), stated)
         sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
         summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
         tally = _tallying(asked, Weight.COUNT, name)

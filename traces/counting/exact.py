@@ -1,6 +1,7 @@
 """Exact counting of the keys of a trace."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,8 @@ def count_exactly(
         BadInput: the trace is damaged, or its weights overflow an int64.
     """
     chosen = chosen_weight(trace, weight)
-    summed = runner_for(rows_of_sums(trace), spark_options, progress).sums(key_sums(trace, [chosen], "counting keys"))
+    asked = replace(key_sums(trace, [chosen], "counting keys"), most=int(trace.profile["distinct_keys"]))
+    summed = runner_for(rows_of_sums(trace), spark_options, progress).sums(asked)
     keys = summed["key"].combine_chunks()
     if summed[chosen.value].null_count:
         raise too_heavy(trace.path, chosen)

@@ -381,6 +381,7 @@ def _counted(
         together=partial(_together, amounts=_amounts(weight)),
         few=not grouped and len(blocks) * most <= _KEYS_A_PARTITION,
         narrow=partial(_narrowed, most=len(blocks) + most + 1, grouped=grouped),
+        most=None if grouped else len(blocks) + min(most + 1, int(trace.profile["distinct_keys"])),
     )
     many = range(MOST_GROUPS)
     rows = rows_held(trace, blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many))

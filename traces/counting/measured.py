@@ -88,7 +88,7 @@ def measure_columns(
     kinds = ", ".join(f"{column} {'double' if column is Weight.COST else 'bigint'}" for column in columns)
     schema = f"{_ROW} bigint, {_BLOCK} bigint, {kinds}"
     amounts = {column.value: column for column in columns}
-    asked = BlockSums("measuring keys", len(blocks), work, schema, [_ROW], amounts, _BLOCK)
+    asked = BlockSums("measuring keys", len(blocks), work, schema, [_ROW], amounts, _BLOCK, most=len(keys) + 1)
     summed = runner_for(trace.rows, spark_options, progress).sums(asked)
     rows = summed[_ROW].to_numpy()
     return tuple(_column(trace, column, rows, summed[column.value], len(keys)) for column in columns)

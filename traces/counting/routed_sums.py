@@ -26,7 +26,7 @@ from adapt.traces.store.trace import Trace, read_pieces
 LISTED = -1
 """The group of listed keys, whose cells are their rows."""
 
-_FEW = 1 << 20
+_FEW, _CELLS_A_PARTITION = 1 << 20, 1 << 23
 
 
 def routed_sums(
@@ -108,6 +108,8 @@ def routed_sums(
         ["group", "pane", "cell"],
         {each.value: each for each in amounts},
         "block",
+        most=sum(sizes) * (1 if grid is None else int(grid.numbers(np.array([trace.rows - 1]))[0]) + 1),
+        partitions=-(-len(blocks) * sum(sizes) // _CELLS_A_PARTITION),
         few=len(blocks) * sum(sizes) <= _FEW,
     )
     rows = rows_held(trace, blocks, lambda _: sum(sizes))

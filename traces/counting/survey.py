@@ -1,6 +1,7 @@
 """The result of `adapt partition count`: counts, skew, hot keys, streams."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from adapt.core.counting.frequencies import Frequencies
@@ -22,6 +23,7 @@ from adapt.core.verdict.answer import Answer
 from adapt.core.verdict.answering import answer_on
 from adapt.core.verdict.goal import Goal
 from adapt.core.verdict.recommended import hashers_today
+from adapt.traces.counting.all_keys import all_keys, too_many_keys
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.count_cache import windows_of
 from adapt.traces.counting.lossy import count_panes, count_streams
@@ -31,6 +33,7 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import runner_for
 from adapt.traces.spark.session import Spark
+from adapt.traces.store.frequencies import MOST_KEYS
 from adapt.traces.store.trace import Trace
 
 SCHEMA = "adapt.frequencies/1"
@@ -89,6 +92,7 @@ class Surveyed(Displayed):
         over_time: Hot keys over time.
         streams: The streams with their top keys.
         runner: Where the trace was counted.
+        all_keys: Counts of all keys, where `frequencies` are only the heaviest of more than this process holds.
     """
 
     frequencies: Frequencies
@@ -97,6 +101,7 @@ class Surveyed(Displayed):
     requested_keys: Table | None = None
     over_time: Table | None = None
     streams: Table | None = None
+    all_keys: Path | None = None
 
     def tables(self) -> list[Table]:
         """All tables, the most important first; the verdict is `answer.lead`."""
@@ -149,6 +154,12 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
     how = asked.counting
     keys = keys_from_texts(asked.keys, trace.key_type)
     check_measurable(trace, asked.measure)
+    exact = how.method is CountMethod.EXACT and how.support is None and too_many_keys(trace)
+    if exact and asked.measure:
+        raise UsageError(
+            f"--measure sums over at most {MOST_KEYS:,} exactly counted keys (the trace has about"
+            f" {trace.profile['distinct_keys']:,}); add --support, or count with --method lossy"
+        )
     timeline = None
     if asked.over_time:
         timeline = count_panes(
@@ -196,6 +207,7 @@ def survey(trace: Trace, asked: Survey, *, spark_options: Spark = None, progress
         asked_keys_table(frequencies, keys) if len(keys) else None,
         life_lines_table(timeline, support) if timeline is not None else None,
         streams,
+        all_keys(trace, how.weight, spark_options=spark_options, progress=progress) if exact else None,
     )
 
 

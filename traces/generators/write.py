@@ -12,8 +12,8 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.key_coder import coded_numbers
 from adapt.traces.counting.count_cache import count_ahead
 from adapt.traces.ingest.finalize import settle
-from adapt.traces.ingest.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.ingest.profile import TOLD, Profiler
+from adapt.traces.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.runner import BlockRows, SparkRunner, runner_for
 from adapt.traces.spark.session import Spark

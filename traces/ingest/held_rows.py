@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.lint.source_order import MOST_ROWS
-from adapt.traces.ingest.parts import part_name, plain_writer
 from adapt.traces.ingest.rejects import MOST_PLACES, WITHHELD, by_file, by_reason
 from adapt.traces.ingest.source_order import evidence_of, lines_looked_at
 from adapt.traces.ingest.streams import Several
 from adapt.traces.ingest.time_sort import ORDER, Stock
+from adapt.traces.parts import part_name, plain_writer
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.spark.lazy import DataFrame, F
 from adapt.traces.spark.progress import Progress, watched

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adapt.core.errors import UsageError
-from adapt.traces.ingest.parts import plain_writer, write_in_tasks
 from adapt.traces.ingest.streams import Several
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import is_stored
+from adapt.traces.parts import plain_writer, write_in_tasks
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures

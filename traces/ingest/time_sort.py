@@ -9,8 +9,8 @@ from typing import TypeAlias
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput
-from adapt.traces.ingest.parts import part_name, part_writer, write_in_tasks
 from adapt.traces.locations.location import is_stored
+from adapt.traces.parts import part_name, part_writer, write_in_tasks
 from adapt.traces.sources.reading.blocks import PLACE
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.spark.lazy import Column, DataFrame, F

@@ -3,6 +3,8 @@
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple
+from hashlib import sha256
 from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -17,7 +19,8 @@ from adapt.traces.locations.location import is_stored
 from adapt.traces.read_errors import readable
 from adapt.traces.sources.formats.json_lines import JsonLines, json_schema, with_json_fields
 from adapt.traces.sources.formats.text import Pattern
-from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, cut, read_block, reader_schema
+from adapt.traces.sources.reading.blocks import PATH, PLACE, Block, BlockFormat, read_block, reader_schema
+from adapt.traces.sources.reading.cutting import Task, Walk, again, blocks_of_walks, cut, ranges, walk, warn_of_packed
 from adapt.traces.sources.reading.field_paths import field_paths
 from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import WHOLE_LINE, RecordFormat
@@ -35,7 +38,7 @@ from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import literal_path, spark_failures
 from adapt.traces.spark.spark_tasks import attempt_id, grouped, in_process, in_tasks
 from adapt.traces.store import disk
-from adapt.traces.store.manifest import file_sha256
+from adapt.traces.store.manifest import file_sha256, sha256_of
 
 OWN = (*PLACE, PATH)
 """Columns of the reader, which hide source columns of the same name."""
@@ -95,6 +98,7 @@ class Source:
         self._staging = staging
         self._most_held = most_held
         self._progress = progress
+        warn_of_packed(files)
         with spark_failures("reading the source"), watched(spark, "surveying the files", progress):
             self._blocks, self.inputs = self._survey()
         self._ddl = ""
@@ -239,32 +243,63 @@ class Source:
         return tuple(name for name in names if name not in OWN)
 
     def _survey(self) -> tuple[list[Block], list[dict[str, Any]]]:
-        """Cut each file into blocks and hash it."""
+        """Cut each file into blocks and hash it, ranges of long files side by side."""
         files, form, by_file = self.files, self._form, self._by_file
-
-        def look(at: int) -> Iterator[pa.RecordBatch]:
-            blocks = [] if form is None else _cut(at, files[at], by_file.get(at, form))
-            with readable(files[at].path):
-                content = _content(files[at].path)
-            told = [at, content, [[block.offset, block.size, block.line] for block in blocks]]
-            yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
-
-        tasks = grouped(range(len(files)), [file.size for file in files])
-        if self._most_held:
-            rows = pa.Table.from_batches(in_process(tasks, look))
-        else:
-            rows = in_tasks(self._spark, tasks, look, "told string").toArrow()
-        told = sorted(map(json.loads, rows["told"].to_pylist()), key=lambda file: int(file[0]))
-        blocks = [Block(at, files[at], *place) for at, _, places in told for place in places]
+        firsts = [ranges(file, by_file.get(at, form)) for at, file in enumerate(files)]
+        hashes: dict[tuple[int, int], dict[str, str]] = {}
+        walks: list[dict[int, Walk | None]] = [{} for _ in files]
+        blocks: dict[int, list[Block]] = {}
+        done = 0
+        while asked := [
+            (at, task) for at in range(len(files)) if at not in blocks for task in again(firsts[at], walks[at], done)
+        ]:
+            for at, first, content, walked, places in self._looked(asked, firsts, hashed=not done):
+                walks[at][first] = walked and Walk(*walked)
+                hashes.setdefault((at, first), content)
+                if places is not None:
+                    blocks[at] = [Block(at, files[at], *place) for place in places]
+            done += 1
+        for at in range(len(files)):
+            if at not in blocks:
+                found = [walked for _, walked in sorted(walks[at].items()) if walked is not None]
+                blocks[at] = blocks_of_walks(at, files[at], found)
         inputs = {
             files[at].path: {
                 "name": files[at].label.removesuffix(f"/{files[at].member}"),
                 "bytes": files[at].path.stat().st_size,
-                **content,
+                **_of_ranges([hashes[at, first] for first in firsts[at]]),
             }
-            for at, content, _ in told
+            for at in range(len(files))
         }
-        return blocks, list(inputs.values())
+        return [block for at in range(len(files)) for block in blocks[at]], list(inputs.values())
+
+    def _looked(self, asked: Sequence[tuple[int, Task]], firsts: Sequence[range], *, hashed: bool) -> list[list[Any]]:
+        """File, first byte, fingerprint, walk and blocks of some ranges; blocks of files with one range alone."""
+        files, form, by_file = self.files, self._form, self._by_file
+
+        def look(number: int) -> Iterator[pa.RecordBatch]:
+            at, task = asked[number]
+            file, walked, places = files[at], None, None
+            whole = len(firsts[at]) == 1
+            if whole:
+                found = [] if form is None else _cut(at, file, by_file.get(at, form))
+                places = [[block.offset, block.size, block.line] for block in found]
+            else:
+                walked = walk(file, cast(RecordFormat, by_file.get(at, form)), task)
+            content: dict[str, str] = {}
+            if hashed:
+                with readable(file.path):
+                    content = _content(file.path, task.first, None if whole else firsts[at].step)
+            told = [at, task.first, content, walked and astuple(walked), places]
+            yield pa.RecordBatch.from_pydict({"told": [json.dumps(told)]})
+
+        sizes = [min(files[at].size, firsts[at].step) for at, _ in asked]
+        tasks = grouped(range(len(asked)), sizes)
+        if self._most_held:
+            rows = pa.Table.from_batches(in_process(tasks, look))
+        else:
+            rows = in_tasks(self._spark, tasks, look, "told string").toArrow()
+        return list(map(json.loads, rows["told"].to_pylist()))
 
     def _objects(self, wanted: Sequence[str]) -> DataFrame:
         """Wanted fields of the staged JSON objects."""
@@ -356,9 +391,18 @@ def _read_back(folder: Path, task: int) -> Iterator[pa.RecordBatch]:
     yield from pq.ParquetFile(arrow_source(folder / _staged_name(task)), pre_buffer=True).iter_batches()
 
 
-def _content(path: Path) -> dict[str, str]:
-    """Fingerprint of a file; for an object its version, so that it is not read twice."""
-    return {"version": path.found().version} if is_stored(path) else {"sha256": file_sha256(path)}
+def _content(path: Path, first: int, size: int | None) -> dict[str, str]:
+    """Fingerprint of a file, or of some bytes of it; for an object its version, so that it is not read twice."""
+    if is_stored(path):
+        return {"version": path.found().version}
+    return {"sha256": file_sha256(path) if size is None else sha256_of(path, first, size)}
+
+
+def _of_ranges(contents: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Fingerprint of a file from those of its ranges."""
+    if len(contents) == 1 or "version" in contents[0]:
+        return dict(contents[0])
+    return {"sha256_of_ranges": sha256("".join(each["sha256"] for each in contents).encode()).hexdigest()}
 
 
 def _by_block(blocks: Sequence[Block], lines: Mapping[int, Sequence[int]]) -> dict[int, Sequence[int]]:

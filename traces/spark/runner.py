@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.stream import Weight
+from adapt.traces.spark.held import RESULT_BYTES, RESULT_SETTING, check_held
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.names import RUNNER_LOG, RunnerName
 from adapt.traces.spark.progress import Progress, watched
@@ -38,6 +39,7 @@ class BlockRows:
         schema: The Spark schema of these rows.
         tasks: The blocks of each Spark task; None shares them out.
         together: Adds up the rows of some blocks in their task; without effect on the result.
+        most: Most rows that come to this process, for the limit and the log; None if few.
     """
 
     doing: str
@@ -46,6 +48,7 @@ class BlockRows:
     schema: str
     tasks: Sequence[Sequence[int]] | None = field(default=None, kw_only=True)
     together: Callable[[pa.Table], pa.Table] = field(default=lambda rows: rows, kw_only=True)
+    most: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ class SparkRunner:
         options = self.options or SparkOptions()
         spark = spark_session(options.for_work(small=self.size <= options.in_process_rows))
         log_ran(self.name)
+        if asked.most is not None:
+            check_held(asked.doing, asked.most, asked.schema, spark.conf.get(RESULT_SETTING, RESULT_BYTES) or "")
         with spark_failures(asked.doing), watched(spark, asked.doing, self.progress):
             tasks = asked.tasks or shared_out(spark, asked.blocks)
             work = partial(_of_task, asked.work, asked.together, tasks)

@@ -3,6 +3,7 @@
 import atexit
 import builtins
 import errno
+import logging
 import os
 import re
 import shutil
@@ -30,26 +31,48 @@ if TYPE_CHECKING:
 Batches: TypeAlias = "Iterator[pa.RecordBatch]"
 """Rows on their way into a Spark task, or out of it."""
 
+DECISIVE = {
+    "spark.sql.ansi.enabled": "false",  # a bad cast gives null, hence a rejected row, not a failed job
+    "spark.sql.caseSensitive": "true",  # columns that differ only in case are different columns
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",  # a damaged or missing file is an error, not fewer rows
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.maxRecordsPerFile": "0",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""Settings that results depend on, which `--spark-conf` does not change."""
+
 SETTINGS = {
+    **DECISIVE,
     "spark.app.name": "adapt",
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "true",  # parts of a trace keep their number, as Spark merges none that we ask for
-    "spark.sql.ansi.enabled": "false",  # a bad cast gives null, hence a rejected row, not a failed job
-    "spark.sql.caseSensitive": "true",  # columns that differ only in case are different columns
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.localRelationThreshold": "4m",  # larger tables are worth compiling expressions for
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "8",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "32",  # not a task for each of thousands of files
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.parquet.page.write-checksum.enabled": "true",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
-"""Settings of every session, unless `--spark-conf` overrides them."""
+"""Settings of every session, unless `--spark-conf` overrides one that is not decisive."""
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Settings of a local master: listen on this machine only."""
@@ -127,6 +150,7 @@ def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSes
         UsageError: a requested setting cannot be changed on a running Spark.
     """
     options = options or SparkOptions()
+    options = replace(options, conf=_without_decisive(options.conf))
     running = _running()
     if running is not None:
         return _fitted(running, options.conf)
@@ -135,6 +159,21 @@ def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSes
         with spark_failures("starting tasks"):
             bring_packages(session)
     return session
+
+
+def _without_decisive(conf: Mapping[str, str]) -> dict[str, str]:
+    """Settings without those that would change results, which are named in a warning."""
+    for name, value in conf.items():
+        if DECISIVE.get(name, value) != value and (name, value) not in _warned:
+            _warned.add((name, value))
+            logging.getLogger(__name__).warning(
+                "%s=%s is not used, as results would depend on it; it stays %s", name, value, DECISIVE[name]
+            )
+    return {name: value for name, value in conf.items() if name not in DECISIVE}
+
+
+_warned: set[tuple[str, str]] = set()
+"""Settings that were warned of."""
 
 
 @contextmanager

@@ -17,6 +17,9 @@ TASK_FILES = 256
 TASK_ITEMS = 16
 """Most items of a task, so that a retried task stays small."""
 
+LEAST_TASKS = 32
+"""Tasks of a cluster for few items; a multiple of them for more."""
+
 
 def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
     """Group neighbors, up to some tens of megabytes and `TASK_FILES` per group."""
@@ -32,11 +35,14 @@ def grouped(items: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 
 
 def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
-    """Divide items among the cores, neighbors together.
+    """Divide items among tasks, neighbors together.
 
-    Starting a task costs as much as counting two million rows, so tasks are few, and equally many per core.
+    Starting a task costs as much as counting two million rows, so tasks are few. A local Spark gets equally many per
+    core; a cluster a number that depends on the items alone, as its executors come and go.
     """
-    cores = spark.sparkContext.defaultParallelism
+    cores = LEAST_TASKS
+    if str(spark.conf.get("spark.master")).startswith("local"):
+        cores = spark.sparkContext.defaultParallelism
     tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
     return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,15 @@ class ColumnHasher:
 
 def columns_hash(table: pa.Table) -> str:
     """The hash of a table: column names, types and values."""
-    hasher = ColumnHasher(table.column_names)
-    for batch in table.to_batches():
+    return batches_hash(table.schema, table.to_batches())
+
+
+def batches_hash(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
+    """As `columns_hash`, of rows that need not be in memory at once."""
+    hasher = ColumnHasher(schema.names)
+    for batch in batches:
         hasher.update(batch)
-    kinds = json.dumps([[name, str(table.schema.field(name).type)] for name in table.column_names])
+    kinds = json.dumps([[field.name, str(field.type)] for field in schema])
     return hashlib.sha256(f"{kinds}{hasher.digest()}".encode()).hexdigest()
 
 

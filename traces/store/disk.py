@@ -99,6 +99,12 @@ def copy_tree(source: Path, target: Path) -> None:
         path.write_bytes(each.read_bytes())
 
 
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file from a disk or store to a disk."""
+    with source.open("rb") as read, target.open("wb") as written:
+        shutil.copyfileobj(read, written)
+
+
 @contextmanager
 def disk_failures(target: Path) -> Iterator[None]:
     """Turn errors of the disk into one sentence that names the artefact."""

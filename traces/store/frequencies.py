@@ -3,7 +3,7 @@
 The artefact has key, count_low, count_high and `measured_NAME` columns in Parquet, the rest in the manifest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from adapt.core.stream import KeyType, Weight
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.read_errors import csv_rows, damaged
-from adapt.traces.store.answers import kept
+from adapt.traces.store import disk
+from adapt.traces.store.answers import kept as _kept
 from adapt.traces.store.atomic import whole_folder
 from adapt.traces.store.column_hash import columns_hash
 from adapt.traces.store.manifest import Manifest, Provenance, hash_of, read_manifest, verify, write_manifest
@@ -31,27 +32,51 @@ from adapt.traces.store.trace import blocks_of, part_entry, read_pieces
 FILE = "frequencies.parquet"
 COLUMNS = ("key", "count_low", "count_high")
 
+MOST_KEYS = 1 << 23
+"""Most keys that this process counts exactly or reads; of more, it reads the first `HEAVIEST`."""
+
+HEAVIEST = 1 << 17
+"""Keys that are read of counts of more than `MOST_KEYS`."""
+
 
 def write_frequencies(
-    frequencies: Frequencies, out: Path, made: Provenance, *, answer: Answer | None = None, force: bool = False
+    frequencies: Frequencies,
+    out: Path,
+    made: Provenance,
+    *,
+    answer: Answer | None = None,
+    force: bool = False,
+    all_keys: Path | None = None,
 ) -> Manifest:
     """Write counted keys, and the verdict, as an artefact.
+
+    Args:
+        all_keys: An artefact with all keys, where `frequencies` are only the heaviest.
 
     Raises:
         EnvironmentFailure: the output exists or cannot be written.
     """
     table = frequencies.to_arrow()
-    facts = _facts(frequencies)
+    facts = facts_of(frequencies)
     with whole_folder(out, force=force, local=True) as folder:
+        if all_keys is not None:
+            kept = read_manifest(all_keys, "frequencies")
+            for entry in kept.files:
+                disk.copy_file(all_keys / kept.run / entry["name"], folder / entry["name"])
+            manifest = replace(kept, made=made, summary={**kept.summary, **_kept(answer)}, run="")
+            write_manifest(folder, manifest)
+            return manifest
         pq.write_table(table, folder / FILE, compression="zstd", write_page_checksum=True)
         content = hash_of([columns_hash(table), facts])
-        manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts | kept(answer))
+        manifest = Manifest("frequencies", content, made, [part_entry(folder, folder / FILE)], facts | _kept(answer))
         write_manifest(folder, manifest)
     return manifest
 
 
 def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencies, Manifest]:
     """Read counted keys and how they were made.
+
+    Of more than `MOST_KEYS` keys only the first `HEAVIEST` are read.
 
     Raises:
         BadInput: it is not an artefact of counted keys, or damaged.
@@ -61,7 +86,10 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         verify(path, manifest)
     facts = manifest.summary
     totals: dict[str, float] = facts.get("measured", {})
-    table = _read_table(path, manifest, [*COLUMNS, *(f"{MEASURED}{source}" for source in totals)])
+    few = facts["keys"] <= MOST_KEYS
+    table = _read_table(
+        path, manifest, [*COLUMNS, *(f"{MEASURED}{source}" for source in totals)], None if few else HEAVIEST + 1
+    )
     frequencies = Frequencies(
         keys=one_array(table["key"]),
         count_low=table["count_low"].to_numpy(),
@@ -77,17 +105,28 @@ def read_frequencies(path: Path, *, check_all: bool = False) -> tuple[Frequencie
         ),
         memory=CounterMemory(facts["peak_entries"], facts["peak_buffer"]) if "peak_entries" in facts else None,
     )
-    return frequencies, manifest
+    return frequencies if few else frequencies.first(HEAVIEST), manifest
 
 
-def _read_table(path: Path, manifest: Manifest, columns: Sequence[str]) -> pa.Table:
-    """The columns, read like the parts of a trace: checksums verified."""
+def counts_in_batches(path: Path, columns: Sequence[str] = COLUMNS) -> Iterator[pa.RecordBatch]:
+    """Columns of counted keys, with checksums verified."""
+    manifest = read_manifest(path, "frequencies")
     pieces = [piece for block in blocks_of(path / manifest.run, manifest.files) for piece in block.pieces]
-    batches = list(read_pieces(pieces, columns))
+    return read_pieces(pieces, columns)
+
+
+def _read_table(path: Path, manifest: Manifest, columns: Sequence[str], rows: int | None) -> pa.Table:
+    """All rows, or the first ones."""
+    batches: list[pa.RecordBatch] = []
+    for batch in counts_in_batches(path, columns):
+        batches.append(batch)
+        if rows is not None and sum(map(len, batches)) >= rows:
+            break
     try:
-        return pa.Table.from_batches(
+        read = pa.Table.from_batches(
             batches, None if batches else pq.read_schema(arrow_source(path / manifest.run / FILE))
         )
+        return read.slice(0, rows)
     except (OSError, pa.ArrowException) as error:
         raise damaged(path / FILE, error, "count the trace again") from error
 
@@ -192,7 +231,8 @@ def _count(text: str) -> float | None:
     return number if 0 <= number < float("inf") else None
 
 
-def _facts(frequencies: Frequencies) -> dict[str, Any]:
+def facts_of(frequencies: Frequencies) -> dict[str, Any]:
+    """What the manifest of counted keys says of them."""
     return {
         "keys": len(frequencies.keys),
         "key_type": frequencies.key_type.value,

@@ -159,6 +159,17 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of(path: Path, first: int, size: int) -> str:
+    """The SHA-256 of some bytes of a file, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(first)
+        while size > 0 and (piece := file.read(min(size, 1 << 20))):
+            digest.update(piece)
+            size -= len(piece)
+    return digest.hexdigest()
+
+
 def as_json(data: Any) -> bytes:
     """Indented JSON; equal data gives equal bytes."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")

@@ -143,7 +143,9 @@ def count(
         made = Provenance(
             command_line(), asked.counting.parameters(found.frequencies), [source], runner=found.runner.value
         )
-        write_frequencies(found.frequencies, out, made, answer=found.answer, force=output.force)
+        write_frequencies(
+            found.frequencies, out, made, answer=found.answer, force=output.force, all_keys=found.all_keys
+        )
         narrate_written(out)
     tables = [for_people(table, output.format) for table in (found.tables() if output.whole else found.first_tables())]
     show(tables, output.format, found.as_data(), lead=[verdict_of(found.answer.lead)])

@@ -98,6 +98,13 @@ def test_a_session_started_by_others_keeps_its_rules_and_ours_has_ours(spark, mo
         spark.conf.set("spark.sql.caseSensitive", "true")
 
 
+def test_a_setting_that_would_change_results_is_named_and_not_used(spark, caplog, monkeypatch):
+    monkeypatch.setattr("adapt.traces.spark.session._warned", set())
+    for _ in range(2):
+        assert spark_session(SparkOptions(conf={"spark.sql.ansi.enabled": "true"})) is spark
+    assert caplog.messages == ["spark.sql.ansi.enabled=true is not used, as results would depend on it; it stays false"]
+
+
 def test_a_zone_of_its_own_leaves_the_shared_session_alone(spark):
     berlin = session_in_zone(spark, "Europe/Berlin")
     query = "select unix_micros(timestamp'1970-01-01 00:00:00') as us"

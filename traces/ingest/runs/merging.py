@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from adapt.traces.ingest.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.ingest.profile import TOLD, Profile, Profiler
 from adapt.traces.ingest.runs.cutting import Positions, cut
 from adapt.traces.ingest.runs.run_files import Run, rising
 from adapt.traces.ingest.runs.sieve import PLACES
+from adapt.traces.parts import part_name, part_writer, remove_unfinished
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.progress import Progress, watched
 from adapt.traces.spark.session import spark_failures

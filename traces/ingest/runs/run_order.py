@@ -20,7 +20,7 @@ def order_of_runs(runs: Sequence[Run], files: int) -> dict[str, Any] | None:
     """As `order_of_source`, on the driver: only the first runs hold first lines."""
     lines = lines_looked_at(files)
     found = []
-    for run in runs:
+    for run in (Run(each.path) for each in runs):  # mapped one at a time, so that the driver holds one
         if run.first_line <= lines:
             rows = run.rows.select([*PLACES, "ts", "key"])
             first = pc.and_(pc.less_equal(rows.column("_line"), lines), pc.less(rows.column("_file"), MOST_ROWS))

@@ -65,13 +65,14 @@ class ParquetFiles:
 
 
 def _metadata(file: SourceFile) -> pq.FileMetaData:
-    """The footer of a file; that of an object is read once."""
+    """The footer of a file, which is read once."""
     if is_stored(file.path):
         return _metadata_of(file, file.path.found().version)
-    return pq.read_metadata(file.path)
+    status = file.path.stat()
+    return _metadata_of(file, f"{status.st_mtime_ns} {status.st_size}")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _metadata_of(file: SourceFile, version: str) -> pq.FileMetaData:  # noqa: ARG001 - of this version
     return pq.read_metadata(arrow_source(file.path))
 

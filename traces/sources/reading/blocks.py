@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, listed
 from adapt.traces.sources.reading.containers import CHUNK_BYTES, unpacked
-from adapt.traces.sources.reading.files import Container, SourceFile
+from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.format import BOM, NOT_UTF8, RecordFormat, is_utf8, refuse_utf16, text_of
 from adapt.traces.sources.reading.records import Bytes, Records, last_line_end
 
@@ -90,25 +90,6 @@ def reader_schema(wanted: Sequence[str], types: Mapping[str, pa.DataType]) -> pa
     return pa.schema([*fixed, *((name, types.get(name, pa.string())) for name in wanted)])
 
 
-def cut(file: int, source: SourceFile, form: RecordFormat) -> list[Block]:
-    """Blocks of one source file, each beginning with a record."""
-    if source.container is not Container.PLAIN or source.size <= BLOCK_BYTES:
-        return [Block(file, source)]
-    blocks = []
-    with unpacked(source) as stream:
-        begun, line_begun = 0, 1
-        position, line = 0, 1
-        for _, _, used, lines in _settled(stream, Block(file, source), form, places=False):
-            position += used
-            line += lines
-            if position - begun >= BLOCK_BYTES:
-                blocks.append(Block(file, source, begun, position - begun, line_begun))
-                begun, line_begun = position, line
-    if begun < source.size or not blocks:
-        blocks.append(Block(file, source, begun, None, line_begun))
-    return blocks
-
-
 def read_block(
     block: Block, form: RecordFormat, wanted: Sequence[str], *, with_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
@@ -126,7 +107,7 @@ def read_block(
             stream.seek(block.offset)
         line = block.line
         at_header = form.header is not None and block.offset == 0
-        for data, records, _, lines in _settled(stream, block, form):
+        for data, records, _, lines in settled(stream, block, form):
             if at_header and len(records):
                 _check_header(data, records, form, block.source)
                 records = records.where(np.arange(len(records)) > 0)
@@ -137,19 +118,25 @@ def read_block(
             line += lines
 
 
-def _settled(
+def settled(
     stream: IO[bytes], block: Block, form: RecordFormat, *, places: bool = True
 ) -> Iterator[tuple[Bytes, Records, int, int]]:
-    """Chunks of whole records: the bytes, the records, and the bytes and lines that they use.
+    """Chunks of whole records, in order.
+
+    Each is the bytes, the records, and the bytes and lines that they use.
+
+    Chunks end at multiples of `CHUNK_BYTES` in the file, wherever the block begins.
 
     Args:
         places: Find each record; else perhaps only the end of the last.
     """
-    left, line = block.size, block.line
+    left, line, at = block.size, block.line, block.offset
     rest = b""
     at_start = block.offset == 0
     while True:
-        chunk = stream.read(CHUNK_BYTES if left is None else min(CHUNK_BYTES, left))
+        size = CHUNK_BYTES - at % CHUNK_BYTES
+        chunk = stream.read(size if left is None else min(size, left))
+        at += len(chunk)
         at_end = not chunk
         if left is not None:
             left -= len(chunk)

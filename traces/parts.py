@@ -1,9 +1,8 @@
-"""Parts of a trace: their names and their writer."""
+"""Parts of an artefact: their names and their writers."""
 
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,21 +34,31 @@ def write_in_tasks(
     """Write partitions as parts in their tasks; gives the number of rows."""
 
     def write(batches: Batches) -> Batches:
-        from pyspark import TaskContext
-
-        first, count, held = next(batches, None), 0, []
-        if first is not None:
-            part = folder / part_name(cast(TaskContext, TaskContext.get()).partitionId())
-            with disk.complete_file(part, attempt_id()) as path, writer(first.schema, path) as opened:
-                for batch in chain([first], batches):
-                    held.append(batch)
-                    if sum(map(len, held)) >= ROW_GROUP_ROWS:
-                        count += _write_group(opened, held)
-                count += _write_group(opened, held)
-        yield pa.RecordBatch.from_pydict({"rows": [count]})
+        yield pa.RecordBatch.from_pydict({"rows": [write_part(batches, folder, writer)]})
 
     with spark_failures(doing):
         return sum(int(row[0]) for row in rows.mapInArrow(carrying(write), "rows bigint").collect())
+
+
+def write_part(batches: Batches, folder: Path, writer: Callable[[pa.Schema, Path], pq.ParquetWriter]) -> int:
+    """Write the part of this task, if it has rows.
+
+    Returns:
+        Number of rows.
+    """
+    from pyspark import TaskContext
+
+    first, count, held = next(batches, None), 0, []
+    if first is None:
+        return 0
+    task = TaskContext.get()
+    part = folder / part_name(0 if task is None else task.partitionId())
+    with disk.complete_file(part, attempt_id()) as path, writer(first.schema, path) as opened:
+        for batch in chain([first], batches):
+            held.append(batch)
+            if sum(map(len, held)) >= ROW_GROUP_ROWS:
+                count += _write_group(opened, held)
+        return count + _write_group(opened, held)
 
 
 def _write_group(opened: pq.ParquetWriter, held: list[pa.RecordBatch]) -> int:
