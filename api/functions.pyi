@@ -45,6 +45,7 @@ def check(
     verify: bool = False,
     force: bool = False,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Verdict:
@@ -79,6 +80,7 @@ def generate(
     drift_share: float | None = None,
     key_life: str | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Ingested:
@@ -122,6 +124,7 @@ def ingest(
     client_config: File | None = None,
     key_format: Literal["auto", "text", "bytes", "int", "confluent"] = "auto",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
@@ -162,6 +165,7 @@ def verdict(
     time_format: str = "",
     time_zone: str = "UTC",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Answer:
@@ -199,6 +203,7 @@ def build(
     weight: Literal["count", "cost", "bytes"] | None = None,
     key_type: Literal["string", "int64", "binary"] | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
     optimum: str | None = None,
@@ -238,6 +243,7 @@ def compare(
     whole_load: bool = False,
     key_type: Literal["string", "int64", "binary"] | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Comparison:
@@ -266,6 +272,7 @@ def count(
     sigma: float = 0.1,
     max_pins: int | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Surveyed:
@@ -283,6 +290,7 @@ def diff(
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     tolerance: float | str = "1.2",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Difference:
@@ -299,6 +307,7 @@ def evaluate(
     tolerance: str | None = None,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     baseline: bool = True,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Evaluation:
@@ -364,6 +373,7 @@ class replay:
         state_bandwidth_total: str = "500Mbps",
         idle_clock: str = "0s",
         master: str | None = None,
+        remote: str | None = None,
         spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
         runner: Literal["auto", "spark", "in-process"] = "auto",
     ) -> ComparisonRun:

@@ -43,7 +43,7 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.runner import log_ran, runs_on_spark
 from adapt.traces.spark.session import Spark, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks
+from adapt.traces.spark.spark_tasks import in_tasks, parallelism
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.disk import disk_failures, remove_tree
 from adapt.traces.store.manifest import Provenance, as_json, program_versions, read_manifest
@@ -377,7 +377,7 @@ def _die_of_interrupts() -> None:
 def _on_spark(jobs: Sequence[Job], spark_options: Spark) -> Iterator[str]:
     """Run a Spark task per scenario, as many at once as there are cores."""
     spark = spark_session(spark_options)
-    with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool, spark_failures("running scenarios"):
+    with ThreadPoolExecutor(parallelism(spark)) as pool, spark_failures("running scenarios"):
         try:
             yield from _as_done([pool.submit(_in_a_task, spark, job) for job in jobs])
         finally:

@@ -42,6 +42,7 @@ class Query:
                 # only a query parses in these brackets
                 text = self.sql.strip().rstrip(";")
                 frame = spark.table(self.table) if self.table else spark.sql(f"SELECT * FROM (\n{text}\n)")
+                names = frame.columns
             except ParseException as error:
                 wanted = "a name such as catalog.db.events" if self.table else "one query, such as SELECT"
                 raise UsageError(f"{option}: {first_sentence(str(error))}; it takes {wanted}") from error
@@ -54,7 +55,7 @@ class Query:
                     setting = f"--spark-conf spark.sql.catalog.{catalog}=CLASS"
                     raise BadInput(f"{option}: there is no catalog {catalog}; name its class by {setting}") from error
                 raise
-        if twice := [name for name, times in Counter(frame.columns).items() if times > 1]:
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
             raise BadInput(f"{option} has two columns {twice[0]!r}; rename one in --sql with AS")
         return frame
 

@@ -21,6 +21,7 @@ from platform import machine
 from typing import TYPE_CHECKING
 
 from adapt.core.errors import EnvironmentFailure
+from adapt.traces.spark.connect import is_remote
 from adapt.traces.spark.java import user_cache
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ IN_TASKS = ("pandas", "pyarrow", "numpy", "numba", "mmh3", "highspy", "fastavro"
 _UNUSED = frozenset({"tests", "include", "__pycache__"})
 _UNUSED_SUFFIXES = frozenset({".h", ".hpp", ".a", ".c", ".cpp", ".pyi", ".pyx", ".pxd", ".pyc", ".pth"})
 _KEPT = 2
+_MOST_ASKED = 1 << 10
 _LEVEL = 1
 
 
@@ -103,12 +105,20 @@ def packed_once() -> Path:
 
 
 def bring_packages(spark: "SparkSession") -> None:
-    """Send packages to executors that lack ours, or have another version."""
-    context = spark.sparkContext
-    if context.getConf().get("spark.archives") or all(
-        each == metadata.version(OURS) for each in _versions_there(spark)
-    ):
+    """Send packages to executors that lack ours, or have another version.
+
+    Raises:
+        EnvironmentFailure: they are behind Spark Connect.
+    """
+    here, there = metadata.version(OURS), _versions_there(spark)
+    if spark.conf.get("spark.archives", "") or there == {here}:
         return
+    if is_remote():
+        other = ", ".join(sorted(each for each in there if each)) or "none"
+        raise EnvironmentFailure(
+            f"the Python of the server's tasks needs {OURS} {here} (found: {other}); install it there"
+        )
+    context = spark.sparkContext
     context.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
     given = context.environment.get("PYTHONPATH")
     context.environment["PYTHONPATH"] = f"{SEARCHED}:{given}" if given else SEARCHED
@@ -117,7 +127,7 @@ def bring_packages(spark: "SparkSession") -> None:
 def _versions_there(spark: "SparkSession") -> set[str | None]:
     from pyspark.sql.functions import udf
 
-    ours, tasks = OURS, spark.sparkContext.defaultParallelism
+    ours = OURS
 
     def version() -> str | None:  # sent by value, as a nested function is, so it needs nothing of ours there
         from importlib.metadata import PackageNotFoundError, version
@@ -128,7 +138,7 @@ def _versions_there(spark: "SparkSession") -> set[str | None]:
             return None
 
     asked = udf(version, "string", useArrow=False).asNondeterministic()
-    return {row[0] for row in spark.range(0, tasks, 1, tasks).select(asked()).collect()}
+    return {row[0] for row in spark.range(_MOST_ASKED).select(asked()).distinct().collect()}
 
 
 def task_packages() -> dict[str, metadata.Distribution]:

@@ -36,9 +36,15 @@ def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
 
     Starting a task costs as much as counting two million rows, so tasks are few, and equally many per core.
     """
-    cores = spark.sparkContext.defaultParallelism
+    cores = parallelism(spark)
     tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
     return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks Spark runs at once, as it says itself."""
+    plan = str(spark.sql("EXPLAIN SELECT id FROM range(1)").head(1)[0][0])
+    return int(plan.rpartition("splits=")[2].rstrip(")\n"))
 
 
 def attempt_id() -> int:
