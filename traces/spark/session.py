@@ -315,7 +315,13 @@ def spark_failures(doing: str) -> Iterator[None]:
             raise EnvironmentFailure(f"{doing}: {lacking}") from error
         if not isinstance(error, (Py4JError, PySparkException)) or _is_bug(str(error)):
             raise
-        raise translated(error, doing) from error
+        told = translated(error, doing)
+        if is_remote() and "No such file or directory" in str(told):
+            told = EnvironmentFailure(
+                f"{str(told).rstrip('.')}; tasks of the server must see it: use an object store, or a disk that both"
+                " share"
+            )
+        raise told from error
 
 
 def translated(error: Exception, doing: str) -> AdaptError:

@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 import pyspark
 import pytest
+from pyspark.errors import PythonException
 
 from adapt.cli.options.spark import RunnerOptions, Spark
-from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark import connect
 from adapt.traces.spark.names import RunnerName
-from adapt.traces.spark.session import SparkOptions
+from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
 from tests.journeys.processes import connect_server
 from tests.tiers import soak
@@ -57,6 +58,14 @@ def test_an_older_server_is_refused_with_the_client_for_it(monkeypatch):
     with pytest.raises(EnvironmentFailure, match=r"runs Spark 3.5.9, older .*; pip install 'pyspark==3.5.\*'$"):
         connect.check_version(session, "sc://here")
     assert connect.check_version(SimpleNamespace(version=pyspark.__version__), "sc://here") is None
+
+
+def test_a_location_that_the_server_does_not_see_is_an_environment_failure_with_the_remedy(monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    absent = BadInput("/a.csv: cannot be read: No such file or directory")
+    said = r"^/a.csv: .* directory; tasks of the server must see it: use an obj"
+    with pytest.raises(EnvironmentFailure, match=said), spark_failures("reading the source"):
+        raise PythonException(str(carry_failures(absent)))
 
 
 @soak
