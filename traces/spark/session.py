@@ -340,6 +340,8 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
+    if "of RPC that terminated with" in text:
+        return EnvironmentFailure(f"{doing}: the Spark Connect server no longer answers; start it, and run this again")
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pyspark
 import pytest
 from pyspark.errors import PythonException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from adapt.cli.options.spark import RunnerOptions, Spark
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
@@ -66,6 +67,13 @@ def test_a_location_that_the_server_does_not_see_is_an_environment_failure_with_
     said = r"^/a.csv: .* directory; tasks of the server must see it: use an obj"
     with pytest.raises(EnvironmentFailure, match=said), spark_failures("reading the source"):
         raise PythonException(str(carry_failures(absent)))
+
+
+def test_a_server_that_ends_is_one_sentence():
+    lost = SparkConnectGrpcException("<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = UNAVAILABLE>")
+    said = "^counting keys: the Spark Connect server no longer answers; start it, and run this again$"
+    with pytest.raises(EnvironmentFailure, match=said), spark_failures("counting keys"):
+        raise lost
 
 
 @soak
