@@ -46,6 +46,7 @@ def check(
     verify: bool = False,
     force: bool = False,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Verdict:
@@ -80,6 +81,7 @@ def generate(
     drift_share: float | None = None,
     key_life: str | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Ingested:
@@ -123,6 +125,7 @@ def ingest(
     client_config: File | None = None,
     key_format: Literal["auto", "text", "bytes", "int", "confluent"] = "auto",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
 ) -> Ingested:
     """Turn a raw keyed stream into a trace sorted by time."""
@@ -165,6 +168,7 @@ def verdict(
     time_format: str = "",
     time_zone: str = "UTC",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Answer:
@@ -202,6 +206,7 @@ def build(
     weight: Literal["count", "cost", "bytes"] | None = None,
     key_type: Literal["string", "int64", "binary"] | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
     optimum: str | None = None,
@@ -241,6 +246,7 @@ def compare(
     whole_load: bool = False,
     key_type: Literal["string", "int64", "binary"] | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Comparison:
@@ -269,6 +275,7 @@ def count(
     sigma: float = 0.1,
     max_pins: int | None = None,
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Surveyed:
@@ -286,6 +293,7 @@ def diff(
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     tolerance: float | str = "1.2",
     master: str | None = None,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Difference:
@@ -302,6 +310,7 @@ def evaluate(
     tolerance: str | None = None,
     measure: str | Sequence[str] | Mapping[str, object] | None = None,
     baseline: bool = True,
+    remote: str | None = None,
     spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     runner: Literal["auto", "spark", "in-process"] = "auto",
 ) -> Evaluation:
@@ -367,6 +376,7 @@ class replay:
         state_bandwidth_total: str = "500Mbps",
         idle_clock: str = "0s",
         master: str | None = None,
+        remote: str | None = None,
         spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
         runner: Literal["auto", "spark", "in-process"] = "auto",
     ) -> ComparisonRun:
@@ -707,7 +717,10 @@ class advise:
 class cluster:
     @staticmethod
     def check(
-        *places: File, master: str | None = None, spark_conf: str | Sequence[str] | Mapping[str, object] | None = None
+        *places: File,
+        master: str | None = None,
+        remote: str | None = None,
+        spark_conf: str | Sequence[str] | Mapping[str, object] | None = None,
     ) -> ClusterCheck:
         """Check Python, packages, memory and locations of executors."""
 

@@ -7,8 +7,18 @@ from typing import Any
 
 from adapt.core.errors import EnvironmentFailure, UsageError
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
+from adapt.core.units.amounts import bytes_of
 from adapt.traces.reach import Reach, reach
-from adapt.traces.spark.executors import Installed, bring_packages, executors, here, python_program
+from adapt.traces.spark.connect import is_remote
+from adapt.traces.spark.executors import (
+    Installed,
+    bring_packages,
+    executors,
+    here,
+    is_local,
+    parallelism,
+    python_program,
+)
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.packages import OURS
 from adapt.traces.spark.session import Spark, SparkOptions, is_running, spark_failures, spark_session, started_here
@@ -145,8 +155,8 @@ def check_cluster(options: Spark = None, places: Sequence[Path] = ()) -> Cluster
         EnvironmentFailure: Spark or its executors do not start.
     """
     options = options or SparkOptions()
-    if options.master is None and not is_running():
-        raise UsageError("--master is required: the cluster to check, such as spark://HOST:7077")
+    if options.master is None and options.server is None and not is_running():
+        raise UsageError("--master is required: the cluster to check, such as spark://HOST:7077; or --remote")
     spark = spark_session(options, as_found=True)
     with spark_failures("asking the executors"):
         found = executors(spark, all=True)
@@ -187,10 +197,11 @@ def _packages_missing(spark: SparkSession, found: Sequence[Installed]) -> tuple[
 
 
 def _memory(spark: SparkSession, count: int) -> Memory:
-    context = spark.sparkContext
-    java = context._jsc.sc()
-    workers = -(-context.defaultParallelism // max(1, count))
-    return Memory(int(java.executorMemory()) << 20, workers)
+    workers = -(-parallelism(spark) // max(1, count))
+    if is_remote():
+        stated = str(spark.conf.get("spark.driver.memory" if is_local(spark) else "spark.executor.memory", "1g"))
+        return Memory(round(bytes_of(f"{stated.rstrip('bB')}iB")), workers)
+    return Memory(int(spark.sparkContext._jsc.sc().executorMemory()) << 20, workers)
 
 
 def _memory_missing(found: Sequence[Installed], memory: Memory) -> list[Missing]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from adapt.core.errors import AdaptError
 from adapt.traces.locations.location import is_stored
+from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.python_facts import facts
 from adapt.traces.spark.session import spark_failures
@@ -67,7 +68,7 @@ def reach(spark: SparkSession, places: Sequence[Path]) -> list[Reach]:
             marks[str(place)] = _marked(place)
         except (AdaptError, OSError) as error:
             found.append(Reach(str(place), "this machine", "", _why(error)))
-    tasks = _TASKS_A_CORE * spark.sparkContext.defaultParallelism
+    tasks = _TASKS_A_CORE * parallelism(spark)
 
     def work(task: int) -> Iterator[pa.RecordBatch]:
         host = facts(())["host"]

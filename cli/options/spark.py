@@ -15,11 +15,17 @@ SPARK_PANEL = "Spark"
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Spark master and settings."""
+    """Spark master or server, and settings."""
 
     PANEL = SPARK_PANEL
     master: str | None = setting(
         None, "Spark master (default: local[*], all cores).", "URL", "--master", envvar="ADAPT_MASTER", shown=False
+    )
+    remote: str | None = setting(
+        None,
+        "Address of a Spark Connect server, instead of a master (default: SPARK_REMOTE, if set).",
+        "sc://HOST:PORT",
+        shown=False,
     )
     spark_conf: list[str] | None = setting(None, "Spark setting; repeatable.", "NAME=VALUE")
 
@@ -27,9 +33,11 @@ class Spark:
         """Spark options of a process that runs one command.
 
         Raises:
-            UsageError: a setting is not NAME=VALUE.
+            UsageError: a setting is not NAME=VALUE, or both a master and a server are given.
         """
-        return _options(self.master, self.spark_conf or [])
+        if self.master is not None and self.remote is not None:
+            raise UsageError(f"--remote {self.remote} needs no master; drop --master {self.master} (ADAPT_MASTER)")
+        return replace(_options(self.master, self.spark_conf or []), remote=self.remote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,7 @@ class RunnerOptions(Spark):
     """Where work runs: on Spark, or in this process for few rows."""
 
     runner: RunnerName = setting(
-        RunnerName.AUTO, "Where work runs: auto uses Spark with --master or for more than 4 million rows."
+        RunnerName.AUTO, "Where work runs: auto uses Spark with --master, --remote or for more than 4 million rows."
     )
 
     def options(self) -> "SparkOptions":
@@ -46,8 +54,9 @@ class RunnerOptions(Spark):
         Raises:
             UsageError: as there, or a master is given for work in this process.
         """
-        if self.runner is RunnerName.IN_PROCESS and self.master is not None:
-            raise UsageError(f"--runner in-process does not use Spark; drop --master {self.master}")
+        for name, given in (("master", self.master), ("remote", self.remote)):
+            if self.runner is RunnerName.IN_PROCESS and given is not None:
+                raise UsageError(f"--runner in-process does not use Spark; drop --{name} {given}")
         return replace(Spark.options(self), runner=self.runner)
 
 

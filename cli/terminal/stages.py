@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from socketserver import BaseServer
 
 from adapt.cli.terminal.narration import is_muted, progress, runners_narrated
+from adapt.traces.spark.connect import interrupt
 from adapt.traces.spark.progress import Progress
 
 
@@ -24,7 +25,7 @@ def stages() -> Iterator[Progress]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end Spark's Java process, so that no task writes while incomplete output is removed.
+    """Let Ctrl-C end Spark's work, so that no task writes while incomplete output is removed.
 
     Not if a program calls the command as a function, since Spark is then the program's own.
     """
@@ -57,6 +58,7 @@ def _hush() -> None:
 
 
 def _end_spark() -> None:
+    interrupt()
     pyspark = sys.modules.get("pyspark")
     process = getattr(getattr(getattr(pyspark, "SparkContext", None), "_gateway", None), "proc", None)
     if process is not None:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -80,3 +81,46 @@ def standalone(folder, unmounted=None):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+@contextlib.contextmanager
+def connect_server(folder, python=sys.executable):
+    """A Spark Connect server of two cores on this machine; its address."""
+    from adapt.traces.spark.java import find_java_home
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = [
+        Path(pyspark.__file__).parent / "bin" / "spark-submit",
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
+        *(
+            "--conf",
+            f"spark.connect.grpc.binding.port={port}",
+            "--conf",
+            "spark.connect.grpc.binding.address=127.0.0.1",
+        ),
+        *("--conf", f"spark.sql.warehouse.dir={folder}/warehouse", "spark-internal"),
+    ]
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(find_java_home()),
+        "PYSPARK_PYTHON": str(python),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    try:
+        for _ in range(1200):
+            with socket.socket() as client:
+                if server.poll() is None and client.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        else:
+            raise AssertionError((folder / "server.log").read_text())
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()

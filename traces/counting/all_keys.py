@@ -15,8 +15,8 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.stream import KeyType, Weight
+from adapt.traces.block_cache import CACHE
 from adapt.traces.counting.exact import key_sums, too_heavy
-from adapt.traces.counting.pane_cache import CACHE
 from adapt.traces.counting.weights import SPARK_KEYS, chosen_weight
 from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
 from adapt.traces.spark.lazy import DataFrame, F

@@ -33,6 +33,7 @@ from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import readable
+from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import Column, DataFrame, F
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent, watched
@@ -158,9 +159,13 @@ def evaluate_frame(
     key: str = "key",
     count: str = "count",
     name: object = "the frame",
+    partitions: int | None = None,
     progress: Progress = silent,
 ) -> Evaluation:
     """As `evaluate_plans`, for a Spark DataFrame of keys and counts.
+
+    Args:
+        partitions: Spark partitions of the sums (default: as the session shuffles).
 
     Raises:
         UsageError: a column is missing or has the wrong type.
@@ -173,10 +178,9 @@ def evaluate_frame(
     with spark_failures(_DOING), watched(frame.sparkSession, _DOING, progress):
         rows = frame.select(keys.alias(_KEY), *(column.alias(amount) for amount, (column, _) in amounts.items()))
         wrong = reduce(or_, (F.col(amount).isNull() | (F.col(amount) < 0) for amount in amounts))
-        stated = int(str(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-        partitions = max(frame.rdd.getNumPartitions(), stated)
         sums = [_summed(amount, whole).alias(amount) for amount, (_, whole) in amounts.items()]
-        summed = rows.repartition(partitions, _KEY).groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
+        parted = rows.repartition(_KEY) if partitions is None else rows.repartition(partitions, _KEY)
+        summed = parted.groupBy(_KEY).agg(*sums, F.max(wrong).alias(_WRONG))
         tally = _tallying(asked, Weight.COUNT, name)
         return _evaluation(asked, summed.mapInArrow(carrying(tally), _SCHEMA).toArrow(), Weight.COUNT, name)
 
@@ -226,7 +230,8 @@ def _of_parquet(
     with spark_failures(f"reading {path}"):
         frame = spark.read.parquet(literal_path(path.absolute()))
     _check_exist(columns, frame.columns, path)
-    return evaluate_frame(plans, frame, resources, name=path, progress=progress)
+    partitions = max(parallelism(spark), files.rows // KEYS_AT_ONCE)
+    return evaluate_frame(plans, frame, resources, name=path, partitions=partitions, progress=progress)
 
 
 def _check_exist(columns: Sequence[str], existing: Sequence[str], path: Path) -> None:

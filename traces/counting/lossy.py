@@ -45,6 +45,7 @@ MOST_GROUPS = 10_000
 
 _LARGEST_LIMIT = 1 << 30
 _KEYS_A_PARTITION = 1 << 19
+_MOST_TASKS = 1 << 12
 _GROUP, _TOLD, _KEY, _COUNT, _SPARED, _BLOCK = "group", "told", "key", "count", "spared", "block"
 _BY = (_GROUP, _TOLD, _KEY)
 
@@ -190,12 +191,11 @@ def count_frame(
             if group.rows:
                 yield group.as_rows("", task.partitionId() if task else 0)
 
-        rows = columns.mapInArrow(carrying(run), _schema(key_type, weight))
+        rows = columns.coalesce(_MOST_TASKS).mapInArrow(carrying(run), _schema(key_type, weight))
         sums = spark_sums(rows, _BY, _amounts(weight), _BLOCK)
         most = int(2 / epsilon)
-        parts = frame.rdd.getNumPartitions()
-        table = _narrowed(sums, most=parts + most + 1, grouped=False).toArrow()
-        found = _summaries(table, key_type, weight, most, parts, grouped=False)
+        table = _narrowed(sums, most=_MOST_TASKS + most + 1, grouped=False).toArrow()
+        found = _summaries(table, key_type, weight, most, _MOST_TASKS, grouped=False)
     if not found:
         raise no_keys("the frame")
     return found[""].summary.frequencies(epsilon, weight)

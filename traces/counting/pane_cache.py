@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.panes import Panes
-from adapt.core.keys.columns import one_array
 from adapt.core.out_of_sample.counted_panes import MOST_PANES, CountedPane, rows_a_pane
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
@@ -94,7 +93,7 @@ def _unpacked(table: pa.Table) -> tuple[CountedPane, ...]:
     for number, (start_us, total, rows, weight, complete_above, distinct) in enumerate(facts):
         own = table.filter(pc.equal(table["pane"], number))
         frequencies = Frequencies(
-            keys=one_array(own["key"]),
+            keys=own["key"].combine_chunks(),  # of one type in all panes
             count_low=own["count_low"].to_numpy(),
             count_high=own["count_high"].to_numpy(),
             total=total,

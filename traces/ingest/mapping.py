@@ -236,7 +236,9 @@ def selected(source: DataFrame, text: str, option: str, columns: Sequence[str], 
     from pyspark.errors import AnalysisException, ParseException
 
     try:
-        return source.select(as_column(text, columns).alias(option))
+        found = source.select(as_column(text, columns).alias(option))
+        found.schema  # noqa: B018 - Spark Connect analyses no sooner
+        return found
     except (AnalysisException, ParseException) as error:
         unknown = re.search(r"with name `?(.+?)`? cannot be resolved|No such struct field `(.+?)` in", str(error))
         if unknown:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.ingest.cleaning import UNIQUE
 from adapt.traces.ingest.mapping import (
     ALL_COLUMNS,
@@ -28,6 +28,7 @@ from adapt.traces.sources.reading.files import SourceFile
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.sniff import ReadOptions, Recognized, recognize
 from adapt.traces.sources.source import Sift, Source
+from adapt.traces.spark.connect import is_remote
 from adapt.traces.spark.lazy import Column, DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress
 from adapt.traces.spark.session import set_zone, spark_failures
@@ -289,6 +290,13 @@ class Several:
     def _in_zone(self, zone: str) -> Iterator[None]:
         """Set the zone of times without one; Spark uses that at the time of analysis, not of execution."""
         before = self._spark.conf.get(ZONE)
+        if zone == before:
+            yield
+            return
+        if is_remote():  # which analyses when it executes
+            raise EnvironmentFailure(
+                f"Spark Connect reads all streams in one time zone, not in {before} and {zone}; use --master"
+            )
         try:
             set_zone(self._spark, zone)
             yield

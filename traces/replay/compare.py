@@ -38,6 +38,7 @@ from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns, encoded
+from adapt.traces.spark.executors import parallelism
 from adapt.traces.spark.lazy import SparkSession
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
@@ -377,7 +378,7 @@ def _die_of_interrupts() -> None:
 def _on_spark(jobs: Sequence[Job], spark_options: Spark) -> Iterator[str]:
     """Run a Spark task per scenario, as many at once as there are cores."""
     spark = spark_session(spark_options)
-    with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool, spark_failures("running scenarios"):
+    with ThreadPoolExecutor(parallelism(spark)) as pool, spark_failures("running scenarios"):
         try:
             yield from _as_done([pool.submit(_in_a_task, spark, job) for job in jobs])
         finally:

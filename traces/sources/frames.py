@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput
 from adapt.traces.sources.reading.files import Container, SourceFile
 from adapt.traces.sources.reading.table_files import quoted
 from adapt.traces.sources.tables import Query
@@ -53,11 +53,8 @@ def frame_opened(frame: Any) -> Any:
     """A frame as a stream, a dataset or a Spark DataFrame.
 
     Raises:
-        UsageError: the frame is out of reach of this process.
         BadInput: it cannot be read.
     """
-    if ".connect." in type(frame).__module__:
-        raise UsageError("a DataFrame of Spark Connect is out of reach of this process; write it to Parquet files")
     return frame if is_spark_frame(frame) or hasattr(frame, "scanner") else frame_reader(frame)
 
 

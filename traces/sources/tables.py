@@ -55,6 +55,7 @@ class Query:
                     rows = f"{self.table} VERSION AS OF {self.version}"
                 current = self.table and not self.version
                 frame = spark.table(self.table) if current else spark.sql(f"SELECT * FROM {rows}")
+                names = frame.columns
             except ParseException as error:
                 wanted = "a name such as catalog.db.events" if self.table else "one query, such as SELECT"
                 raise UsageError(f"{option}: {first_sentence(str(error))}; it takes {wanted}") from error
@@ -67,7 +68,7 @@ class Query:
                     setting = f"--spark-conf spark.sql.catalog.{catalog}=CLASS"
                     raise BadInput(f"{option}: there is no catalog {catalog}; name its class by {setting}") from error
                 raise
-        if twice := [name for name, times in Counter(frame.columns).items() if times > 1]:
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
             raise BadInput(f"{option} has two columns {twice[0]!r}; rename one in --sql with AS")
         return frame
 

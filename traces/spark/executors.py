@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import getsource
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.spark import python_facts
+from adapt.traces.spark.connect import is_remote
 from adapt.traces.spark.packages import FOLDER, IN_TASKS, OURS, SEARCHED, packed_once
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
         EnvironmentFailure: no executor starts, or one has no Python for our packages, or a given archive is outdated.
     """
     found = executors(spark) if found is None else found
-    _check_address_space(spark)
+    if not is_remote():
+        _check_address_space(spark)
     for each in found:
         unfit = each.unfit(here(), python_program(spark))
         if unfit:
@@ -109,6 +111,11 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
     lacking = sorted({name for each in found for name in each.lacks(here())})
     if not lacking:
         return False
+    if is_remote():
+        raise EnvironmentFailure(
+            f"the Python of the server's tasks lacks {', '.join(lacking)} as this process has it; install adapt-streams"
+            " there"
+        )
     if _is_given(spark):
         raise EnvironmentFailure(
             f"spark.archives: the packages in {FOLDER} lack {', '.join(lacking)} as this process has it; make them anew"
@@ -152,12 +159,13 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     Raises:
         EnvironmentFailure: no executor starts in time.
     """
-    context = spark.sparkContext
-    if _is_given(spark):
-        _search_packages(spark)
-    tasks, program = context.defaultParallelism, shlex.quote(python_program(spark))
+    given = ""
+    if not is_remote():
+        if _is_given(spark):
+            _search_packages(spark)
+        given = spark.sparkContext.environment.get("PYTHONPATH", "")
+    tasks, program = parallelism(spark), python_program(spark)
     script = getsource(python_facts).encode().hex()
-    given = context.environment.get("PYTHONPATH")
     searched = f'PYTHONPATH={shlex.quote(given)}"${{PYTHONPATH:+:$PYTHONPATH}}" ' if given else ""
     host = "${SPARK_LOCAL_HOSTNAME:-${SPARK_LOCAL_IP:-$(hostname)}}"
     ask = (
@@ -168,7 +176,7 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     query = f"SELECT TRANSFORM (id) USING '{literal}' AS (found STRING) FROM range(0, {tasks}, 1, {tasks})"
     known: dict[tuple[str, str], Installed] = {}
     for _ in range(_ROUNDS if all else 1):
-        with _awaited(spark):
+        with nullcontext() if is_remote() else _awaited(spark):
             answers = [str(row[0]) for row in spark.sql(query).collect()]
         found = [
             Installed(**json.loads(each)) if "{" in each else Installed(*each.partition(" ")[::2]) for each in answers
@@ -180,8 +188,21 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
 
 
 def python_program(spark: "SparkSession") -> str:
-    """The name by which executors start Python."""
-    return str(spark.sparkContext.pythonExec)
+    """The name by which executors start Python, as a shell reads it."""
+    return "${PYSPARK_PYTHON:-python3}" if is_remote() else shlex.quote(str(spark.sparkContext.pythonExec))
+
+
+def parallelism(spark: "SparkSession") -> int:
+    """How many tasks Spark runs at once."""
+    if not is_remote():
+        return spark.sparkContext.defaultParallelism  # what follows costs a CPU second at first
+    plan = str(spark.sql("EXPLAIN SELECT id FROM range(1)").head(1)[0][0])
+    return int(plan.rpartition("splits=")[2].rstrip(")\n"))
+
+
+def is_local(spark: "SparkSession") -> bool:
+    """Whether tasks run in the process that plans them."""
+    return str(spark.conf.get("spark.master", "")).startswith("local")
 
 
 def _java_conf(spark: "SparkSession") -> Any:
@@ -190,8 +211,8 @@ def _java_conf(spark: "SparkSession") -> Any:
 
 
 def _running(spark: "SparkSession") -> int:
-    """Executors that Spark has now, without the driver unless it is the only one."""
-    return max(1, int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1)
+    """Executors that Spark has now, without the driver unless it is the only one; 1 behind Spark Connect."""
+    return 1 if is_remote() else max(1, int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1)
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
+from adapt.traces.spark.connect import is_remote
 from adapt.traces.spark.lazy import SparkSession
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -22,6 +24,14 @@ def watched(spark: SparkSession, what: str, progress: Progress, every_s: float =
         yield
         return
     progress(what, 0, 0)
+    if is_remote():
+        told: Any = partial(_tell, what, progress)
+        spark.registerProgressHandler(told)
+        try:
+            yield
+        finally:
+            spark.removeProgressHandler(told)
+        return
     over = threading.Event()
     watcher = threading.Thread(target=_poll, args=(spark, what, progress, every_s, over), daemon=True)
     watcher.start()
@@ -30,6 +40,12 @@ def watched(spark: SparkSession, what: str, progress: Progress, every_s: float =
     finally:
         over.set()
         watcher.join()
+
+
+def _tell(what: str, progress: Progress, stages: Any, **_others: Any) -> None:
+    """What a server of Spark Connect says of the stages of a query."""
+    if stages:
+        progress(what, sum(stage.num_completed_tasks for stage in stages), sum(stage.num_tasks for stage in stages))
 
 
 def _poll(spark: SparkSession, what: str, progress: Progress, every_s: float, over: threading.Event) -> None:

@@ -19,13 +19,13 @@ from urllib.parse import unquote
 from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageError
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
+from adapt.traces.spark.connect import cloned, connected, is_remote
 from adapt.traces.spark.executors import bring_packages
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark import Broadcast
     from pyspark.sql import SparkSession
 
 Batches: TypeAlias = "Iterator[pa.RecordBatch]"
@@ -94,6 +94,7 @@ class SparkOptions:
         master: A Spark master: `local[*]`, `local-cluster[...]`, `spark://...`, `yarn`, `k8s://...`; all cores of this
             machine if None.
         conf: Spark settings that go before ours.
+        remote: The address of a Spark Connect server, as `sc://HOST:PORT`, instead of a master.
         runner: Where work runs that both Spark and this process can do.
         in_process_rows: The most rows that this process works on by itself, unless a master is given.
         brief: Whether this process ends after little work, so that Spark's Java compiles quickly rather than well.
@@ -104,6 +105,7 @@ class SparkOptions:
     brief: bool = False
     runner: RunnerName = RunnerName.AUTO
     in_process_rows: int = IN_PROCESS_ROWS
+    remote: str | None = None
 
     def for_work(self, *, small: bool) -> "SparkOptions":
         """The options for one piece of work, brief only if small."""
@@ -115,9 +117,14 @@ class SparkOptions:
         return self.master or "local[*]"
 
     @property
+    def server(self) -> str | None:
+        """The address of Spark Connect; without a master, that in SPARK_REMOTE too."""
+        return self.remote or (None if self.master else os.environ.get("SPARK_REMOTE")) or None
+
+    @property
     def asked_for(self) -> bool:
-        """Whether the user chose a master or settings, and so Spark."""
-        return self.master is not None or bool(self.conf)
+        """Whether the user chose Spark: a master, a server or settings."""
+        return self.master is not None or self.server is not None or bool(self.conf)
 
     def on_spark(self, *, small: bool) -> bool:
         """Whether work that this process could do runs on Spark."""
@@ -154,8 +161,8 @@ def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSes
     running = _running()
     if running is not None:
         return _fitted(running, options.conf)
-    session = _started(options)
-    if not (as_found or options.url.startswith("local")):
+    session = _started(options) if options.server is None else _connected(options.server, options.conf)
+    if not (as_found or (options.server is None and options.url.startswith("local"))):
         with spark_failures("starting tasks"):
             bring_packages(session)
     return session
@@ -180,10 +187,10 @@ _warned: set[tuple[str, str]] = set()
 def active_session_kept() -> Iterator[None]:
     """Keep the caller's active Spark session.
 
-    PySpark makes each session that it uses the active one.
+    PySpark makes each session that it uses the active one; not so with Spark Connect.
     """
     pyspark = sys.modules.get("pyspark.sql")
-    active = None if pyspark is None else pyspark.SparkSession.getActiveSession()
+    active = None if pyspark is None or is_remote() else pyspark.SparkSession.getActiveSession()
     try:
         yield
     finally:
@@ -195,8 +202,13 @@ def active_session_kept() -> Iterator[None]:
 def _running() -> "SparkSession | None":
     """The running session of this process, whoever started it."""
     from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    if is_remote():
+        with suppress(PySparkRuntimeError):
+            return SparkSession.active()
+        return None
     return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
 
 
@@ -207,34 +219,44 @@ def is_running() -> bool:
 
 def started_here(spark: "SparkSession") -> bool:
     """Whether this program started this Spark, not its user."""
-    return spark.sparkContext.applicationId in _ours
+    return spark.conf.get("spark.app.id") in _ours
 
 
 def shares_disk(options: SparkOptions) -> bool:
     """Whether tasks run on this machine, and so see its disk."""
     running = _running()
-    return (options.url if running is None else str(running.sparkContext.master)).startswith("local")
+    if is_remote() or (running is None and options.server):
+        return False
+    return (options.url if running is None else str(running.conf.get("spark.master"))).startswith("local")
 
 
 def _fitted(running: "SparkSession", conf: Mapping[str, str]) -> "SparkSession":
     """A session on the running Spark with these settings, on top of ours."""
     wanted = dict(conf) if started_here(running) else {**SETTINGS, **conf}
-    held = {**dict(running.sparkContext.getConf().getAll()), **running.conf.getAll}
+    differing = _changes(running, wanted, conf)
+    return _beside(running, differing) if differing else running
+
+
+def _changes(running: "SparkSession", wanted: Mapping[str, str], stated: Mapping[str, str]) -> dict[str, str]:
+    """Wanted settings that differ; without those that cannot change, of which none may be stated."""
+    held = running.conf.getAll
+    if not is_remote():
+        held = {**dict(running.sparkContext.getConf().getAll()), **held}
     differing = {name: value for name, value in wanted.items() if held.get(name) != value}
     fixed = [name for name in differing if not running.conf.isModifiable(name)]
     for name in fixed:
-        if name in conf:
+        if name in stated:
             raise UsageError(
                 f"{name} cannot change while Spark runs (now {held.get(name, 'the default')}); stop Spark first"
                 " (spark.stop()), or omit the setting"
             )
         del differing[name]
-    return _beside(running, differing) if differing else running
+    return differing
 
 
 def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession":
     """A second session on the same Spark, with its settings and these."""
-    apart = spark.newSession()
+    apart = cloned(spark) if is_remote() else spark.newSession()
     begins_with = apart.conf.getAll
     for name, value in {**spark.conf.getAll, **settings}.items():
         if begins_with.get(name) != value and apart.conf.isModifiable(name):
@@ -242,11 +264,21 @@ def _beside(spark: "SparkSession", settings: Mapping[str, str]) -> "SparkSession
     return apart
 
 
+def _connected(url: str, conf: Mapping[str, str]) -> "SparkSession":
+    """A session of Spark Connect with our settings and these, where the server lets them change."""
+    with spark_failures(f"connecting to {url}"):
+        session = connected(url)
+        for name, value in _changes(session, {**SETTINGS, **conf}, conf).items():
+            session.conf.set(name, value)
+        _ours.append(str(session.conf.get("spark.app.id")))
+    _silence_query_log()
+    return session
+
+
 def _started(options: SparkOptions) -> "SparkSession":
     from pyspark.sql import SparkSession
 
-    if "SPARK_REMOTE" in os.environ:  # PySpark would refuse a master beside it
-        raise EnvironmentFailure("SPARK_REMOTE is set, but adapt does not use Spark Connect; unset it")
+    os.environ.pop("SPARK_REMOTE", None)  # PySpark would refuse a master beside it
     java_home = find_java_home()
     os.environ["JAVA_HOME"] = str(java_home)
     settings = {**SETTINGS, "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "adapt-warehouse")}
@@ -272,7 +304,7 @@ def _started(options: SparkOptions) -> "SparkSession":
     except Exception as error:
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
-    _ours.append(session.sparkContext.applicationId)
+    _ours.append(str(session.conf.get("spark.app.id")))
     return session
 
 
@@ -337,7 +369,13 @@ def spark_failures(doing: str) -> Iterator[None]:
             raise EnvironmentFailure(f"{doing}: {lacking}") from error
         if not isinstance(error, (Py4JError, PySparkException)) or _is_bug(str(error)):
             raise
-        raise translated(error, doing) from error
+        told = translated(error, doing)
+        if is_remote() and "No such file or directory" in str(told):
+            told = EnvironmentFailure(
+                f"{str(told).rstrip('.')}; tasks of the server must see it: use an object store, or a disk that both"
+                " share"
+            )
+        raise told from error
 
 
 def translated(error: Exception, doing: str) -> AdaptError:
@@ -363,6 +401,8 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
+    if "of RPC that terminated with" in text:
+        return EnvironmentFailure(f"{doing}: the Spark Connect server no longer answers; start it, and run this again")
     damaged = _DAMAGED.search(text)
     if damaged and "FileNotFoundException" not in text:
         path = unquote(re.sub("^file:/+", "/", damaged[1]))
@@ -403,33 +443,17 @@ def carry_failures(error: Exception) -> Exception:
 
 def carrying(work: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
     """Task work with the driver's access to stores; errors return unchanged."""
-    handed = _handed_to_tasks()
+    given = environment_of_stores()
 
     def run(batches: Batches) -> Batches:
         try:
-            if handed is not None:
-                take_environment(handed.value)
+            take_environment(given)
             yield from work(batches)
         except Exception as error:
             raise carry_failures(error) from error
 
     return run
 
-
-def _handed_to_tasks() -> "Broadcast[dict[str, str]] | None":
-    """Credentials of stores as a broadcast, which no plan, log or process list shows."""
-    from pyspark import SparkContext
-
-    context, variables = SparkContext._active_spark_context, environment_of_stores()
-    if context is None or not variables:
-        return None
-    if not _handed or _handed[-1][:2] != (context.applicationId, variables):
-        _handed[:] = [(str(context.applicationId), variables, context.broadcast(variables))]
-    return _handed[-1][2]
-
-
-_handed: "list[tuple[str, dict[str, str], Broadcast[dict[str, str]]]]" = []
-"""The last broadcast, with its application and content."""
 
 _CARRIED_KINDS: dict[str, type[AdaptError]] = {
     kind.__name__: kind for kind in (BadInput, EnvironmentFailure, UsageError, AdaptError)

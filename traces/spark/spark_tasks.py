@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from adapt.traces.spark.executors import is_local, parallelism
 from adapt.traces.spark.lazy import DataFrame, SparkSession
 from adapt.traces.spark.session import carrying
 
@@ -40,9 +41,7 @@ def shared_out(spark: SparkSession, items: int) -> list[list[int]]:
     Starting a task costs as much as counting two million rows, so tasks are few. A local Spark gets equally many per
     core; a cluster a number that depends on the items alone, as its executors come and go.
     """
-    cores = LEAST_TASKS
-    if str(spark.conf.get("spark.master")).startswith("local"):
-        cores = spark.sparkContext.defaultParallelism
+    cores = parallelism(spark) if is_local(spark) else LEAST_TASKS
     tasks = min(items, -(-items // (TASK_ITEMS * cores)) * cores)
     return [list(range(items * at // tasks, items * (at + 1) // tasks)) for at in range(tasks)]
 

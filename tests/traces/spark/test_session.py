@@ -19,7 +19,6 @@ from adapt.traces.spark.session import (
     LOOPBACK,
     SETTINGS,
     SparkOptions,
-    _started,
     carry_failures,
     first_sentence,
     literal_path,
@@ -336,9 +335,3 @@ def test_a_silent_progress_starts_no_thread(spark):
 def test_what_the_python_of_executors_lacks_is_no_bug(told, said):
     with pytest.raises(EnvironmentFailure, match=f"^{re.escape(said)}"), spark_failures("counting"):
         raise PythonException(f"Traceback (most recent call last):\n  File 'x'\n{told}")
-
-
-def test_an_address_of_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
-    with pytest.raises(EnvironmentFailure, match="unset it"):
-        _started(SparkOptions())

@@ -48,13 +48,9 @@ def json_schema(spark: SparkSession, lines: DataFrame) -> str:
     Whole numbers stay whole numbers, and text that looks like a time stays text. Of duplicate fields in an object, the
     last counts.
     """
-    jvm = spark._jvm
-    assert jvm is not None
-    encoder = jvm.org.apache.spark.sql.Encoders.STRING()
-    texts = getattr(lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")._jdf, "as")(encoder)
-    reader = spark._jsparkSession.read().option("columnNameOfCorruptRecord", _CORRUPT)
-    ddl = str(reader.json(texts).drop(_CORRUPT).schema().toDDL())
-    return cast(T.StructType, _named_once(T.StructType.fromDDL(ddl))).toDDL() if ddl else ""
+    texts = lines.select(WHOLE_LINE).where(f"{WHOLE_LINE} is not null")
+    kind = _named_once(spark.read.json(texts, columnNameOfCorruptRecord=_CORRUPT).drop(_CORRUPT).schema)
+    return cast(T.StructType, kind).toDDL()
 
 
 def _named_once(kind: "T.DataType") -> "T.DataType":

@@ -1,0 +1,104 @@
+"""Spark Connect: failures as sentences; and the content of a local run, through a server."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyspark
+import pytest
+from pyspark.errors import PythonException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from adapt.cli.options.spark import RunnerOptions, Spark
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.traces.spark import connect
+from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
+from adapt.traces.store.manifest import read_manifest
+from tests.journeys.processes import connect_server
+from tests.tiers import soak
+
+PROGRAM = Path(sys.executable).with_name("adapt")
+
+
+def test_a_server_is_given_or_in_the_environment_and_a_master_goes_before(monkeypatch):
+    assert SparkOptions(remote="sc://here").server == "sc://here"
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there")
+    assert [SparkOptions().server, SparkOptions("local[2]").server] == ["sc://there", None]
+    assert [SparkOptions().asked_for, SparkOptions().on_spark(small=True)] == [True, True]
+
+
+def test_a_master_and_a_server_are_refused_together():
+    with pytest.raises(UsageError, match=r"needs no master; drop --master local\[2\]"):
+        Spark("local[2]", "sc://here").options()
+    with pytest.raises(UsageError, match="does not use Spark; drop --remote sc://here"):
+        RunnerOptions(None, "sc://here", runner=RunnerName.IN_PROCESS).options()
+
+
+def test_what_is_no_address_is_a_usage_error():
+    with pytest.raises(UsageError, match=r"^--remote must be an address such as sc://HOST:15002 \(got 'spark://x'\)"):
+        connect.connected("spark://x")
+
+
+def test_a_server_that_is_not_there_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(connect, "ANSWER_S", 0.1)
+    with pytest.raises(EnvironmentFailure, match=r"^no Spark Connect server answers at sc://127.0.0.1:1; start one"):
+        connect.connected("sc://127.0.0.1:1")
+
+
+def test_missing_packages_are_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(EnvironmentFailure, match=r"pip install 'adapt-streams\[connect\]'$"):
+        connect.connected("sc://127.0.0.1:1")
+
+
+def test_an_older_server_is_refused_with_the_client_for_it(monkeypatch):
+    session = SimpleNamespace(version="3.5.9", stop=lambda: None)
+    with pytest.raises(EnvironmentFailure, match=r"runs Spark 3.5.9, older .*; pip install 'pyspark==3.5.\*'$"):
+        connect.check_version(session, "sc://here")
+    assert connect.check_version(SimpleNamespace(version=pyspark.__version__), "sc://here") is None
+
+
+def test_a_location_that_the_server_does_not_see_is_an_environment_failure_with_the_remedy(monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    absent = BadInput("/a.csv: cannot be read: No such file or directory")
+    said = r"^/a.csv: .* directory; tasks of the server must see it: use an obj"
+    with pytest.raises(EnvironmentFailure, match=said), spark_failures("reading the source"):
+        raise PythonException(str(carry_failures(absent)))
+
+
+def test_a_server_that_ends_is_one_sentence():
+    lost = SparkConnectGrpcException("<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = UNAVAILABLE>")
+    said = "^counting keys: the Spark Connect server no longer answers; start it, and run this again$"
+    with pytest.raises(EnvironmentFailure, match=said), spark_failures("counting keys"):
+        raise lost
+
+
+@soak
+def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path):
+    (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
+    lines = [
+        [*"ingest a.csv --key key --time ts -o".split(), "csv.trace"],
+        [*"ingest a.jsonl --key key --time ts -o".split(), "json.trace"],
+        [*"partition count csv.trace --method lossy -o".split(), "lossy.counts"],
+        [*"partition count json.trace --method exact -o".split(), "exact.counts"],
+    ]
+    verdict = "verdict csv.trace --channels 4".split()
+    told: dict[str, list[object]] = {}
+    with connect_server(tmp_path) as address:
+        for place, environment in ("here", {}), ("there", {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}):
+            folder = tmp_path / place
+            folder.mkdir()
+            for name in ("a.csv", "a.jsonl"):
+                (folder / name).symlink_to(tmp_path / name)
+            for line in (*lines, verdict):
+                done = subprocess.run(
+                    [PROGRAM, *line], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
+                )
+                assert done.returncode == 0, done.stderr
+            hashes = [read_manifest(folder / line[-1]).content_hash for line in lines]
+            told[place] = [*hashes, done.stdout]
+    assert told["there"] == told["here"]
