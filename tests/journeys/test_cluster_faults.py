@@ -1,4 +1,4 @@
-"""A cluster whose executors and Python workers are killed: the same content, or a clear failure."""
+"""A cluster whose executors, Python workers or workers are killed: the same content, or a clear failure."""
 
 import contextlib
 import json
@@ -14,15 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.processes import standalone
+from tests.journeys.processes import standalone, started
 from tests.tiers import soak
 
 pytestmark = soak
 
 SEED = 29
-MOMENTS = int(os.environ.get("ADAPT_FAULTS", "60"))
+FAULTS = os.environ.get("ADAPT_FAULTS", "")
+"""Which moments of a test, as 20:60 for those from the 20th on; all without."""
 FILES, ROWS_A_FILE, PARTS = 6, 8_000, 4
-EXECUTOR, PYTHON = "CoarseGrainedExecutorBackend --driver-url", "-m pyspark.daemon"
+EXECUTOR, PYTHON, WORKER = (
+    "CoarseGrainedExecutorBackend --driver-url",
+    "-m pyspark.daemon",
+    "deploy.worker.Worker --host",
+)
 STEPS = ("ingest", "ingest large", "count", "count all", "evaluate")
 
 DRIVER = """
@@ -111,7 +116,7 @@ class Cluster:
         line = [sys.executable, "-c", DRIVER, *map(str, inputs), str(PARTS), f"master={master}", *settings]
         self.log = (folder / "driver.log").open("w")
         self.driver = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.folder = folder
+        self.folder, self.master = folder, master
         self.out = folder / "out"
         self.out.mkdir()
 
@@ -131,7 +136,7 @@ class Cluster:
                     else:
                         over.wait(0.02)
 
-        striker = threading.Thread(target=strike)
+        striker = threading.Thread(target=strike, daemon=True)
         if fault is not None:
             striker.start()
         said = self.driver.stdout.readline().strip()
@@ -166,7 +171,7 @@ class Cluster:
         return found
 
     def signalled(self, draw, kind, sent):
-        """Send a signal to one of the processes of a kind; False without one."""
+        """Send a signal to one of the processes of a kind, and return it; None without one."""
         found = self.processes(kind)
         if not found:
             return None
@@ -200,33 +205,62 @@ def below(process):
 
 def go_through(cluster, moments, fault):
     """Strike at moments drawn over each step; what came of it, by step."""
-    draw, usual, came = random.Random(SEED), {}, Counter()
+    usual, came = {}, Counter()
     for step in STEPS:
         cluster.does(step)  # what is compiled and started once
         said, took, _ = cluster.does(step)
         assert said.startswith("done"), said
         usual[step] = said, took
-    for moment in range(moments):
-        step = STEPS[moment % len(STEPS)]
-        expected, took = usual[step]
-        said, _, hit = cluster.does(step, lambda over: fault(draw, over), draw.uniform(0, took))
-        assert said == expected or said.startswith("failed"), f"seed {SEED}, moment {moment} of {step}: {said}"
+    asked = range(moments)[slice(*map(int, FAULTS.split(":")))] if FAULTS else range(moments)
+    for moment in asked:
+        step, draw = STEPS[moment % len(STEPS)], random.Random(f"{SEED} {moment}")
+        expected, usually = usual[step]
+        said, took, hit = cluster.does(step, lambda over, draw=draw: fault(draw, over), draw.uniform(0, usually))
+        what = f"moment {moment} of {step}, {took:.1f} s instead of {usually:.1f}"
+        print(f"{what}: {'missed' if not hit else said}", file=sys.stderr, flush=True)
+        assert said == expected or said.startswith("failed"), f"seed {SEED}, {what}: {said}"
         assert "a bug" not in said
         came[step, "missed" if not hit else "same" if said == expected else said] += 1
-        print(f"moment {moment}, {step}: {'missed' if not hit else said}", file=sys.stderr, flush=True)
-    return came
+    print(came)
+    assert sum(came[step, "same"] for step in STEPS) >= len(asked) // 2, came
+
+
+@contextlib.contextmanager
+def driven(inputs, folder, *settings):
+    """A driver on a cluster of two workers."""
+    with standalone(folder) as master:
+        cluster = Cluster(folder, inputs, master, *settings)
+        try:
+            yield cluster
+        finally:
+            cluster.close()
 
 
 def test_killed_executors_and_python_workers(inputs, tmp_path):
-    with standalone(tmp_path) as master:
-        cluster = Cluster(tmp_path, inputs, master)
-        try:
+    with driven(inputs, tmp_path) as cluster:
 
-            def kill(draw, _over):
-                return cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON]), signal.SIGKILL)
+        def kill(draw, _over):
+            return cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON]), signal.SIGKILL)
 
-            came = go_through(cluster, MOMENTS, kill)
-        finally:
-            cluster.close()
-    print(came)
-    assert sum(came[step, "same"] for step in STEPS) >= MOMENTS // 2, came
+        go_through(cluster, 60, kill)
+
+
+def test_a_cluster_without_workers_ends_the_work(inputs, tmp_path):
+    wait = "spark.scheduler.maxRegisteredResourcesWaitingTime=20s"
+    with driven(inputs, tmp_path, wait) as cluster:
+
+        def no_more(_over):
+            for process in cluster.processes(WORKER) + cluster.processes(EXECUTOR):
+                os.kill(process, signal.SIGKILL)
+            return True
+
+        cluster.does("count")
+        said, _, _ = cluster.does("count", no_more, 0.2)
+        assert said.startswith("failed counting keys: no executor for 20 s: spark://127.0.0.1:"), said
+        line = ["ingest", inputs[0] / "0.csv", "--key", "key", "--time", "ts", "-o", tmp_path / "a.trace"]
+        run = started([*line, "--master", cluster.master, "--spark-conf", wait])
+        said = run.communicate()[1]
+    assert run.returncode == 4
+    assert "no executor for 20 s: " in said, said
+    assert len(said.splitlines()) == 1, said
+    assert not (tmp_path / "a.trace").exists()

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import asdict, replace
+from threading import Event
 
 import pytest
 
@@ -102,6 +103,21 @@ def test_python_workers_need_their_address_space(spark, monkeypatch):
     monkeypatch.setattr(executors, "_java_conf", lambda _: conf)
     with pytest.raises(EnvironmentFailure, match=r"^spark.executor.pyspark.memory is 300 MB, but .* set it to"):
         bring_packages(spark, found)
+
+
+def test_a_job_without_executors_ends(spark):
+    over = Event()
+    executors.watch_executors(spark, 0.3, over)  # a local Spark has none
+    try:
+        with (
+            pytest.raises(
+                EnvironmentFailure, match=r"^counting: no executor for 0.3 s: local.* start one, ask for less,"
+            ),
+            session.spark_failures("counting"),
+        ):
+            spark.range(0, 1, 1, 1).selectExpr("java_method('java.lang.Thread', 'sleep', 2000L + id)").collect()
+    finally:
+        over.set()
 
 
 def test_a_location_that_is_not_there_is_missing(adapt, spark, tmp_path):

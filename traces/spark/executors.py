@@ -2,12 +2,13 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import getsource
-from threading import Event, Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from adapt.core.errors import EnvironmentFailure
@@ -16,6 +17,7 @@ from adapt.traces.spark.connect import is_remote
 from adapt.traces.spark.packages import FOLDER, IN_TASKS, OURS, SEARCHED, packed_once
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
@@ -99,7 +101,7 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
         Whether they were sent.
 
     Raises:
-        EnvironmentFailure: no executor starts, or one has no Python for our packages, or a given archive is outdated.
+        EnvironmentFailure: an executor has no Python for our packages, or a given archive is outdated.
     """
     found = executors(spark) if found is None else found
     if not is_remote():
@@ -155,9 +157,6 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
 
     Args:
         all: Whether to ask until each executor that Spark has by now answered; else whoever takes the tasks of one job.
-
-    Raises:
-        EnvironmentFailure: no executor starts in time.
     """
     given = ""
     if not is_remote():
@@ -176,8 +175,7 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
     query = f"SELECT TRANSFORM (id) USING '{literal}' AS (found STRING) FROM range(0, {tasks}, 1, {tasks})"
     known: dict[tuple[str, str], Installed] = {}
     for _ in range(_ROUNDS if all else 1):
-        with nullcontext() if is_remote() else _awaited(spark):
-            answers = [str(row[0]) for row in spark.sql(query).collect()]
+        answers = [str(row[0]) for row in spark.sql(query).collect()]
         found = [
             Installed(**json.loads(each)) if "{" in each else Installed(*each.partition(" ")[::2]) for each in answers
         ]
@@ -215,31 +213,33 @@ def _running(spark: "SparkSession") -> int:
     return 1 if is_remote() else max(1, int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1)
 
 
-@contextmanager
-def _awaited(spark: "SparkSession") -> Iterator[None]:
-    """Give up on a job for which no executor starts."""
-    context, gave_up = spark.sparkContext, Event()
-    status = context._jsc.sc()
+def watch_executors(spark: "SparkSession", wait_s: float | None = None, over: Event | None = None) -> None:
+    """Cancel jobs that wait for an executor in vain, until Spark ends.
 
-    def look() -> None:
-        if status.getExecutorMemoryStatus().size() < 2:
-            gave_up.set()
-            context.cancelAllJobs()
+    Args:
+        wait_s: Seconds to wait; by default what `WAIT` says.
+        over: Ends the watch.
+    """
+    context = spark.sparkContext
+    if wait_s is None:
+        wait_s = int(_java_conf(spark).getTimeAsSeconds(WAIT, _WAIT_S))
+    memory = context.getConf().get("spark.executor.memory", "1g")
+    reason = (
+        f"no executor for {wait_s} s: {context.master} has no worker with {memory} of memory and cores free; start one,"
+        f" ask for less, as with --spark-conf spark.executor.memory=512m, or wait longer with {WAIT}=10min"
+    )
+    Thread(target=_watch, args=(context, wait_s, reason, over or Event()), daemon=True).start()
 
-    wait_s = int(_java_conf(spark).getTimeAsSeconds(WAIT, _WAIT_S))
-    timer = Timer(wait_s, look)
-    timer.daemon = True
-    if not str(context.master).startswith("local"):
-        timer.start()
-    try:
-        yield
-    except Exception as error:
-        if not gave_up.is_set():
-            raise
-        memory = context.getConf().get("spark.executor.memory", "1g")
-        raise EnvironmentFailure(
-            f"no executor started within {wait_s} s: {context.master} has no {memory} of memory and cores free for one;"
-            f" ask for less, as with --spark-conf spark.executor.memory=512m, or wait longer with {WAIT}=10min"
-        ) from error
-    finally:
-        timer.cancel()
+
+def _watch(context: "SparkContext", wait_s: float, reason: str, over: Event) -> None:
+    from py4j.protocol import Py4JError
+
+    status, tracker, served = context._jsc.sc(), context.statusTracker(), monotonic()
+    with suppress(Py4JError, ConnectionError):  # Spark ended
+        while not over.wait(min(1, wait_s)):
+            jobs = [] if status.getExecutorMemoryStatus().size() > 1 else tracker.getActiveJobsIds()
+            if not jobs:
+                served = monotonic()
+            elif monotonic() - served >= wait_s:
+                for job in jobs:
+                    status.cancelJob(job, reason)

@@ -20,7 +20,7 @@ from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageErr
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.connect import cloned, connected, is_remote
-from adapt.traces.spark.executors import bring_packages
+from adapt.traces.spark.executors import bring_packages, watch_executors
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
@@ -305,6 +305,8 @@ def _started(options: SparkOptions) -> "SparkSession":
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(str(session.conf.get("spark.app.id")))
+    if not options.url.startswith("local"):
+        watch_executors(session)
     return session
 
 
@@ -401,6 +403,9 @@ def translated(error: Exception, doing: str) -> AdaptError:
             f"{doing}: no space left on the disk ({free:,} bytes free in {tempfile.gettempdir()}, where Spark keeps "
             "temporary files); free some there or at the output, or point --spark-conf spark.local.dir elsewhere"
         )
+    unserved = _UNSERVED.search(text)
+    if unserved:
+        return EnvironmentFailure(f"{doing}: {unserved[0]}")
     if "of RPC that terminated with" in text:
         return EnvironmentFailure(f"{doing}: the Spark Connect server no longer answers; start it, and run this again")
     damaged = _DAMAGED.search(text)
@@ -465,6 +470,9 @@ _NOT_FOUND = re.compile(r"\[Errno (2|13)\]|No such file|Permission denied|does n
 _PATH = re.compile(r"(?<![\w/.])(?:file:/*(?=/))?(/[^\s'\":;,()/]+/[^\s'\":;,()]+)")
 _LOST = re.compile("ExecutorLostFailure|(?<!Of)MemoryError|Cannot allocate memory|failed to map segment")
 """What Spark and Python say of executors without memory."""
+
+_UNSERVED = re.compile(r"no executor for .* with \S+=\d+min")
+"""Why `watch_executors` cancels a job."""
 
 _DAMAGED = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (\S+?)\.(?:\s|$)")
 """Spark's message about a file that it cannot decode."""
