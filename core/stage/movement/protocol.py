@@ -276,9 +276,9 @@ class Movement:
             self._send(course)
 
     def _expect(self, course: Course) -> None:
-        """Let a receiver wait for a state, which is sent if its donor has it ready."""
+        """Let a receiver wait for a state, which is sent if its donor has it ready; a promotion sends none."""
         course.is_expected = True
-        if "extracted" in course.moved.times_s and not (course.over or course.donor_lost):
+        if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):
             self._send(course)
 
     def _send(self, course: Course) -> None:

@@ -14,6 +14,7 @@ from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import Network, StageSettings
+from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
@@ -139,11 +140,14 @@ def test_when_both_workers_of_a_pair_die_the_loss_is_said_and_no_tuple_is_lost()
     assert said["lost_groups"] == 4
 
 
-def test_a_promotion_sends_no_state_and_both_copies_go_on_agreeing():
+@pytest.mark.parametrize("busy_s", [0.0, 0.02])
+def test_a_promotion_sends_no_state_and_both_copies_go_on_agreeing(busy_s):
+    """Also if the replica is busy, and reads the order to expect a move after its donor has done its part."""
     of = small(3, 4, window=3)
-    stage = assemble(of, Drawn(), Actors(standby=True), journal=10**4)
+    stage = assemble(of, stream(of, ROWS, 0.01, 1) if busy_s else Drawn(), Actors(standby=True), journal=10**4)
     stage.stage.run(0.02)
     twin = int(stage.stage.arrays["pair"]["twin"][0])
+    stage.stage.do(twin, Job(0.0, busy_s, lambda: None))
     stage.movement.start([Move(0, 0, twin)], lambda: None)
     stage.stage.run(0.1)
     (moved,) = stage.movement.log
