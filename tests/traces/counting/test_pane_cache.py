@@ -2,11 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.out_of_sample.counted_panes import CountedPane
 from adapt.core.stream import Weight
+from adapt.traces.block_cache import keep
 from adapt.traces.counting.pane_cache import EPSILON, _packed, _place, _unpacked, kept_panes
 
 
@@ -20,7 +20,7 @@ def test_kept_panes_come_back_and_damaged_ones_are_counted_anew(tmp_path):
     panes = (pane(3, pa.array(["b", None, "a"]), [5, 4, 1]), pane(9, pa.array(["c"]), [2]))
     place = _place(tmp_path, "hash", Weight.COUNT)
     assert kept_panes(tmp_path, "hash", Weight.COUNT) == ()
-    place.write_bytes(_packed(panes))
+    keep(place, _packed(panes))
     back = kept_panes(tmp_path, "hash", Weight.COUNT)
     assert [each.start_us for each in back] == [3, 9]
     for told, made in zip(back, panes, strict=True):
@@ -35,6 +35,6 @@ def test_kept_panes_come_back_and_damaged_ones_are_counted_anew(tmp_path):
 
 def test_keys_of_a_pane_in_two_row_groups_have_the_type_of_the_others():
     panes = (pane(3, pa.array(["b", "a"]), [5, 4]), pane(9, pa.array(["c"]), [2]))
-    kept = pq.read_table(pa.BufferReader(_packed(panes)))
+    kept = _packed(panes)
     apart = pa.Table.from_batches([*kept.slice(0, 1).to_batches(), *kept.slice(1).to_batches()])
     assert [each.frequencies.keys for each in _unpacked(apart)] == [pa.array(["b", "a"]), pa.array(["c"])]

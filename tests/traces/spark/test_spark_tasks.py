@@ -24,7 +24,7 @@ def test_many_tiny_files_are_several_tasks():
 @given(items=st.integers(1, 5_000), cores=st.integers(1, 99))
 def test_tasks_of_a_cluster_depend_on_the_items_alone(items, cores):
     def groups(master):
-        conf = SimpleNamespace(get=lambda _: master)
+        conf = SimpleNamespace(get=lambda *_: master)
         return shared_out(SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=cores)), items)
 
     assert groups("spark://h:7077") == groups(f"local[{LEAST_TASKS}]") or cores != LEAST_TASKS
