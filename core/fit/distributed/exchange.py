@@ -150,7 +150,8 @@ class Exchange:
 
     def _reaches(self, channel: Channel) -> bool:
         ends = frozenset((channel.sender, channel.receiver))
-        return ends not in self.apart and ends <= self.members.keys()
+        running = all(end in self.members and not self.members[end].gone for end in ends)
+        return running and ends not in self.apart
 
     def _on_its_way(self, packet: Packet, traffic: Traffic) -> None:
         way = self._transport

@@ -3,61 +3,19 @@
 import numpy as np
 import pytest
 
-from adapt.core.fit.distributed.distributed import DFit, Messaging
+from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.peer import Peer
+from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.spacing import Spacing
-from tests.core.fit.networks import SHAPES, random_network
+from tests.core.fit.distributed.histories import ROUGH, fault, healed, made, network_of, planned
+from tests.core.fit.networks import FIGURE_1
 from tests.tiers import SOAK
 
 HISTORIES = 600 if SOAK else 12
-PERFECT = Transport()
-ROUGH = Transport(delay_s=0.1, jitter_s=0.4, loss=0.3, resend_s=0.7)
-
-
-def made(network, **options):
-    program = Program.from_network(network)
-    spacing = Spacing(0.3, max_rows=3_000)
-    return DFit(program, np.full(program.inputs, 4.0), spacing, Messaging(late=True, **options))
-
-
-def network_of(seed):
-    return random_network(seed, SHAPES[seed % 4], nodes=2 + seed % 3, inputs=2, size=6)
-
-
-def planned(nodes, rates):
-    """The plan of one tick, which overloads nothing."""
-    wiring, plans = nodes.program.wiring, nodes.plan(rates[None])
-    flows = wiring.flows(rates[None], plans.keeps)
-    assert ((plans.keeps >= 0) & (plans.keeps <= 1)).all()
-    assert (flows @ wiring.use.T <= nodes.program.limits[: nodes.program.resources] * (1 + 1e-9) + 1e-12).all()
-    return plans
-
-
-def fault(nodes, random):
-    """Something goes wrong, or right again."""
-    names = list(nodes.deployments)
-    node = int(random.choice(names))
-    match random.integers(4):
-        case 0:
-            nodes.crash(node)
-        case 1 if node in nodes.down:
-            nodes.restart(node)
-        case 2:
-            nodes.part(node, int(random.choice(names)))
-        case _:
-            nodes.join(node, int(random.choice(names)))
-
-
-def healed(nodes):
-    names = list(nodes.deployments)
-    for node in nodes.down:
-        nodes.restart(node)
-    for node in names:
-        for other in names:
-            nodes.join(node, other)
 
 
 def test_without_faults_late_rates_that_take_no_time_are_not_late() -> None:
@@ -148,3 +106,27 @@ def test_rates_of_other_nodes_travel_as_messages() -> None:
         assert nodes.now_s == before + 4.0 * bool(told)
         seen |= set(told)
     assert seen
+
+
+class Ended(Peer):
+    """A node that sends its first messages and ends."""
+
+    @property
+    def gone(self):
+        return True
+
+    def take(self, event):
+        return []
+
+
+class Ending(Here):
+    """Starts the second node such that it ends by itself."""
+
+    def peer(self, deployment, run):
+        return (Ended if deployment.part.node == 1 else Peer)(deployment, run)
+
+
+def test_nobody_waits_for_a_node_that_has_ended_by_itself() -> None:
+    nodes = made(FIGURE_1, transport=ROUGH, start=Ending())
+    nodes.settle()
+    assert nodes.settled
