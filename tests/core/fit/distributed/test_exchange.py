@@ -52,6 +52,8 @@ class Nodes:
 
 
 class Member:
+    gone = False
+
     def __init__(self, run):
         self.mail = Mailbox(run)
         self.pending, self.received = self.mail.pending, self.mail.received
