@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,11 +137,15 @@ def _held(ranks: int, share: float, seed: int) -> _Held:
 
 def _keys_of_ranks(epoch: int, ranks: int, share: float, seed: int) -> Ranks:
     """Key of each of the first ranks after a number of drifts, continued from the last requested epoch."""
-    held = _held(ranks, share, seed)
-    if held.epoch > epoch:
-        _held.cache_clear()
+    with _continuing:  # threads make blocks of one stream
         held = _held(ranks, share, seed)
-    return held.at(epoch)
+        if held.epoch > epoch:
+            _held.cache_clear()
+            held = _held(ranks, share, seed)
+        return held.at(epoch).copy()
+
+
+_continuing = Lock()
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Synthetic streams that change: any block alone is what it is among the others, and carries what was asked for."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -69,6 +70,15 @@ def test_keys_and_times_do_not_hang_on_what_rows_carry():
     sizes = laden.column("bytes").to_numpy()
     assert sizes.min() >= 64
     assert sizes.dtype == np.int64
+
+
+def test_threads_that_make_blocks_side_by_side_do_not_disturb_each_other():
+    stream = changing(6 * BLOCK_ROWS)
+    alone = [stream.block(index).column("key") for index in (0, 5)]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(3):
+            both = list(threads.map(lambda index: stream.block(index).column("key"), (0, 5)))
+            assert all(one.equals(other) for one, other in zip(both, alone, strict=True))
 
 
 @pytest.mark.usefixtures("spark")
