@@ -30,11 +30,11 @@ BETWEEN: list[str] = []
 
 @pytest.fixture(scope="module")
 def clicks(broker):
-    """A topic of three batches of records, with a time between two of them."""
+    """A topic of three spans of records in several batches each, with a time between two of them."""
     create_topic(broker, "clicks", 3)
-    for batch in range(3):
-        numbers = range(batch * RECORDS // 3, (batch + 1) * RECORDS // 3)
-        send(broker, "clicks", ({"key": f"u{at % 97}", "value": b"x" * 20} for at in numbers))
+    for span in range(3):
+        for numbers in np.array_split(np.arange(span * RECORDS // 3, (span + 1) * RECORDS // 3), 4):
+            send(broker, "clicks", ({"key": f"u{at % 97}", "value": b"x" * 20} for at in numbers))
         BETWEEN.append(datetime.now(UTC).isoformat())
         after = time.time() + 0.005
         while time.time() < after:  # brokers know milliseconds
