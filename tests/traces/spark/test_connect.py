@@ -1,6 +1,7 @@
 """Spark Connect: failures as sentences; and the content of a local run, through a server."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,12 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from adapt.cli.options.spark import RunnerOptions, Spark
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.traces.spark import connect
+from adapt.traces.spark import connect, executors
+from adapt.traces.spark.executors import Installed, here
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
-from tests.journeys.processes import connect_server
+from tests.journeys.processes import bare_python, connect_server
 from tests.tiers import soak
 
 PROGRAM = Path(sys.executable).with_name("adapt")
@@ -76,8 +78,46 @@ def test_a_server_that_ends_is_one_sentence():
         raise lost
 
 
+def test_a_python_of_the_server_starts_with_the_packages_sent(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setattr(executors, "packed_once", lambda: tmp_path / "env.tar.gz")
+    held, sent = {executors.PYTHON: sys.executable}, []
+    conf = SimpleNamespace(get=held.get, set=held.__setitem__)
+
+    def add(path, **kind):
+        sent.append(kind)
+        if kind == {"file": True}:
+            Path(shutil.copy(path, tmp_path)).chmod(0o755)
+        else:
+            assert path == f"{tmp_path}/env.tar.gz#adapt-packages"
+
+    bare = Installed("far", "/tmp", here().python, here().platform)
+    session = SimpleNamespace(addArtifacts=add, conf=conf)
+    assert executors.bring_packages(session, [bare])
+    assert sent == [{"file": True}, {"archive": True}]
+    library = tmp_path / "adapt-packages" / "lib"
+    library.mkdir(parents=True)
+    (library / "json.py").write_text("print('ours')")
+    started = [held[executors.PYTHON], "-c", "import json, sys; print(sys.executable)"]
+    done = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["ours", sys.executable]
+    assert executors.python_program(session) == "${PYSPARK_PYTHON:-python3}"
+
+
+@pytest.mark.parametrize("said", [{"python": "3.9.1"}, {"python": ""}, {"platform": "linux arm64"}])
+def test_another_python_of_the_server_is_one_sentence(monkeypatch, said):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    other = Installed(**{"host": "far", "folder": "/", "python": here().python, "platform": here().platform} | said)
+    session = SimpleNamespace(conf={})
+    with pytest.raises(EnvironmentFailure, match="^executor far (runs|has no|lacks) [^\n]*; (set --spark-conf|install)"):
+        executors.bring_packages(session, [other])
+
+
 @soak
-def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path):
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):
+    """Bare: the Python of its tasks has PySpark alone."""
+    python = bare_python(tmp_path / "bare") if bare else sys.executable
     (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
     (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
     lines = [
@@ -88,7 +128,7 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path):
     ]
     verdict = "verdict csv.trace --channels 4".split()
     told: dict[str, list[object]] = {}
-    with connect_server(tmp_path) as address:
+    with connect_server(tmp_path, python) as address:
         for place, environment in ("here", {}), ("there", {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}):
             folder = tmp_path / place
             folder.mkdir()
