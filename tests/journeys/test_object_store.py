@@ -98,7 +98,7 @@ def test_a_cluster_with_pyspark_alone_gives_what_one_machine_gives(s3_server, tm
 
 
 def secrets_in(folder: Path) -> list[str]:
-    """Files that hold a credential's text, other than the memory of broadcasts."""
+    """Files that hold a credential's text."""
     found = []
     for path in folder.rglob("*"):
         if path.is_file() and any(text.encode() in path.read_bytes() for text in (ACCESS_KEY, SECRET_KEY)):
