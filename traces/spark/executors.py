@@ -101,8 +101,7 @@ def here() -> Installed:
 def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = None) -> bool:
     """Send packages to executors that lack ours.
 
-    An archive of ours among `spark.archives` is used instead. Spark Connect gets them with the session, and a script that
-    starts Python with them.
+    An archive of ours among `spark.archives` is used instead. Behind Spark Connect they belong to the session.
 
     Args:
         found: What the executors have, if known.

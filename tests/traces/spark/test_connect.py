@@ -22,7 +22,16 @@ from adapt.traces.store.manifest import read_manifest
 from tests.journeys.processes import bare_python, connect_server
 from tests.tiers import soak
 
-PROGRAM = Path(sys.executable).with_name("adapt")
+PROGRAM = "from adapt.cli.main import main; main()"
+NO_JAVA = """
+import sys
+STARTS = {"subprocess.Popen", "os.posix_spawn", "os.exec"}
+def check(event, given):
+    if event in STARTS and any(each in str(given[:2]) for each in ("java", "spark-submit")):
+        sys.exit(f"starts Java: {given}")
+sys.addaudithook(check)
+"""
+"""Ends a process that starts Java."""
 
 
 def test_a_server_is_given_or_in_the_environment_and_a_master_goes_before(monkeypatch):
@@ -109,8 +118,13 @@ def test_another_python_of_the_server_is_one_sentence(monkeypatch, said):
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     other = Installed(**{"host": "far", "folder": "/", "python": here().python, "platform": here().platform} | said)
     session = SimpleNamespace(conf={})
-    with pytest.raises(EnvironmentFailure, match="^executor far (runs|has no|lacks) [^\n]*; (set --spark-conf|install)"):
+    with pytest.raises(EnvironmentFailure, match=r"^executor far (runs|has no|lacks) .*; (set --spark-conf|install)"):
         executors.bring_packages(session, [other])
+
+
+def test_the_process_that_may_not_start_java_ends():
+    line = [sys.executable, "-c", NO_JAVA + "import subprocess; subprocess.run(['/none/java', '-version'])"]
+    assert "starts Java" in subprocess.run(line, capture_output=True, text=True).stderr
 
 
 @soak
@@ -129,15 +143,15 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, b
     verdict = "verdict csv.trace --channels 4".split()
     told: dict[str, list[object]] = {}
     with connect_server(tmp_path, python) as address:
-        for place, environment in ("here", {}), ("there", {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}):
+        remote = {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}
+        for place, program, environment in ("here", PROGRAM, {}), ("there", NO_JAVA + PROGRAM, remote):
             folder = tmp_path / place
             folder.mkdir()
             for name in ("a.csv", "a.jsonl"):
                 (folder / name).symlink_to(tmp_path / name)
             for line in (*lines, verdict):
-                done = subprocess.run(
-                    [PROGRAM, *line], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
-                )
+                ran, environment = [sys.executable, "-c", program, *line], os.environ | environment
+                done = subprocess.run(ran, cwd=folder, env=environment, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
             hashes = [read_manifest(folder / line[-1]).content_hash for line in lines]
             told[place] = [*hashes, done.stdout]
