@@ -137,10 +137,10 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
 
 def _send_to_server(spark: "SparkSession") -> None:
     """Send packages with a session of Spark Connect, and a script that starts Python with them."""
-    path = f'PYTHONPATH="$PWD/{FOLDER}/lib${{PYTHONPATH:+:$PYTHONPATH}}"'
+    found = f'PYTHONPATH="$PWD/{FOLDER}/lib${{PYTHONPATH:+:$PYTHONPATH}}"'
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, STARTER)
-        script.write_text(f'#!/bin/sh\n{path} exec {python_program(spark)} "$@"\n')
+        script.write_text(f'#!/bin/sh\n{found} exec {python_program(spark)} "$@"\n')
         spark.addArtifacts(str(script), file=True)  # which Spark makes executable
     spark.addArtifacts(f"{packed_once()}#{FOLDER}", archive=True)
     spark.conf.set(PYTHON, f"./{STARTER}")

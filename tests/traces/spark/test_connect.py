@@ -11,12 +11,14 @@ import pyspark
 import pytest
 from pyspark.errors import PythonException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+from pyspark.sql.connect.shell.progress import StageInfo
 
 from adapt.cli.options.spark import RunnerOptions, Spark
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.traces.spark import connect, executors
 from adapt.traces.spark.executors import Installed, here
 from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
 from tests.journeys.processes import bare_python, connect_server
@@ -85,6 +87,19 @@ def test_a_server_that_ends_is_one_sentence():
     said = "^counting keys: the Spark Connect server no longer answers; start it, and run this again$"
     with pytest.raises(EnvironmentFailure, match=said), spark_failures("counting keys"):
         raise lost
+
+
+def test_progress_is_that_of_all_stages_of_the_work_alone(monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    handlers, heard = [], []
+    session = SimpleNamespace(registerProgressHandler=handlers.append, removeProgressHandler=handlers.remove)
+    with watched(session, "sorting", lambda *told: heard.append(told)):
+        for done in (1, 3):
+            stages = [StageInfo(0, 4, done, 0, False), StageInfo(1, 2, 0, 0, False)]
+            handlers[0](stages=stages, inflight_tasks=1, operation_id="x", done=False)
+        handlers[0](stages=[], inflight_tasks=0, operation_id="y", done=True)
+    assert heard == [("sorting", 0, 0), ("sorting", 1, 6), ("sorting", 3, 6)]
+    assert handlers == []
 
 
 def test_a_python_of_the_server_starts_with_the_packages_sent(tmp_path, monkeypatch):
