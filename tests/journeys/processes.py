@@ -84,8 +84,8 @@ def standalone(folder, unmounted=None):
 
 
 @contextlib.contextmanager
-def connect_server(folder, python=sys.executable):
-    """A Spark Connect server of two cores on this machine; its address."""
+def connect_server(folder, python=sys.executable, master="local[2]"):
+    """A Spark Connect server on this machine; its address."""
     from adapt.traces.spark.java import find_java_home
 
     with socket.socket() as free:
@@ -94,7 +94,7 @@ def connect_server(folder, python=sys.executable):
     line = [
         Path(pyspark.__file__).parent / "bin" / "spark-submit",
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
+        *("--master", master, "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
         *(
             "--conf",
             f"spark.connect.grpc.binding.port={port}",
@@ -112,7 +112,7 @@ def connect_server(folder, python=sys.executable):
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
-        for _ in range(1200):
+        for _ in range(6000):  # a loaded machine takes minutes
             with socket.socket() as client:
                 if server.poll() is None and client.connect_ex(("127.0.0.1", port)) == 0:
                     break

@@ -145,8 +145,10 @@ def test_the_process_that_may_not_start_java_ends():
 @soak
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):
-    """Bare: the Python of its tasks has PySpark alone."""
-    python = bare_python(tmp_path / "bare") if bare else sys.executable
+    """Bare: its two executors have a Python with PySpark alone."""
+    python, master = sys.executable, "local[2]"
+    if bare:
+        python, master = bare_python(tmp_path / "bare"), "local-cluster[2,1,1024]"
     (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
     (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
     lines = [
@@ -157,7 +159,7 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, b
     ]
     verdict = "verdict csv.trace --channels 4".split()
     told: dict[str, list[object]] = {}
-    with connect_server(tmp_path, python) as address:
+    with connect_server(tmp_path, python, master) as address:
         remote = {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}
         for place, program, environment in ("here", PROGRAM, {}), ("there", NO_JAVA + PROGRAM, remote):
             folder = tmp_path / place
