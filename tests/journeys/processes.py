@@ -36,7 +36,7 @@ def bare_python(folder):
 
 
 @contextlib.contextmanager
-def standalone(folder, unmounted=None):
+def standalone(folder, unmounted=None, python=sys.executable):
     """A standalone Spark on this machine with two workers of a core each; its address.
 
     The workers have hosts of their own, as Spark never runs a task twice on one host. They see nothing in the folder
@@ -48,7 +48,7 @@ def standalone(folder, unmounted=None):
     environment = {
         **os.environ,
         "JAVA_HOME": str(find_java_home()),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
         "SPARK_WORKER_DIR": str(folder / "work"),
     }
     processes = []

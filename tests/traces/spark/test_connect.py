@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
-from tests.journeys.processes import bare_python, connect_server
+from tests.journeys.processes import bare_python, connect_server, standalone
 from tests.tiers import soak
 
 PROGRAM = "from adapt.cli.main import main; main()"
@@ -146,9 +147,7 @@ def test_the_process_that_may_not_start_java_ends():
 @pytest.mark.parametrize("bare", [False, True])
 def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):
     """Bare: its two executors have a Python with PySpark alone."""
-    python, master = sys.executable, "local[2]"
-    if bare:
-        python, master = bare_python(tmp_path / "bare"), "local-cluster[2,1,1024]"
+    python = bare_python(tmp_path / "bare") if bare else sys.executable
     (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
     (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
     lines = [
@@ -159,7 +158,10 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, b
     ]
     verdict = "verdict csv.trace --channels 4".split()
     told: dict[str, list[object]] = {}
-    with connect_server(tmp_path, python, master) as address:
+    with (
+        standalone(tmp_path, python=python) if bare else nullcontext("local[2]") as master,
+        connect_server(tmp_path, python, master) as address,
+    ):
         remote = {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}
         for place, program, environment in ("here", PROGRAM, {}), ("there", NO_JAVA + PROGRAM, remote):
             folder = tmp_path / place
