@@ -41,7 +41,7 @@ class Store:
         """Send a request as another client, such as PUT or DELETE of an object; gives the answer."""
         place = f"http://127.0.0.1:{self.port}/{path}"
         asked = urllib.request.Request(place, body, method=method, headers=_SIGNED)
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=120) as answer:
             return bytes(answer.read())
 
 

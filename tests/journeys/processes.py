@@ -36,7 +36,7 @@ def bare_python(folder):
 
 
 @contextlib.contextmanager
-def standalone(folder, unmounted=None):
+def standalone(folder, unmounted=None, python=sys.executable):
     """A standalone Spark on this machine with two workers of a core each; its address.
 
     The workers have hosts of their own, as Spark never runs a task twice on one host. They see nothing in the folder
@@ -48,7 +48,7 @@ def standalone(folder, unmounted=None):
     environment = {
         **os.environ,
         "JAVA_HOME": str(find_java_home()),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
         "SPARK_WORKER_DIR": str(folder / "work"),
     }
     processes = []
@@ -84,8 +84,8 @@ def standalone(folder, unmounted=None):
 
 
 @contextlib.contextmanager
-def connect_server(folder, python=sys.executable):
-    """A Spark Connect server of two cores on this machine; its address."""
+def connect_server(folder, python=sys.executable, master="local[2]"):
+    """A Spark Connect server on this machine; its address."""
     from adapt.traces.spark.java import find_java_home
 
     with socket.socket() as free:
@@ -94,7 +94,7 @@ def connect_server(folder, python=sys.executable):
     line = [
         Path(pyspark.__file__).parent / "bin" / "spark-submit",
         *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--master", "local[2]", "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
+        *("--master", master, "--driver-memory", "1g", "--conf", "spark.ui.enabled=false"),
         *(
             "--conf",
             f"spark.connect.grpc.binding.port={port}",
@@ -112,7 +112,7 @@ def connect_server(folder, python=sys.executable):
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
-        for _ in range(1200):
+        for _ in range(6000):  # a loaded machine takes minutes
             with socket.socket() as client:
                 if server.poll() is None and client.connect_ex(("127.0.0.1", port)) == 0:
                     break

@@ -6,13 +6,14 @@ import random
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from adapt.traces.locations.location import is_stored, location
 from examples.object_store import ACCESS_KEY, SECRET_KEY
-from tests.journeys.processes import bare_python, standalone
+from tests.journeys.processes import bare_python, connect_server, standalone
 from tests.tiers import SOAK, soak
 
 ADAPT = Path(sys.executable).with_name("adapt")
@@ -72,19 +73,32 @@ RUN = "import json, sys; from adapt.cli.main import run; sys.exit(sum(map(run, j
 """Runs command lines in one process, with one Spark."""
 
 
+@contextmanager
+def cluster(kind, folder, python):
+    """The option for a cluster with a Python."""
+    if kind == "connect":
+        with connect_server(folder, python) as address:
+            yield ["--remote", address]
+    else:
+        with standalone(folder) as master:
+            yield ["--master", master]
+
+
 @soak
-def test_a_cluster_with_pyspark_alone_gives_what_one_machine_gives(s3_server, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["standalone", "connect"])
+def test_a_cluster_with_pyspark_alone_gives_what_one_machine_gives(s3_server, tmp_path, monkeypatch, kind):
     """Its workers share no disk with the store, have no credentials, and nothing of ours."""
-    monkeypatch.setenv("PYSPARK_PYTHON", bare_python(tmp_path / "bare"))
-    with standalone(tmp_path) as master:
+    monkeypatch.setenv("PYSPARK_PYTHON", python := bare_python(tmp_path / "bare"))
+    with cluster(kind, tmp_path, python) as there:
         for name, value in s3_server.environment.items():
             monkeypatch.setenv(name, value)
-        s3_server.create("cluster")
+        bucket = f"cluster-{kind}"
+        s3_server.create(bucket)
         found = []
         for place, options in (
             (str(tmp_path / "here"), []),
-            (str(tmp_path / "there"), ["--master", master]),
-            ("s3://cluster", ["--master", master]),
+            (str(tmp_path / "there"), there),
+            (f"s3://{bucket}", there),
         ):
             if not is_stored(location(place)):
                 location(place).mkdir()
@@ -95,10 +109,12 @@ def test_a_cluster_with_pyspark_alone_gives_what_one_machine_gives(s3_server, tm
             found.append(contents(location(place)))
     assert found[1] == found[2] == found[0]
     assert len(found[0]) >= 5
+    logged = [path.read_text(errors="replace") for path in tmp_path.glob("*.log")]
+    assert not any(text in each for each in logged for text in (ACCESS_KEY, SECRET_KEY))
 
 
 def secrets_in(folder: Path) -> list[str]:
-    """Files that hold a credential's text, other than the memory of broadcasts."""
+    """Files that hold a credential's text."""
     found = []
     for path in folder.rglob("*"):
         if path.is_file() and any(text.encode() in path.read_bytes() for text in (ACCESS_KEY, SECRET_KEY)):

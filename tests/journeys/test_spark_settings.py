@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -187,3 +189,59 @@ def test_settings_drawn_together_on_a_large_source(
     settings = {name: draw.choice(values) for name, values in SETTINGS.items() if draw.random() < 0.5}
     monkeypatch.setattr(module, "SMALL_BYTES", 0)
     check(spark, monkeypatch, tmp_path, sources, plan, usual, settings, of_session=of_session)
+
+
+CORE = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "1",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.speculation": "true",
+    "spark.speculation.minTaskRuntime": "0",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.quantile": "0.1",
+}
+"""Settings of Spark's core, which a session has from its start."""
+
+OTHERS = CORE | {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "Asia/Kathmandu",
+    "spark.sql.shuffle.partitions": "7",
+}
+
+LIBRARY = """
+import json, sys, adapt
+from adapt.traces.store.trace import open_trace
+source, out, conf, master, own = *sys.argv[1:3], json.loads(sys.argv[3]), *sys.argv[4:]
+options = {"master": master or None, "spark_conf": [f"{name}={value}" for name, value in conf.items()]}
+if own:
+    from pyspark.sql import SparkSession
+    builder = SparkSession.builder.master(master)
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    theirs = builder.getOrCreate()
+    begun, options = theirs.conf.getAll, {}
+adapt.ingest(source, key="user", time="ts", cost="try_cast(cost AS double)", cost_unit="us", out=out, **options)
+counts = adapt.count(out, method="exact", **(options or {"runner": "spark"}))
+found = adapt.verdict(out, channels=4, **options).as_data()
+if own:
+    assert theirs.conf.getAll == begun, "settings changed"
+    assert SparkSession.getActiveSession() is theirs, "another session is active"
+    assert theirs.range(3).count() == 3
+print(json.dumps([open_trace(out).manifest.content_hash, counts.to_arrow().to_pylist(), found], default=str))
+"""
+
+
+@soak
+def test_a_cluster_with_settings_of_others_gives_what_this_machine_gives(sources, tmp_path):
+    """Speculation, dynamic allocation, ANSI mode, a time zone: of a user's own session, and of `--spark-conf`."""
+    found = []
+    for conf, master, own in (({}, "", ""), (OTHERS, "local-cluster[2,1,1024]", "own"), (OTHERS, "local[2]", "")):
+        out = tmp_path / f"{len(found)}" / "a.trace"
+        out.parent.mkdir()
+        line = [sys.executable, "-c", LIBRARY, sources / "a.csv", out, json.dumps(conf), master, own]
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.replace(str(out), ""))
+    assert found[1] == found[0]
+    assert found[2] == found[0]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from adapt.traces.spark.lazy import SparkSession
 
 CURRENT: Mapping[str, str] = {
-    "iceberg": "SELECT snapshot_id FROM {}.history ORDER BY made_current_at DESC LIMIT 1",
+    "iceberg": "SELECT snapshot_id FROM {}.refs WHERE name = 'main'",  # its history is ordered by clocks of writers
     "delta": "DESCRIBE HISTORY {} LIMIT 1",
 }
 """By format, the query whose first cell is the current version of a table."""
@@ -15,10 +15,13 @@ CURRENT: Mapping[str, str] = {
 def current_version(spark: SparkSession, table: str) -> str:
     """The current version of a table, for `VERSION AS OF`.
 
-    Empty where its format has no versions, or it has no rows yet.
+    Empty where its format has no versions, it has no rows yet, or it is a branch or another view of a table.
     """
-    query = CURRENT.get(_format(spark, table))
-    row = None if query is None else spark.sql(query.format(table)).first()
+    from pyspark.errors import AnalysisException
+
+    query, row = CURRENT.get(_format(spark, table)), None
+    with suppress(AnalysisException):
+        row = None if query is None else spark.sql(query.format(table)).first()
     return "" if row is None else str(row[0])
 
 

@@ -2,11 +2,13 @@
 
 import json
 import shlex
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import getsource
+from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,12 @@ WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 
 NAMES = (OURS, *IN_TASKS, "pyspark")
 """Distributions that executors are asked about."""
+
+PYTHON = "spark.sql.execution.pyspark.python"
+"""Spark's setting of the Python that executors start for a session."""
+
+STARTER = "adapt-python"
+"""The script that starts Python with packages of ours."""
 
 WORKER_ADDRESS_MB = 1792
 """Address space of a Python worker, which Spark limits on request: 1.7 GB at most in ingests and counts."""
@@ -71,7 +79,8 @@ class Installed:
 
     def unfit(self, here: "Installed", program: str) -> tuple[str, str] | None:
         """What is wrong with it beyond packages, and the remedy."""
-        use = f"set PYSPARK_PYTHON to a Python {here.minor} of the executors"
+        where = f"--spark-conf {PYTHON}=PATH" if is_remote() else "PYSPARK_PYTHON"
+        use = f"set {where} to a Python {here.minor} of the executors"
         if not self.python:
             return f"has no Python that runs as {program}", use
         if self.minor != here.minor:
@@ -92,7 +101,7 @@ def here() -> Installed:
 def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = None) -> bool:
     """Send packages to executors that lack ours.
 
-    An archive of ours among `spark.archives` is used instead.
+    An archive of ours among `spark.archives` is used instead. Behind Spark Connect they belong to the session.
 
     Args:
         found: What the executors have, if known.
@@ -114,10 +123,8 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
     if not lacking:
         return False
     if is_remote():
-        raise EnvironmentFailure(
-            f"the Python of the server's tasks lacks {', '.join(lacking)} as this process has it; install adapt-streams"
-            " there"
-        )
+        _send_to_server(spark)
+        return True
     if _is_given(spark):
         raise EnvironmentFailure(
             f"spark.archives: the packages in {FOLDER} lack {', '.join(lacking)} as this process has it; make them anew"
@@ -126,6 +133,17 @@ def bring_packages(spark: "SparkSession", found: Sequence[Installed] | None = No
     spark.sparkContext.addArchive(f"{packed_once().as_uri()}#{FOLDER}")
     _search_packages(spark)
     return True
+
+
+def _send_to_server(spark: "SparkSession") -> None:
+    """Send packages with a session of Spark Connect, and a script that starts Python with them."""
+    found = f'PYTHONPATH="$PWD/{FOLDER}/lib${{PYTHONPATH:+:$PYTHONPATH}}"'
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, STARTER)
+        script.write_text(f'#!/bin/sh\n{found} exec {python_program(spark)} "$@"\n')
+        spark.addArtifacts(str(script), file=True)  # which Spark makes executable
+    spark.addArtifacts(f"{packed_once()}#{FOLDER}", archive=True)
+    spark.conf.set(PYTHON, f"./{STARTER}")
 
 
 def _check_address_space(spark: "SparkSession") -> None:
@@ -187,7 +205,10 @@ def executors(spark: "SparkSession", *, all: bool = False) -> list[Installed]:
 
 def python_program(spark: "SparkSession") -> str:
     """The name by which executors start Python, as a shell reads it."""
-    return "${PYSPARK_PYTHON:-python3}" if is_remote() else shlex.quote(str(spark.sparkContext.pythonExec))
+    if not is_remote():
+        return shlex.quote(str(spark.sparkContext.pythonExec))
+    stated = spark.conf.get(PYTHON, "") or ""
+    return "${PYSPARK_PYTHON:-python3}" if stated in ("", f"./{STARTER}") else shlex.quote(stated)
 
 
 def parallelism(spark: "SparkSession") -> int:

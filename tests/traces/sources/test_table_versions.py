@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from adapt.traces.sources.tables import Query
 
@@ -31,8 +32,11 @@ class Session:
 
     answers: dict[str, list[Any]]
     read: list[str] = field(default_factory=list)
+    refused: str = ""
 
     def sql(self, text: str) -> Answer:
+        if text == self.refused:
+            raise AnalysisException("[TABLE_OR_VIEW_NOT_FOUND]")
         if text not in self.answers:
             self.read.append(text)
         return Answer(self.answers.get(text, []))
@@ -42,7 +46,7 @@ class Session:
         return Answer([])
 
 
-SNAPSHOT = f"SELECT snapshot_id FROM {TABLE}.history ORDER BY made_current_at DESC LIMIT 1"
+SNAPSHOT = f"SELECT snapshot_id FROM {TABLE}.refs WHERE name = 'main'"
 CASES = {
     "iceberg": (SNAPSHOT, [(8744736658442914487,)]),
     "delta": (f"DESCRIBE HISTORY {TABLE} LIMIT 1", [(12, "2024-01-01", "WRITE")]),
@@ -74,6 +78,21 @@ def test_a_table_without_versions_is_read_as_it_is(kind: str, answers: dict[str,
     assert pinned == Query(TABLE)
     pinned.opened(spark)
     assert spark.read == [f"current {TABLE}"]
+
+
+def test_what_is_written_after_the_pin_is_not_read() -> None:
+    """Another snapshot becomes current between the pin and the read."""
+    spark = _session("iceberg", {SNAPSHOT: [(1,)]})
+    pinned = Query(TABLE).pinned(spark)
+    spark.answers[SNAPSHOT] = [(2,)]
+    pinned.opened(spark)
+    assert (pinned.version, spark.read) == ("1", [f"SELECT * FROM {TABLE} VERSION AS OF 1"])
+
+
+def test_a_branch_without_references_of_its_own_is_read_as_it_is() -> None:
+    spark = _session("iceberg", {SNAPSHOT: [(1,)]})
+    spark.refused = SNAPSHOT
+    assert Query(TABLE).pinned(spark) == Query(TABLE)
 
 
 def test_a_query_names_its_own_version() -> None:

@@ -1,8 +1,10 @@
 """Spark Connect: failures as sentences; and the content of a local run, through a server."""
 
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,17 +12,29 @@ import pyspark
 import pytest
 from pyspark.errors import PythonException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+from pyspark.sql.connect.shell.progress import StageInfo
 
 from adapt.cli.options.spark import RunnerOptions, Spark
 from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
-from adapt.traces.spark import connect
+from adapt.traces.spark import connect, executors
+from adapt.traces.spark.executors import Installed, here
 from adapt.traces.spark.names import RunnerName
+from adapt.traces.spark.progress import watched
 from adapt.traces.spark.session import SparkOptions, carry_failures, spark_failures
 from adapt.traces.store.manifest import read_manifest
-from tests.journeys.processes import connect_server
+from tests.journeys.processes import bare_python, connect_server, standalone
 from tests.tiers import soak
 
-PROGRAM = Path(sys.executable).with_name("adapt")
+PROGRAM = "from adapt.cli.main import main; main()"
+NO_JAVA = """
+import sys
+STARTS = {"subprocess.Popen", "os.posix_spawn", "os.exec"}
+def check(event, given):
+    if event in STARTS and any(each in str(given[:2]) for each in ("java", "spark-submit")):
+        sys.exit(f"starts Java: {given}")
+sys.addaudithook(check)
+"""
+"""Ends a process that starts Java."""
 
 
 def test_a_server_is_given_or_in_the_environment_and_a_master_goes_before(monkeypatch):
@@ -76,8 +90,64 @@ def test_a_server_that_ends_is_one_sentence():
         raise lost
 
 
+def test_progress_is_that_of_all_stages_of_the_work_alone(monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    handlers, heard = [], []
+    session = SimpleNamespace(registerProgressHandler=handlers.append, removeProgressHandler=handlers.remove)
+    with watched(session, "sorting", lambda *told: heard.append(told)):
+        for done in (1, 3):
+            stages = [StageInfo(0, 4, done, 0, False), StageInfo(1, 2, 0, 0, False)]
+            handlers[0](stages=stages, inflight_tasks=1, operation_id="x", done=False)
+        handlers[0](stages=[], inflight_tasks=0, operation_id="y", done=True)
+    assert heard == [("sorting", 0, 0), ("sorting", 1, 6), ("sorting", 3, 6)]
+    assert handlers == []
+
+
+def test_a_python_of_the_server_starts_with_the_packages_sent(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    monkeypatch.setattr(executors, "packed_once", lambda: tmp_path / "env.tar.gz")
+    held, sent = {executors.PYTHON: sys.executable}, []
+    conf = SimpleNamespace(get=held.get, set=held.__setitem__)
+
+    def add(path, **kind):
+        sent.append(kind)
+        if kind == {"file": True}:
+            Path(shutil.copy(path, tmp_path)).chmod(0o755)
+        else:
+            assert path == f"{tmp_path}/env.tar.gz#adapt-packages"
+
+    bare = Installed("far", "/tmp", here().python, here().platform)
+    session = SimpleNamespace(addArtifacts=add, conf=conf)
+    assert executors.bring_packages(session, [bare])
+    assert sent == [{"file": True}, {"archive": True}]
+    library = tmp_path / "adapt-packages" / "lib"
+    library.mkdir(parents=True)
+    (library / "json.py").write_text("print('ours')")
+    started = [held[executors.PYTHON], "-c", "import json, sys; print(sys.executable)"]
+    done = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["ours", sys.executable]
+    assert executors.python_program(session) == "${PYSPARK_PYTHON:-python3}"
+
+
+@pytest.mark.parametrize("said", [{"python": "3.9.1"}, {"python": ""}, {"platform": "linux arm64"}])
+def test_another_python_of_the_server_is_one_sentence(monkeypatch, said):
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    other = Installed(**{"host": "far", "folder": "/", "python": here().python, "platform": here().platform} | said)
+    session = SimpleNamespace(conf={})
+    with pytest.raises(EnvironmentFailure, match=r"^executor far (runs|has no|lacks) .*; (set --spark-conf|install)"):
+        executors.bring_packages(session, [other])
+
+
+def test_the_process_that_may_not_start_java_ends():
+    line = [sys.executable, "-c", NO_JAVA + "import subprocess; subprocess.run(['/none/java', '-version'])"]
+    assert "starts Java" in subprocess.run(line, capture_output=True, text=True).stderr
+
+
 @soak
-def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path):
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path, bare):
+    """Bare: its two executors have a Python with PySpark alone."""
+    python = bare_python(tmp_path / "bare") if bare else sys.executable
     (tmp_path / "a.csv").write_text("ts,key\n" + "".join(f"{at},k{at % 7}\n" for at in range(1000)) + "x,k\n")
     (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {at}, "key": "k{at % 7}"}}\n' for at in range(1000)))
     lines = [
@@ -88,16 +158,19 @@ def test_a_server_gives_the_content_of_a_local_run_without_java_here(tmp_path):
     ]
     verdict = "verdict csv.trace --channels 4".split()
     told: dict[str, list[object]] = {}
-    with connect_server(tmp_path) as address:
-        for place, environment in ("here", {}), ("there", {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}):
+    with (
+        standalone(tmp_path, python=python) if bare else nullcontext("local[2]") as master,
+        connect_server(tmp_path, python, master) as address,
+    ):
+        remote = {"SPARK_REMOTE": address, "PATH": "", "JAVA_HOME": "/none"}
+        for place, program, environment in ("here", PROGRAM, {}), ("there", NO_JAVA + PROGRAM, remote):
             folder = tmp_path / place
             folder.mkdir()
             for name in ("a.csv", "a.jsonl"):
                 (folder / name).symlink_to(tmp_path / name)
             for line in (*lines, verdict):
-                done = subprocess.run(
-                    [PROGRAM, *line], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
-                )
+                ran, environment = [sys.executable, "-c", program, *line], os.environ | environment
+                done = subprocess.run(ran, cwd=folder, env=environment, capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
             hashes = [read_manifest(folder / line[-1]).content_hash for line in lines]
             told[place] = [*hashes, done.stdout]
