@@ -1,5 +1,6 @@
 """Results kept next to a trace, or for blocks of a series."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
@@ -91,9 +93,18 @@ def read_kept(path: Path) -> pa.Table | None:
     try:
         # pq.read_table would import pandas, which takes longer than the rest.
         with pq.ParquetFile(arrow_source(path), page_checksum_verification=True) as file:
-            return file.read()
+            rows = file.read()
     except (OSError, pa.ArrowException):
         return None
+    note_use(path)
+    return rows
+
+
+def note_use(path: Path) -> None:
+    """Note on a disk when kept results were read last, for `adapt clean`."""
+    if not is_stored(path):
+        with suppress(OSError):
+            os.utime(path)
 
 
 def keep(path: Path, table: pa.Table) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.lint.evidence import LINT
 from adapt.core.values import instant
-from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks
+from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks, note_use
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.kept_trace import is_trace
 from adapt.traces.locations.arrow import arrow_source
@@ -151,7 +151,9 @@ def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int],
     name = hash_of([content_hash, program_versions()["adapt-streams"]])[:32]
     kept = series.absolute().parent / CACHE / f"{name}.profile"
     with suppress(OSError, ValueError, TypeError):
-        return dict(json.loads(kept.read_bytes()))
+        told = dict(json.loads(kept.read_bytes()))
+        note_use(kept)
+        return told
     blocks = blocks_of(cast(Path, series), files)
     schema = pq.read_schema(arrow_source(blocks[0].pieces[0].path)).remove_metadata()
 
