@@ -60,17 +60,21 @@ def kept_blocks(
     return partial(_kept_or_made, work, paths, held)
 
 
-def rows_held(trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
+def rows_held(
+    trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int], together: int | None = None
+) -> int:
     """Rows that decide where work runs.
 
     Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
 
     Args:
         most: Rows that the result of a block has at most.
+        together: Rows of all results added up, at most; None if they are not added up on the way.
     """
     if not isinstance(trace.path, SeriesPath):
         return trace.rows
-    return sum(min(block.rows, most(block)) for block in blocks)
+    apart = sum(min(block.rows, most(block)) for block in blocks)
+    return apart if together is None else min(apart, together + BLOCK_ROWS)
 
 
 def _kept_or_made(

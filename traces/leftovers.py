@@ -60,8 +60,8 @@ class Leftover:
 def leftovers(place: Path) -> list[Leftover]:
     """Leftovers in a folder or of one artefact.
 
-    In a store also those in folders below; on a disk also kept results. Outputs that a run of this machine has locked are not among them; in a
-    store only their age says whether a run is still writing them.
+    In a store also those in folders below; on a disk also kept results. Outputs that a run of this machine has locked
+    are not among them; in a store only their age says whether a run is still writing them.
 
     Raises:
         BadInput: there is nothing at this place.

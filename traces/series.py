@@ -21,7 +21,7 @@ from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
-from adapt.traces.spark.progress import silent
+from adapt.traces.spark.progress import OF_COMMAND
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import Manifest, Provenance, as_json, hash_of, program_versions, read_manifest
 from adapt.traces.store.trace import blocks_of
@@ -160,7 +160,7 @@ def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int],
     def keeping(work: Work, decisive: Decisive) -> Work:
         return kept_blocks(cast(Path, series), files, blocks, work, decisive)
 
-    found = profile_trace(None, blocks, schema, span_us, silent, keeping).data
+    found = profile_trace(None, blocks, schema, span_us, OF_COMMAND.get(), keeping).data
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run profiles again
         kept.parent.mkdir(exist_ok=True)
         replace_whole(kept, as_json(found))

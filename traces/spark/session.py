@@ -537,6 +537,11 @@ def _root_cause(text: str) -> str:
 
 def _why_not_started(error: Exception, console: str) -> str:
     """Spark's own reason, else the first error on Java's console."""
+    little = re.search(r"(Executor|System) memory (\d+) must be at least (\d+)", str(error))
+    if little:
+        setting = f"spark.{'executor' if little[1] == 'Executor' else 'driver'}.memory"
+        given, least = (-(-int(size) >> 20) for size in little.groups()[1:])
+        return f"{setting} is {given} MB, but Spark needs {least}; set it to 1g, as with --spark-conf {setting}=1g"
     caused = _root_cause(str(error))
     if caused != str(error):
         return first_sentence(caused)
