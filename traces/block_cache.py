@@ -105,7 +105,10 @@ def read_kept(path: Path) -> pa.Table | None:
 
 
 def note_use(path: Path) -> None:
-    """Note on a disk when kept results were read last, for `adapt clean`."""
+    """Note when kept results were read last.
+
+    On a disk, for `adapt clean`.
+    """
     if not is_stored(path):
         with suppress(OSError):
             os.utime(path)

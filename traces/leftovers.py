@@ -113,7 +113,7 @@ def _on_disk(place: Path) -> Iterator[Leftover]:
         kept = list(cache.iterdir()) if cache.is_dir() else []
         hidden = [each for each in dict.fromkeys((*near, *inside, *kept)) if _kind(each.name) and not _is_locked(each)]
         yield from (_leftover(path, _kind(path.name)) for path in hidden)
-        unused = (_leftover(path, "results no longer used") for path in kept if path.suffix in _RESULTS)
+        unused = (_leftover(path, "unused results") for path in kept if path.suffix in _RESULTS)
         yield from (each for each in unused if each.age_s >= UNUSED_S)
 
 

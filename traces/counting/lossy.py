@@ -396,7 +396,7 @@ def _counted(
 
 
 def rows_together(trace: Trace, weight: Weight) -> int | None:
-    """Rows of all blocks added up, at most; None for floats, which are added in order."""
+    """Most rows of all blocks added up; None for floats, whose order matters."""
     return None if weight is Weight.COST else int(trace.profile["distinct_keys"]) + len(trace.blocks())
 
 

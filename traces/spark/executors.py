@@ -218,9 +218,9 @@ def _running(spark: "SparkSession") -> int:
 
 
 def watch_executors(spark: "SparkSession", wait_s: float | None = None, over: Event | None = None) -> None:
-    """Cancel our jobs that wait for an executor in vain, until Spark ends.
+    """Cancel our jobs that wait for an executor in vain.
 
-    Ours are those with `JOB_TAG`, as Spark may be a user's own.
+    Until Spark ends. Ours are those with `JOB_TAG`, as Spark may be a user's own.
 
     Args:
         wait_s: Seconds to wait; by default what `WAIT` says.

@@ -19,7 +19,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 OF_COMMAND: ContextVar[Progress] = ContextVar("progress of the command", default=silent)
-"""The progress of the running command, for what it reads without passing it on."""
+"""The progress of the running command, for work to which none is passed."""
 
 
 @contextmanager
