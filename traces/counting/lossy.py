@@ -396,7 +396,7 @@ def _counted(
 
 
 def rows_together(trace: Trace, weight: Weight) -> int | None:
-    """Most rows of all blocks added up; None for floats, whose order matters."""
+    """Most rows of all blocks added up; None for floats."""
     return None if weight is Weight.COST else int(trace.profile["distinct_keys"]) + len(trace.blocks())
 
 
