@@ -1,5 +1,6 @@
 """Results kept next to a trace, or for blocks of a series."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 
 from adapt.core.errors import EnvironmentFailure
 from adapt.traces.locations.arrow import arrow_source
+from adapt.traces.locations.location import is_stored
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import hash_of, program_versions
@@ -58,17 +60,21 @@ def kept_blocks(
     return partial(_kept_or_made, work, paths, held)
 
 
-def rows_held(trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int]) -> int:
+def rows_held(
+    trace: Trace, blocks: Sequence[TraceBlock], most: Callable[[TraceBlock], int], together: int | None = None
+) -> int:
     """Rows that decide where work runs.
 
     Of a trace, all. Of a series, those that a process holds, as a new day costs less than the start of Spark.
 
     Args:
         most: Rows that the result of a block has at most.
+        together: Rows of all results added up, at most; None if they are not added up on the way.
     """
     if not isinstance(trace.path, SeriesPath):
         return trace.rows
-    return sum(min(block.rows, most(block)) for block in blocks)
+    apart = sum(min(block.rows, most(block)) for block in blocks)
+    return apart if together is None else min(apart, together + BLOCK_ROWS)
 
 
 def _kept_or_made(
@@ -91,9 +97,21 @@ def read_kept(path: Path) -> pa.Table | None:
     try:
         # pq.read_table would import pandas, which takes longer than the rest.
         with pq.ParquetFile(arrow_source(path), page_checksum_verification=True) as file:
-            return file.read()
+            rows = file.read()
     except (OSError, pa.ArrowException):
         return None
+    note_use(path)
+    return rows
+
+
+def note_use(path: Path) -> None:
+    """Note when kept results were read last.
+
+    On a disk, for `adapt clean`.
+    """
+    if not is_stored(path):
+        with suppress(OSError):
+            os.utime(path)
 
 
 def keep(path: Path, table: pa.Table) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 
 from adapt.core.errors import BadInput
 from adapt.core.table import Column, Kind, Table
+from adapt.traces.block_cache import CACHE
 from adapt.traces.locations.location import StorePath, is_stored
 from adapt.traces.locations.run_folders import RUN, run_of
 from adapt.traces.read_errors import readable
@@ -22,6 +23,12 @@ _HIDDEN = {
 }
 """What a hidden entry of a disk or store is, by its suffix."""
 
+UNUSED_S = 30 * 86_400.0
+"""Seconds from which kept results count as leftovers, if no run reads them."""
+
+_RESULTS = frozenset({".block", ".cells", ".freq", ".panes", ".profile"})
+"""Suffixes of kept results."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
@@ -31,7 +38,7 @@ class Leftover:
         path: A folder or file.
         about: Its kind, in words.
         files, size: Number of files, and their bytes.
-        age_s: Seconds since the last of them was written.
+        age_s: Seconds since the last of them was written, or kept results were read.
     """
 
     path: Path
@@ -53,8 +60,8 @@ class Leftover:
 def leftovers(place: Path) -> list[Leftover]:
     """Leftovers in a folder or of one artefact.
 
-    In a store also those in folders below. Outputs that a run of this machine has locked are not among them; in a
-    store only their age says whether a run is still writing them.
+    In a store also those in folders below; on a disk also kept results. Outputs that a run of this machine has locked
+    are not among them; in a store only their age says whether a run is still writing them.
 
     Raises:
         BadInput: there is nothing at this place.
@@ -73,7 +80,7 @@ def table_of(found: Sequence[Leftover]) -> Table:
         Column("about"),
         Column("files", Kind.COUNT),
         Column("size", Kind.BYTES),
-        Column("age", Kind.SECONDS, about="since the last file was written"),
+        Column("age", Kind.SECONDS, about="since the last file was written, or kept results were read"),
     )
     rows = [(str(each.path), each.about, each.files, each.size, each.age_s) for each in found]
     return Table.from_rows("Leftovers", columns, rows)
@@ -102,12 +109,19 @@ def _on_disk(place: Path) -> Iterator[Leftover]:
     with readable(place):
         near = [each for each in place.parent.glob(".*") if _is_of(each.name, place.name)] if place.name else []
         inside = list(place.glob(".*")) if place.is_dir() else []
-        for path in (each for each in (*near, *inside) if _kind(each.name) and not _is_locked(each)):
-            files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
-            facts = [each.stat() for each in (*files, path)]
-            age = time.time() - max(fact.st_mtime for fact in facts)
-            size = sum(fact.st_size for fact in facts[: len(files)])
-            yield Leftover(path, _kind(path.name), len(files), size, max(0.0, age))
+        cache = place if place.name == CACHE else place / CACHE
+        kept = list(cache.iterdir()) if cache.is_dir() else []
+        hidden = [each for each in dict.fromkeys((*near, *inside, *kept)) if _kind(each.name) and not _is_locked(each)]
+        yield from (_leftover(path, _kind(path.name)) for path in hidden)
+        unused = (_leftover(path, "unused results") for path in kept if path.suffix in _RESULTS)
+        yield from (each for each in unused if each.age_s >= UNUSED_S)
+
+
+def _leftover(path: Path, about: str) -> Leftover:
+    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    facts = [each.stat() for each in (*files, path)]
+    age = time.time() - max(fact.st_mtime for fact in facts)
+    return Leftover(path, about, len(files), sum(fact.st_size for fact in facts[: len(files)]), max(0.0, age))
 
 
 def _kind(name: str) -> str:

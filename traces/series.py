@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.lint.evidence import LINT
 from adapt.core.values import instant
-from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks
+from adapt.traces.block_cache import CACHE, Decisive, Work, kept_blocks, note_use
 from adapt.traces.ingest.profile import profile_trace
 from adapt.traces.kept_trace import is_trace
 from adapt.traces.locations.arrow import arrow_source
@@ -21,7 +21,7 @@ from adapt.traces.locations.location import is_stored, location
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.locations.series_path import SeriesPath
 from adapt.traces.read_errors import readable
-from adapt.traces.spark.progress import silent
+from adapt.traces.spark.progress import OF_COMMAND
 from adapt.traces.store.atomic import replace_whole
 from adapt.traces.store.manifest import Manifest, Provenance, as_json, hash_of, program_versions, read_manifest
 from adapt.traces.store.trace import blocks_of
@@ -151,14 +151,16 @@ def _profile(series: SeriesPath, files: Sequence[Any], span_us: tuple[int, int],
     name = hash_of([content_hash, program_versions()["adapt-streams"]])[:32]
     kept = series.absolute().parent / CACHE / f"{name}.profile"
     with suppress(OSError, ValueError, TypeError):
-        return dict(json.loads(kept.read_bytes()))
+        told = dict(json.loads(kept.read_bytes()))
+        note_use(kept)
+        return told
     blocks = blocks_of(cast(Path, series), files)
     schema = pq.read_schema(arrow_source(blocks[0].pieces[0].path)).remove_metadata()
 
     def keeping(work: Work, decisive: Decisive) -> Work:
         return kept_blocks(cast(Path, series), files, blocks, work, decisive)
 
-    found = profile_trace(None, blocks, schema, span_us, silent, keeping).data
+    found = profile_trace(None, blocks, schema, span_us, OF_COMMAND.get(), keeping).data
     with suppress(EnvironmentFailure, OSError):  # without a cache, the next run profiles again
         kept.parent.mkdir(exist_ok=True)
         replace_whole(kept, as_json(found))

@@ -21,8 +21,8 @@ def clean(
 ) -> "Table":
     """List or remove what interrupted runs left.
 
-    On a disk, hidden outputs such as `.web.trace.partial` that no run holds; in a store, folders of runs that no
-    manifest names. Readers never see either. Does not start Java.
+    On a disk, hidden outputs such as `.web.trace.partial` that no run holds, and results in `.adapt-counts` that no
+    run read for 30 days; in a store, folders of runs that no manifest names. Readers see none of them.
 
     Example: adapt clean s3://bucket/traces --yes
     """

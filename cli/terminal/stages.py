@@ -10,7 +10,7 @@ from socketserver import BaseServer
 
 from adapt.cli.terminal.narration import is_muted, progress, runners_narrated
 from adapt.traces.spark.connect import interrupt
-from adapt.traces.spark.progress import Progress
+from adapt.traces.spark.progress import OF_COMMAND, Progress
 
 
 @contextmanager
@@ -20,7 +20,11 @@ def stages() -> Iterator[Progress]:
     Prints at the end where the work ran.
     """
     with _interruptible(), runners_narrated(), progress() as report:
-        yield report
+        token = OF_COMMAND.set(report)
+        try:
+            yield report
+        finally:
+            OF_COMMAND.reset(token)
 
 
 @contextmanager

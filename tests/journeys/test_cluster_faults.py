@@ -1,4 +1,4 @@
-"""A cluster whose executors, Python workers or workers are killed: the same content, or a clear failure."""
+"""A cluster whose processes are killed or stopped, or whose shuffle files go: the same content, or a clear failure."""
 
 import contextlib
 import json
@@ -29,13 +29,22 @@ EXECUTOR, PYTHON, WORKER = (
     "deploy.worker.Worker --host",
 )
 STEPS = ("ingest", "ingest large", "count", "count all", "evaluate")
+SHUFFLING = ("ingest", "ingest large", "count all")
+SPECULATION = (
+    "spark.speculation=true",
+    "spark.speculation.interval=100ms",
+    "spark.speculation.quantile=0.1",
+    "spark.speculation.multiplier=1.1",
+    "spark.speculation.minTaskRuntime=100ms",
+    "spark.speculation.task.duration.threshold=1s",
+)
 
 DRIVER = """
 import json, sys
 from pathlib import Path
 import pyarrow.parquet as pq
 from adapt.core.counting.names import CountMethod
-from adapt.core.errors import AdaptError
+from adapt.core.errors import EnvironmentFailure
 from adapt.core.partitioning.build import Recipe, build_plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.traces.counting import all_keys
@@ -88,7 +97,7 @@ for line in sys.stdin:
     print("begun", flush=True)
     try:
         print("done", hash_of(content(step, Path(out))), flush=True)
-    except AdaptError as error:
+    except EnvironmentFailure as error:
         print("failed", error, flush=True)
 """
 
@@ -122,6 +131,7 @@ class Cluster:
 
     def does(self, step, fault=None, after_s=0.0):
         """What the driver says of a step, and how long it took; the fault comes so long after its begin."""
+        self.before = set(self.folder.rglob("shuffle_*.data"))
         self.driver.stdin.write(json.dumps([step, str(self.out / "it")]) + "\n")
         self.driver.stdin.flush()
         assert self.driver.stdout.readline() == "begun\n", (self.folder / "driver.log").read_text()
@@ -203,26 +213,28 @@ def below(process):
     return found
 
 
-def go_through(cluster, moments, fault):
-    """Strike at moments drawn over each step; what came of it, by step."""
+def go_through(cluster, moments, fault, steps=STEPS, share=1.0):
+    """Strike at moments drawn over each step, or a first share of it; what came of it, by step."""
     usual, came = {}, Counter()
-    for step in STEPS:
+    for step in steps:
         cluster.does(step)  # what is compiled and started once
         said, took, _ = cluster.does(step)
         assert said.startswith("done"), said
         usual[step] = said, took
     asked = range(moments)[slice(*map(int, FAULTS.split(":")))] if FAULTS else range(moments)
     for moment in asked:
-        step, draw = STEPS[moment % len(STEPS)], random.Random(f"{SEED} {moment}")
+        step, draw = steps[moment % len(steps)], random.Random(f"{SEED} {moment}")
         expected, usually = usual[step]
-        said, took, hit = cluster.does(step, lambda over, draw=draw: fault(draw, over), draw.uniform(0, usually))
+        said, took, hit = cluster.does(
+            step, lambda over, draw=draw: fault(draw, over), share * draw.uniform(0, usually)
+        )
         what = f"moment {moment} of {step}, {took:.1f} s instead of {usually:.1f}"
         print(f"{what}: {'missed' if not hit else said}", file=sys.stderr, flush=True)
         assert said == expected or said.startswith("failed"), f"seed {SEED}, {what}: {said}"
         assert "a bug" not in said
         came[step, "missed" if not hit else "same" if said == expected else said] += 1
     print(came)
-    assert sum(came[step, "same"] for step in STEPS) >= len(asked) // 2, came
+    assert sum(came[step, "same"] for step in steps) >= len(asked) // 2, came
 
 
 @contextlib.contextmanager
@@ -243,6 +255,38 @@ def test_killed_executors_and_python_workers(inputs, tmp_path):
             return cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON]), signal.SIGKILL)
 
         go_through(cluster, 60, kill)
+
+
+def test_python_workers_and_executors_stopped_for_a_while(inputs, tmp_path):
+    """Other attempts of their tasks end first; theirs go on afterwards, and leave nothing."""
+    with driven(inputs, tmp_path, *SPECULATION) as cluster:
+
+        def stop(draw, _over):
+            process = cluster.signalled(draw, draw.choice([EXECUTOR, PYTHON, PYTHON]), signal.SIGSTOP)
+            if process is not None:
+                time.sleep(draw.uniform(1, 6))
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+            return process is not None
+
+        go_through(cluster, 20, stop)
+        cluster.does("evaluate")
+
+
+def test_shuffle_files_removed_between_stages(inputs, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "local"))
+    (tmp_path / "local").mkdir()
+    with driven(inputs, tmp_path) as cluster:
+
+        def remove(draw, _over):
+            found = sorted(set((tmp_path / "local").rglob("shuffle_*.data")) - cluster.before)
+            if not found or draw.random() > 0.1:
+                return False
+            for each in draw.sample(found, -(-len(found) // 2)):
+                each.unlink()
+            return True
+
+        go_through(cluster, 12, remove, SHUFFLING, share=0.0)
 
 
 def test_a_cluster_without_workers_ends_the_work(inputs, tmp_path):

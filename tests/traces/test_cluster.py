@@ -120,6 +120,32 @@ def test_a_job_without_executors_ends(spark):
         over.set()
 
 
+def test_a_job_of_others_waits_on(spark):
+    over = Event()
+    executors.watch_executors(spark, 0.3, over)
+    try:
+        spark.range(0, 1, 1, 1).selectExpr("java_method('java.lang.Thread', 'sleep', 1000L + id)").collect()
+        with session.spark_failures("counting"):
+            assert executors.JOB_TAG in spark.sparkContext.getJobTags()
+        assert executors.JOB_TAG not in spark.sparkContext.getJobTags()
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize(
+    ("java", "sentence"),
+    [
+        ("Executor memory 104857600 must be at least 471859200. Please", "spark.executor.memory is 100 MB, but Spark"),
+        (
+            "System memory 259522560 must be at least 471859200. Please",
+            "spark.driver.memory is 248 MB, but Spark needs",
+        ),
+    ],
+)
+def test_too_little_memory_to_start_is_said_with_its_setting(java, sentence):
+    assert session._why_not_started(ValueError(java), "").startswith(sentence)
+
+
 def test_a_location_that_is_not_there_is_missing(adapt, spark, tmp_path):
     found = adapt("cluster", "check", "--master", "local[2]", tmp_path / "absent" / "x.trace")
     assert found.code == 4

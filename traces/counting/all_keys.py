@@ -15,7 +15,7 @@ from adapt.core.errors import BadInput
 from adapt.core.keys.columns import ARROW_TYPES, key_type_of, one_array
 from adapt.core.partitioning.measures.exact_sums import ExactSums
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.block_cache import CACHE
+from adapt.traces.block_cache import CACHE, note_use
 from adapt.traces.counting.exact import key_sums, too_heavy
 from adapt.traces.counting.weights import SPARK_KEYS, chosen_weight
 from adapt.traces.parts import part_name, plain_writer, remove_unfinished, write_part
@@ -55,6 +55,7 @@ def all_keys(
     kept = trace.path.absolute().parent / CACHE / f"{hash_of(decisive)[:32]}.freq"
     with suppress(BadInput):  # not kept, or damaged
         read_manifest(kept, "frequencies")
+        note_use(kept)
         return kept
     keys = int(trace.profile["distinct_keys"])
     order = partial(_in_order, weight=chosen, key_type=trace.key_type, parts=-(-keys // KEYS_A_PART))

@@ -18,7 +18,7 @@ from adapt.core.units.row_or_time_span import Length
 from adapt.traces.block_cache import rows_held
 from adapt.traces.counting.all_keys import all_keys, too_many_keys
 from adapt.traces.counting.exact import count_exactly, rows_of_sums
-from adapt.traces.counting.lossy import count_lossy
+from adapt.traces.counting.lossy import count_lossy, rows_together
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.spark.session import Spark
@@ -83,7 +83,10 @@ class Counting:
     def rows_on(self, trace: Trace) -> int:
         """Rows that decide where a trace is counted."""
         epsilon = self.epsilon_on(trace)
-        return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon)) if epsilon else rows_of_sums(trace)
+        if not epsilon:
+            return rows_of_sums(trace)
+        together = rows_together(trace, chosen_weight(trace, self.weight))
+        return rows_held(trace, trace.blocks(), lambda _: int(2 / epsilon), together)
 
     def over_window(self, trace: Trace, text: str, counters: int) -> "Counting":
         """The same over a sliding window as typed: a length, or `auto`.

@@ -13,7 +13,7 @@ from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.out_of_sample.counted_panes import CountedPanes
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import KeyType, Weight
-from adapt.traces.block_cache import CACHE
+from adapt.traces.block_cache import CACHE, note_use
 from adapt.traces.counting.channel_loads import channel_loads
 from adapt.traces.counting.count import Counting, count_trace
 from adapt.traces.counting.measured import check_measurable, with_columns
@@ -166,6 +166,7 @@ def _kept_or_counted(
     with suppress(BadInput):  # not cached, or damaged
         frequencies, manifest = read_frequencies(kept)
         if manifest.made.inputs[0]["content_hash"] == trace.manifest.content_hash:
+            note_use(kept)
             return frequencies, manifest.made.runner
     ran = runner_for(how.rows_on(trace), spark_options, progress).name.value
     if measure:

@@ -384,10 +384,20 @@ def _counted(
         most=None if grouped else len(blocks) + min(most + 1, int(trace.profile["distinct_keys"])),
     )
     many = range(MOST_GROUPS)
-    rows = rows_held(trace, blocks, lambda block: (most + 1) * len(grouping.groups_of(block) or many))
+    rows = rows_held(
+        trace,
+        blocks,
+        lambda block: (most + 1) * len(grouping.groups_of(block) or many),
+        None if grouped else rows_together(trace, weight),
+    )
     runner = (SparkRunner if tasks else runner_for)(rows, spark_options, progress)
     sums = runner.sums(asked)
     return _summaries(sums, trace.key_type, weight, most, len(blocks), grouped=grouped)
+
+
+def rows_together(trace: Trace, weight: Weight) -> int | None:
+    """Most rows of all blocks added up; None for floats."""
+    return None if weight is Weight.COST else int(trace.profile["distinct_keys"]) + len(trace.blocks())
 
 
 def _block_counter(

@@ -1,6 +1,7 @@
 """Sums of all rows, by listed key and by cell of hashers."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from adapt.traces.block_cache import rows_held
 from adapt.traces.counting.exact import too_heavy
 from adapt.traces.counting.weights import WEIGHT_COLUMNS, weights_of
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import BlockSums, runner_for
+from adapt.traces.spark.runner import BlockSums, added, may_overflow, runner_for
 from adapt.traces.spark.session import Spark
 from adapt.traces.store.trace import Trace, read_pieces
 
@@ -99,6 +100,7 @@ def routed_sums(
             row += batch.num_rows
         yield from (_as_rows(*group, found, amounts, place) for group, found in sums.items())
 
+    most = sum(sizes) * (1 if grid is None else int(grid.numbers(np.array([trace.rows - 1]))[0]) + 1)
     kinds = ", ".join(f"{each} {'double' if each is Weight.COST else 'bigint'}" for each in amounts)
     asked = BlockSums(
         "routing all rows",
@@ -108,11 +110,12 @@ def routed_sums(
         ["group", "pane", "cell"],
         {each.value: each for each in amounts},
         "block",
-        most=sum(sizes) * (1 if grid is None else int(grid.numbers(np.array([trace.rows - 1]))[0]) + 1),
+        most=most,
         partitions=-(-len(blocks) * sum(sizes) // _CELLS_A_PARTITION),
         few=len(blocks) * sum(sizes) <= _FEW,
+        together=partial(_together, amounts=amounts),
     )
-    rows = rows_held(trace, blocks, lambda _: sum(sizes))
+    rows = rows_held(trace, blocks, lambda _: sum(sizes), None if Weight.COST in amounts else most)
     found = runner_for(rows, spark_options, progress).sums(asked)
     for each in amounts:
         if found[each.value].null_count:
@@ -155,6 +158,14 @@ def _by_key(part: pa.RecordBatch, places: NDArray[np.int32], keys: int, amounts:
         else:
             np.add.at(sum_of, places, weights)
     return sums
+
+
+def _together(rows: pa.Table, amounts: Sequence[Weight]) -> pa.Table:
+    """Rows of some blocks as one row for each cell, unless their order matters or a sum may overflow."""
+    if Weight.COST in amounts or any(may_overflow(rows[each.value]) for each in amounts):
+        return rows
+    sums = added(rows, ["group", "pane", "cell"], {each.value: each for each in amounts})
+    return sums.append_column("block", pa.array(np.zeros(len(sums), np.int64)))
 
 
 def _zeros(size: int, amount: Weight) -> Counts:

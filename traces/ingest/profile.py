@@ -25,8 +25,9 @@ from adapt.core.units.durations import round_us
 from adapt.traces.block_cache import Decisive, Work
 from adapt.traces.spark.lazy import DataFrame, F, SparkSession
 from adapt.traces.spark.progress import Progress, watched
+from adapt.traces.spark.runner import BlockRows, InProcessRunner
 from adapt.traces.spark.session import spark_failures
-from adapt.traces.spark.spark_tasks import in_process, in_tasks
+from adapt.traces.spark.spark_tasks import in_tasks
 from adapt.traces.store.column_hash import ColumnHasher
 from adapt.traces.store.trace import TraceBlock, read_pieces
 
@@ -91,7 +92,8 @@ def profile_trace(
 ) -> Profile:
     """Hash and profile a written trace block by block.
 
-    In this process if there is no Spark. The result does not depend on how the trace is cut into files and tasks.
+    In threads of this process if there is no Spark. The result does not depend on how the trace is cut into files and
+    tasks.
 
     Args:
         keeping: Keeps the profiles of blocks, see `adapt.traces.block_cache`.
@@ -102,9 +104,10 @@ def profile_trace(
         block = blocks[index]
         yield profiler.as_row(block.index, block.first_row, read_pieces(block.pieces, schema.names))
 
-    tasks, kept = [[block.index] for block in blocks], keeping(work, profiler.decisive)
+    kept = keeping(work, profiler.decisive)
     if spark is None:
-        return profiler.merged(row for batch in in_process(tasks, kept) for row in batch.column("told").to_pylist())
+        return profiler.collected(InProcessRunner(progress).rows(BlockRows("profiling", len(blocks), kept, TOLD)))
+    tasks = [[block.index] for block in blocks]
     with spark_failures("profiling the trace"), watched(spark, "profiling", progress):
         return profiler.reduced(in_tasks(spark, tasks, kept, TOLD), len(blocks))
 

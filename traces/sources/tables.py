@@ -87,5 +87,7 @@ def _not_there(spark: SparkSession, option: str, name: str) -> BadInput:
     try:
         known = [row.tableName for row in spark.sql(f"SHOW TABLES{' IN ' if database else ''}{database}").collect()]
     except AnalysisException:
-        return BadInput(f"{option}: there is no table {'.'.join(parts)}, nor a database {database}")
-    return BadInput(f"{option}: there is no table {'.'.join(parts)}{did_you_mean(parts[-1], known)}")
+        remedy = "write it as CATALOG.DB.TABLE, and name its catalog by --spark-conf spark.sql.catalog.CATALOG=CLASS"
+        return BadInput(f"{option}: there is no table {'.'.join(parts)}, nor a database {database}; {remedy}")
+    others = did_you_mean(parts[-1], known) if known else "; write it as DB.TABLE, with its database"
+    return BadInput(f"{option}: there is no table {'.'.join(parts)}{others}")

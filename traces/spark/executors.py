@@ -2,9 +2,10 @@
 
 import json
 import shlex
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import getsource
@@ -36,6 +37,9 @@ STARTER = "adapt-python"
 
 WORKER_ADDRESS_MB = 1792
 """Address space of a Python worker, which Spark limits on request: 1.7 GB at most in ingests and counts."""
+
+JOB_TAG = "adapt"
+"""The tag of our Spark jobs."""
 
 _WAIT_S = "120s"
 _ROUNDS = 5
@@ -235,7 +239,9 @@ def _running(spark: "SparkSession") -> int:
 
 
 def watch_executors(spark: "SparkSession", wait_s: float | None = None, over: Event | None = None) -> None:
-    """Cancel jobs that wait for an executor in vain, until Spark ends.
+    """Cancel our jobs that wait for an executor in vain.
+
+    Until Spark ends. Ours are those with `JOB_TAG`, as Spark may be a user's own.
 
     Args:
         wait_s: Seconds to wait; by default what `WAIT` says.
@@ -255,12 +261,31 @@ def watch_executors(spark: "SparkSession", wait_s: float | None = None, over: Ev
 def _watch(context: "SparkContext", wait_s: float, reason: str, over: Event) -> None:
     from py4j.protocol import Py4JError
 
-    status, tracker, served = context._jsc.sc(), context.statusTracker(), monotonic()
+    status, served = context._jsc.sc(), monotonic()
     with suppress(Py4JError, ConnectionError):  # Spark ended
         while not over.wait(min(1, wait_s)):
-            jobs = [] if status.getExecutorMemoryStatus().size() > 1 else tracker.getActiveJobsIds()
+            alone = status.getExecutorMemoryStatus().size() == 1
+            jobs = list(status.statusTracker().getJobIdsForTag(JOB_TAG)) if alone else []
             if not jobs:
                 served = monotonic()
             elif monotonic() - served >= wait_s:
                 for job in jobs:
                     status.cancelJob(job, reason)
+
+
+@contextmanager
+def tagged_jobs() -> Iterator[None]:
+    """Give the Spark jobs of this thread `JOB_TAG`."""
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None or is_remote() else pyspark.SparkContext._active_spark_context
+    if context is None or JOB_TAG in context.getJobTags():
+        yield
+        return
+    context.addJobTag(JOB_TAG)
+    try:
+        yield
+    finally:
+        from py4j.protocol import Py4JError
+
+        with suppress(Py4JError, ConnectionError):  # Spark ended
+            context.removeJobTag(JOB_TAG)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -15,6 +16,10 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(_what: str, _done: int, _total: int) -> None:
     """Report no progress."""
+
+
+OF_COMMAND: ContextVar[Progress] = ContextVar("progress of the command", default=silent)
+"""The progress of the running command, for work to which none is passed."""
 
 
 @contextmanager

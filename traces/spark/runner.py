@@ -143,12 +143,15 @@ class InProcessRunner:
         """As `Runner.rows`, in the order of blocks."""
         log_ran(self.name)
         self.progress(asked.doing, 0, asked.blocks)
-        batches: list[pa.RecordBatch] = []
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for done, found in enumerate(pool.map(partial(_all, asked.work), range(asked.blocks)), 1):
-                batches += found
-                self.progress(asked.doing, done, asked.blocks)
-        return pa.Table.from_batches(batches)
+            found = self._counted(asked, pool.map(partial(_all, asked.work), range(asked.blocks)))
+            return pa.Table.from_batches(list(_together(found, asked.together)))
+
+    def _counted(self, asked: BlockRows, found: Iterable[list[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+        """The rows of each block, with progress."""
+        for done, batches in enumerate(found, 1):
+            yield batches
+            self.progress(asked.doing, done, asked.blocks)
 
     def sums(self, asked: BlockSums) -> pa.Table:
         """As `Runner.sums`."""
@@ -193,12 +196,21 @@ def _of_task(
     work: Callable[[int], Batches], together: Callable[[pa.Table], pa.Table], tasks: Sequence[Sequence[int]], task: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the blocks of a task, some blocks at a time together."""
+    return _together((_all(work, block) for block in tasks[task]), together)
+
+
+def _together(
+    blocks: Iterable[list[pa.RecordBatch]], together: Callable[[pa.Table], pa.Table]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of blocks, those of some at a time together."""
     held: list[pa.RecordBatch] = []
-    for done, block in enumerate(tasks[task], 1):
-        held += work(block)
-        if done == len(tasks[task]) or done % TASK_ITEMS == 0 or sum(map(len, held)) > _HELD_ROWS:
+    for done, found in enumerate(blocks, 1):
+        held += found
+        if done % TASK_ITEMS == 0 or sum(map(len, held)) > _HELD_ROWS:
             yield from together(pa.Table.from_batches(held)).to_batches()
             held = []
+    if held:
+        yield from together(pa.Table.from_batches(held)).to_batches()
 
 
 def _all(work: Callable[[int], Iterable[pa.RecordBatch]], block: int) -> list[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from adapt.core.errors import AdaptError, BadInput, EnvironmentFailure, UsageErr
 from adapt.traces.locations.task_environment import environment_of_stores, take_environment
 from adapt.traces.spark.class_archive import java_options
 from adapt.traces.spark.connect import cloned, connected, is_remote
-from adapt.traces.spark.executors import bring_packages, watch_executors
+from adapt.traces.spark.executors import bring_packages, is_local, tagged_jobs, watch_executors
 from adapt.traces.spark.java import find_java_home
 from adapt.traces.spark.names import RunnerName
 
@@ -160,12 +160,28 @@ def spark_session(options: Spark = None, *, as_found: bool = False) -> "SparkSes
     options = replace(options, conf=_without_decisive(options.conf))
     running = _running()
     if running is not None:
+        _watch_once(running)
         return _fitted(running, options.conf)
     session = _started(options) if options.server is None else _connected(options.server, options.conf)
+    _watch_once(session)
     if not (as_found or (options.server is None and options.url.startswith("local"))):
         with spark_failures("starting tasks"):
             bring_packages(session)
     return session
+
+
+def _watch_once(session: "SparkSession") -> None:
+    """Watch the executors of a cluster from its first use on."""
+    if is_remote() or is_local(session):
+        return
+    application = str(session.conf.get("spark.app.id"))
+    if application not in _watched_over:
+        _watched_over.add(application)
+        watch_executors(session)
+
+
+_watched_over: set[str] = set()
+"""Spark applications whose executors are watched."""
 
 
 def _without_decisive(conf: Mapping[str, str]) -> dict[str, str]:
@@ -305,8 +321,6 @@ def _started(options: SparkOptions) -> "SparkSession":
         written = os.pread(log, os.fstat(log).st_size - begin, begin).decode(errors="replace")
         raise EnvironmentFailure(f"Spark did not start: {_why_not_started(error, written)}") from error
     _ours.append(str(session.conf.get("spark.app.id")))
-    if not options.url.startswith("local"):
-        watch_executors(session)
     return session
 
 
@@ -353,7 +367,8 @@ def spark_failures(doing: str) -> Iterator[None]:
     Our own errors in a Spark task are raised unchanged.
     """
     try:
-        yield
+        with tagged_jobs():
+            yield
     except AdaptError:
         raise
     except Exception as error:
@@ -522,6 +537,11 @@ def _root_cause(text: str) -> str:
 
 def _why_not_started(error: Exception, console: str) -> str:
     """Spark's own reason, else the first error on Java's console."""
+    little = re.search(r"(Executor|System) memory (\d+) must be at least (\d+)", str(error))
+    if little:
+        setting = f"spark.{'executor' if little[1] == 'Executor' else 'driver'}.memory"
+        given, least = (-(-int(size) >> 20) for size in little.groups()[1:])
+        return f"{setting} is {given} MB, but Spark needs {least}; set it to 1g, as with --spark-conf {setting}=1g"
     caused = _root_cause(str(error))
     if caused != str(error):
         return first_sentence(caused)

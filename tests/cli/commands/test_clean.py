@@ -1,11 +1,15 @@
 """`adapt clean` names leftovers first, and a store's troubles are narrated."""
 
 import json
+import os
 
 import pytest
 
+from adapt.traces.block_cache import CACHE
+from adapt.traces.leftovers import UNUSED_S
 from adapt.traces.locations import failures
 from tests.fault_proxy import Fault, first
+from tests.traces.small_traces import write_trace
 
 
 @pytest.fixture
@@ -47,3 +51,23 @@ def test_a_secret_on_the_command_line_is_refused(adapt, bucket):
     said = adapt.refused(2, "clean", bucket, "--storage-option", "secret_access_key=HIDDEN")
     assert "secrets come from the environment" in said
     assert "HIDDEN" not in said
+
+
+def test_results_that_no_run_reads_any_more_are_removed(adapt, tmp_path):
+    for day in range(2):
+        rows = {"ts": list(range(day * 1000, day * 1000 + 1000)), "key": ["a", "b"] * 500}
+        write_trace(tmp_path / f"{day}.trace", rows)
+    adapt.done("verdict", tmp_path, "--channels", "2")
+    assert {path.suffix for path in (tmp_path / CACHE).iterdir()} == {".freq", ".panes", ".profile"}
+
+    def grow_old():
+        for path in (tmp_path / CACHE).rglob("*"):
+            os.utime(path, ns=(then := path.stat().st_mtime_ns - round((UNUSED_S + 60) * 1e9), then))
+
+    grow_old()
+    adapt.done("verdict", tmp_path, "--channels", "2")
+    assert "0 leftovers" in adapt.done("clean", tmp_path, "--yes").err
+    grow_old()
+    said = adapt.done("clean", tmp_path, "--yes")
+    assert said.err == "3 leftovers removed\n"
+    assert list((tmp_path / CACHE).iterdir()) == []
