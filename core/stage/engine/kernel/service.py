@@ -97,7 +97,7 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     pass_acknowledgement(worker, connection)
     worker.doing = SERVING
     if world.ranked != 0:
-        fetch_ahead(world.joined_at, JOINED, worker.number - world.joined_first)
+        fetch_ahead(world.joined_at, JOINED, worker.number & world.joined_last)
     if world.hold > 0 and sheds(world, worker_number, now):
         worker.refused = 1
         set_due(world, worker_number, now)
