@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, fetch_ahead, inlined
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
@@ -32,9 +32,11 @@ from adapt.core.stage.records.codes import (
     SPILL_FULL,
 )
 from adapt.core.stage.records.finding import (
+    connection_at,
     cpu_at,
     due_at,
     edge_at,
+    group_at,
     outbox_at,
     partition_at,
     producer_at,
@@ -42,6 +44,7 @@ from adapt.core.stage.records.finding import (
     winner_at,
     worker_at,
 )
+from adapt.core.stage.records.tuples import QUEUED
 from adapt.core.stage.records.world import World
 
 _LINEAGE = np.uint64(12)
@@ -212,6 +215,7 @@ def _give_work(worlds: Records, worker_number: int, now: float) -> None:
                 if mine.doing == SERVING:
                     producer: Any = np.int64(mine.producer)
                     _room_made(worlds, stage, producer, now)
+                    _expect_make(worlds, stage, worker_number)
                 return
             debt = mine.debt
             mine.debt = 0.0
@@ -231,6 +235,31 @@ def _room_made(worlds: Records, stage: int, producer: int, now: float) -> None:
 
 
 @inlined
+def _identity(worker: Any) -> Any:
+    """Bits that tell a tuple in service from all others."""
+    if worker.cost < DRAWN:
+        return np.uint64(-worker.cost) * GOLDEN
+    return np.uint64(worker.number) * GOLDEN + np.uint64(worker.producer) * MIX1
+
+
+@inlined
+def _expect_make(worlds: Records, stage: int, worker_number: int) -> None:
+    """Prefetch where the first tuple made of the one in service will go."""
+    host, world = worlds[0], worlds[stage]
+    identity = _identity(worker_at(world, worker_number))
+    for number in range(world.edges_first, world.edges_end):
+        into = worlds[edge_at(host, number).target]
+        group = group_of(into, mixed(mixed(identity + np.uint64(1 + number)) + GOLDEN))
+        partition = partition_at(into, group_at(into, group).partition)
+        index = partition.owner * into.workers + worker_number
+        connection = connection_at(into, index)
+        place = connection.first + connection.count
+        if place >= into.credits:
+            place -= into.credits
+        fetch_ahead(into.queued_at, QUEUED, index * into.credits + place)
+
+
+@inlined
 def _make(worlds: Records, stage: int, worker_number: int, now: float) -> None:
     """Emit tuples of a processed tuple to the next stages; block without room.
 
@@ -238,10 +267,7 @@ def _make(worlds: Records, stage: int, worker_number: int, now: float) -> None:
     """
     host, world = worlds[0], worlds[stage]
     worker = worker_at(world, worker_number)
-    if worker.cost < DRAWN:
-        identity = np.uint64(-worker.cost) * GOLDEN
-    else:
-        identity = np.uint64(worker.number) * GOLDEN + np.uint64(worker.producer) * MIX1
+    identity = _identity(worker)
     value = worker.number
     if world.window > 0:
         value = window_at(world, worker.group).sum
