@@ -253,7 +253,7 @@ def _first_bits(identity: Any, edge: int) -> Any:
 
 @inlined
 def _expect_take(worlds: Records, stage: int, worker_number: int) -> None:
-    """Prefetch for the tuple that a consumer takes next: its partition, and the group of what is made of it."""
+    """Prefetch partition and made group of the tuple that a consumer takes next."""
     host, world = worlds[0], worlds[stage]
     producer: Any = np.int64(worker_at(world, worker_number).poll)
     index = worker_number * world.workers + producer

@@ -47,7 +47,7 @@ def _take_room(worker: Any, grown: int) -> None:
 def append_rows(
     worlds: Records, first: int, times: NDArray[np.int64], lists: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> None:
-    """Write rows from a rank on that are not in the state yet."""
+    """Write rows that are not in the state yet, by rank."""
     world = worlds[0]
     for at in range(len(times)):
         row = joined_at(world, (first + at) & world.joined_last)
