@@ -7,7 +7,7 @@ from adapt.core.errors import BadInput
 from adapt.core.stage.conditions.arrivals import Chunk
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.join import Join, SerialJoin, join_lists
-from adapt.core.stage.engine.kernel.growth import append_rows, expire, lose
+from adapt.core.stage.engine.kernel.growth import append_rows, expire, lose, move_rows
 from adapt.core.stage.records.arrays import Arrays
 from adapt.core.stage.records.codes import NONE, SERVING
 from adapt.core.stage.records.tuples import JOINED
@@ -32,6 +32,8 @@ class RecentRows:
         self._arrays = arrays
         self._interrupted = interrupted
         self._serial = None if join is None else SerialJoin(join, int(arrays.world["groups"]))
+        self._matches: NDArray[np.int64] = np.empty(0, np.int64)
+        """Matches of each row of a join with rows before it, if all are there; in a ring, as the table."""
         self._read = 0
 
     def read(self, chunk: Chunk) -> None:
@@ -40,24 +42,33 @@ class RecentRows:
         Raises:
             BadInput: Sides, times or sizes are missing or invalid.
         """
-        none: NDArray[np.int64] = np.zeros(len(chunk.groups), np.int64)
-        matches = none if self._serial is None else self._serial.matches(chunk)
+        matches = None if self._serial is None else self._serial.matches(chunk)
         times, lists, sizes = self._columns(chunk)
-        world, known = self._arrays.world, self._arrays["joined"]
-        first, used = int(world["joined_first"]), self._read - int(world["joined_first"])
-        if used + len(times) > len(known):
+        world, end = self._arrays.world, self._read + len(times)
+        if end - int(world["joined_first"]) > len(self._arrays["joined"]):
             self.expire()
-            gone = (self._oldest() if self._growth.window is None else int(world["expired"])) - first
-            left = used - gone
-            if left + len(times) > len(known) or left > gone:
-                enlarged = np.empty(max(LEAST_ROWS, 2 * (left + len(times))), JOINED)
-                self._arrays.put("joined", enlarged)
-            self._arrays["joined"][:left] = known[gone:used]
-            world["joined_first"] = first + gone
-            world["expired"] = max(int(world["expired"]), first + gone)
-            known, used = self._arrays["joined"], left
-        append_rows(known[used : used + len(times)], times, lists, matches, sizes)
-        self._read += len(times)
+            first = self._oldest() if self._growth.window is None else int(world["expired"])
+            world["joined_first"] = first
+            world["expired"] = max(int(world["expired"]), first)
+            self._make_room(first, end)
+        append_rows(self._arrays.worlds, self._read, times, lists, sizes)
+        if matches is not None:
+            self._matches[np.arange(self._read, end) & len(self._matches) - 1] = matches
+        self._read = end
+
+    def _make_room(self, first: int, end: int) -> None:
+        """Enlarge the table if it has no room for rows of these ranks."""
+        known, known_matches = self._arrays["joined"], self._matches
+        if end - first <= len(known):
+            return
+        places = max(LEAST_ROWS, 2 ** int(end - first - 1).bit_length())
+        self._arrays.put("joined", np.empty(places, JOINED))
+        self._arrays.world["joined_last"] = places - 1
+        move_rows(known, self._arrays["joined"], first, self._read)
+        if self._join is not None:
+            kept = np.arange(first, self._read)
+            self._matches = np.empty(places, np.int64)
+            self._matches[kept & places - 1] = known_matches[kept & len(known) - 1]
 
     def match_s(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """CPU seconds for the matches of rows with earlier rows.
@@ -65,14 +76,14 @@ class RecentRows:
         Args:
             numbers: Ranks of rows that are still kept, shape (rows,).
         """
-        known = self._arrays["joined"]["matches"][numbers - int(self._arrays.world["joined_first"])]
+        known = self._matches[numbers & len(self._matches) - 1]
         return np.asarray(known * (0.0 if self._join is None else self._join.match_s), np.float64)
 
     def expire(self) -> None:
         """Remove rows a window older than the watermark from the state."""
         if self._growth.window is not None and self._read:
-            first = int(self._arrays.world["joined_first"])
-            watermark = int(self._arrays["joined"]["time"][self._oldest() - first])
+            known = self._arrays["joined"]
+            watermark = int(known["time"][self._oldest() & len(known) - 1])
             expire(self._arrays.worlds, watermark - self._growth.window, self._read)
 
     def lose(self, partition: int) -> None:

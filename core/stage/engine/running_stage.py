@@ -50,6 +50,8 @@ class Stage:
         """Dead workers whose tuple in service is still kept by its producer."""
         self.lost = 0
         """Tuples lost in crashes."""
+        self.kept_alone: dict[int, int] = {}
+        """Tuples that only producers have, by partition: its owner and its replica are dead, the owner unnoticed."""
         self._lives = [0] * settings.workers
         growth = settings.growth
         self.recent: RecentRows | None = None
@@ -352,7 +354,7 @@ class Stage:
             at_consumers=int(np.count_nonzero((workers["doing"] == codes.SERVING) & (workers["mirrored"] == 0)))
             + len(self.interrupted),
             in_connections=int(self.arrays["connection"]["count"].sum()),
-            in_pools=int(self.arrays["producer"]["held"].sum()),
+            in_pools=int(self.arrays["producer"]["held"].sum()) + sum(self.kept_alone.values()),
             spilled=int(self.arrays["partition"]["spilled"].sum()),
             at_twins=int(self.arrays["line"]["count"].sum()),
             lost=self.lost,

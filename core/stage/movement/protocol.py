@@ -129,14 +129,18 @@ class Movement:
             return False
         return copies or self._twin(move.partition) != NONE or not self.awaits_replica(move.partition)
 
+    def course_of(self, partition: int) -> Course | None:
+        """The move or copy of a partition in progress, if any."""
+        return self._courses.get(partition)
+
     def receiver_of(self, partition: int) -> int | None:
         """The receiver of a partition with a dead donor; else None."""
-        course = self._courses.get(partition)
+        course = self.course_of(partition)
         return course.moved.move.receiver if course is not None and course.buried else None
 
     def state_survives(self, partition: int) -> bool:
         """Whether the state of a partition survives on some worker."""
-        course = self._courses.get(partition)
+        course = self.course_of(partition)
         if course is not None:
             return course.state_survives
         return int(self._stage.arrays["partition"]["owner"][partition]) not in self._stage.dead

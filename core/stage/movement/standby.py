@@ -121,13 +121,18 @@ class Standby:
 
     def send_again(self, partitions: Sequence[int]) -> int:
         """Resend unacknowledged tuples of partitions that the owner lacks; returns their number."""
+        for partition in partitions:
+            self._stage.kept_alone.pop(partition, None)
         return sum(put_back(self._stage.arrays.worlds, partition) for partition in partitions)
 
     def bury(self, worker: int) -> None:
         """Drop the replicas of a dead worker; owners commit their tuples."""
         self._stage.arrays["line"]["ack"][worker] = 0
         for partition in self._replicas_on(worker):
-            answer_for(self._stage.arrays.worlds, worker, partition, self._movement.state_survives(partition))
+            survives = self._movement.state_survives(partition)
+            if not survives:
+                self._stage.kept_alone[partition] = self._movement.pending(partition)
+            answer_for(self._stage.arrays.worlds, worker, partition, survives)
             self._pairs["twin"][partition] = NONE
 
     def suspend(self) -> None:

@@ -64,7 +64,6 @@ JOINED = np.dtype(
     [
         ("time", np.int64),  # in the unit of the window
         ("link", np.int64),  # the next older row of its list, once it is processed
-        ("matches", np.int64),  # with rows before it, if all are there
         ("size", np.int64),  # its own bytes of state
         ("list", np.int32),  # 2 * group + side (0 without a join), or none
         ("held", np.int32),  # whether it is in the state of its group

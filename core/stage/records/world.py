@@ -56,6 +56,7 @@ _SIZES = (
     "joins",  # whether tuples of two sides are joined
     "apart",  # largest distance of matching tuples
     "joined_first",  # the rank of the first row that is kept
+    "joined_last",  # the last place of the table of rows, a power of two less 1
     "answers",  # matches of the tuples that were processed
     "grows",  # whether state grows with the tuples that are processed
     "ranked",  # whether its rows are in the table of rows
@@ -97,7 +98,7 @@ KINDS = {
     "group": GROUP,
     "window": WINDOW,  # of each group; with standby then those of the twins
     "past": PAST,  # the values in the window of each group, likewise
-    "joined": JOINED,  # by rank
+    "joined": JOINED,  # by rank, used in a ring
     "newest": NEWEST,  # by 2 * group + side: the rank of its newest row that was processed
     "ring": RING,  # of each partition: the next part of the same; this and the next three are empty without splits
     "turn": TURN,  # by producer, then partition: the part for the next tuple

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,8 @@ from adapt.core.stage.assembly import Actors, Assembly, assemble
 from adapt.core.stage.conditions.arrivals import Made
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.join import Join, SerialJoin
-from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.dag.assembly import DagControl, assemble_dag
 from adapt.core.stage.dag.settings import DagSettings
@@ -159,13 +161,17 @@ def check_partitions(one: Assembly) -> None:
         assert (twins != owners).all()
         assert one.standby is not None
         assert (twins[~one.standby.wanted] == NONE).all()
-    for partition, (receiver, steps) in {
-        moved.move.partition: (moved.move.receiver, moved.times_s) for moved in movement.log
-    }.items():
-        promoted = stage.standby and stage.arrays["pair"]["twin"][partition] == receiver
-        if movement.moves(partition) and not promoted and "extracted" in steps and "installed" not in steps:
-            assert not movement.states.copy(partition).values.any()
-            assert len(movement.on_the_wire[partition].windows) == len(movement.states.copy(partition).windows)
+    for partition in filter(movement.moves, range(len(owners))):
+        course, state = movement.course_of(partition), movement.states.copy(partition)
+        steps = {} if course is None else course.moved.times_s
+        sent = "extracted" in steps and "installed" not in steps
+        if course is None or (sent and not (course.promotes or course.copies)):  # None, on its way back to the donor
+            assert not state.values.any()
+            assert len(movement.on_the_wire[partition].windows) == len(state.windows)
+        elif sent and course.copies and owners[partition] not in stage.dead:
+            assert (movement.on_the_wire[partition].values == state.values).all()
+        elif not sent and not course.copies and owners[partition] not in stage.dead:
+            assert partition not in movement.on_the_wire or "installed" in steps
 
 
 def check_network(one: Assembly) -> None:
@@ -264,6 +270,25 @@ def test_invariants(scenario):
     except BadInput as error:
         if scenario.of.growth is None or "has grown to" not in str(error):
             raise
+
+
+@pytest.mark.parametrize("produce_s", [5e-7, 2e-5])
+def test_invariants_when_both_workers_of_a_pair_die_before_the_first_is_noticed(produce_s):
+    """What the dead replica had not processed is with the producers alone until the owner is declared dead."""
+    of = StageSettings(
+        workers=5,
+        owners=np.array([2, 2, 3], np.int32),
+        partition_of=np.array([2, 0, 0, 2, 2], np.int32),
+        router=Router.EXCHANGE,
+        buffer_tuples=1,
+        network=Network(connection_tuples=12),
+        costs=Costs(produce_s=produce_s),
+        state_tuples=np.array([74, 93, 260]),
+        window=1,
+    )
+    memory = Memory(20_801, disk_bytes_per_s=2e7, seek_s=1e-4, seek_sd_s=1e-5, quantum_s=1e-3)
+    faults = FaultSchedule((Crash(0, 0.015625), Crash(2, 0.01953125)), 0.004647021231759503)
+    check_run(Scenario(of, None, 0.0, "any", memory, faults, True, 37, steps=[0.015625, 0.0078125]))
 
 
 def check_run(scenario) -> None:

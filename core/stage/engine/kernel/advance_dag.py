@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, fetch_ahead, inlined
 from adapt.core.random_bits import GOLDEN, MIX1, mixed, uniform
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
-from adapt.core.stage.engine.kernel.routing import DRAWN, group_of, route_tuple
+from adapt.core.stage.engine.kernel.routing import DRAWN, cell_of, group_of, route_tuple
 from adapt.core.stage.engine.kernel.service import begin_work, finish_tuple
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import (
@@ -32,16 +32,21 @@ from adapt.core.stage.records.codes import (
     SPILL_FULL,
 )
 from adapt.core.stage.records.finding import (
+    connection_at,
     cpu_at,
     due_at,
     edge_at,
+    group_at,
     outbox_at,
     partition_at,
     producer_at,
+    queued_at,
     window_at,
     winner_at,
     worker_at,
 )
+from adapt.core.stage.records.partitions import GROUP, PARTITION
+from adapt.core.stage.records.tuples import QUEUED
 from adapt.core.stage.records.world import World
 
 _LINEAGE = np.uint64(12)
@@ -212,6 +217,8 @@ def _give_work(worlds: Records, worker_number: int, now: float) -> None:
                 if mine.doing == SERVING:
                     producer: Any = np.int64(mine.producer)
                     _room_made(worlds, stage, producer, now)
+                    _expect_make(worlds, stage, worker_number)
+                    _expect_take(worlds, following, worker_number)
                 return
             debt = mine.debt
             mine.debt = 0.0
@@ -231,6 +238,55 @@ def _room_made(worlds: Records, stage: int, producer: int, now: float) -> None:
 
 
 @inlined
+def _identity(cost: float, number: int, producer: int) -> Any:
+    """Bits that tell a tuple from all others."""
+    if cost < DRAWN:
+        return np.uint64(-cost) * GOLDEN
+    return np.uint64(number) * GOLDEN + np.uint64(producer) * MIX1
+
+
+@inlined
+def _first_bits(identity: Any, edge: int) -> Any:
+    """Bits that give the first tuple sent on an edge its group."""
+    return mixed(mixed(identity + np.uint64(1 + edge)) + GOLDEN)
+
+
+@inlined
+def _expect_take(worlds: Records, stage: int, worker_number: int) -> None:
+    """Prefetch partition and made group of the tuple that a consumer takes next."""
+    host, world = worlds[0], worlds[stage]
+    producer: Any = np.int64(worker_at(world, worker_number).poll)
+    index = worker_number * world.workers + producer
+    connection = connection_at(world, index)
+    if connection.count == 0:
+        return
+    taken = queued_at(world, index * world.credits + connection.first)
+    fetch_ahead(world.partition_at, PARTITION, taken.partition)
+    identity = _identity(taken.cost, taken.number, producer)
+    for number in range(world.edges_first, world.edges_end):
+        into = worlds[edge_at(host, number).target]
+        fetch_ahead(into.group_at, GROUP, cell_of(into, _first_bits(identity, number)))
+
+
+@inlined
+def _expect_make(worlds: Records, stage: int, worker_number: int) -> None:
+    """Prefetch where the first tuple made of the one in service will go."""
+    host, world = worlds[0], worlds[stage]
+    worker = worker_at(world, worker_number)
+    identity = _identity(worker.cost, worker.number, worker.producer)
+    for number in range(world.edges_first, world.edges_end):
+        into = worlds[edge_at(host, number).target]
+        group = group_of(into, _first_bits(identity, number))
+        partition = partition_at(into, group_at(into, group).partition)
+        index = partition.owner * into.workers + worker_number
+        connection = connection_at(into, index)
+        place = connection.first + connection.count
+        if place >= into.credits:
+            place -= into.credits
+        fetch_ahead(into.queued_at, QUEUED, index * into.credits + place)
+
+
+@inlined
 def _make(worlds: Records, stage: int, worker_number: int, now: float) -> None:
     """Emit tuples of a processed tuple to the next stages; block without room.
 
@@ -238,10 +294,7 @@ def _make(worlds: Records, stage: int, worker_number: int, now: float) -> None:
     """
     host, world = worlds[0], worlds[stage]
     worker = worker_at(world, worker_number)
-    if worker.cost < DRAWN:
-        identity = np.uint64(-worker.cost) * GOLDEN
-    else:
-        identity = np.uint64(worker.number) * GOLDEN + np.uint64(worker.producer) * MIX1
+    identity = _identity(worker.cost, worker.number, worker.producer)
     value = worker.number
     if world.window > 0:
         value = window_at(world, worker.group).sum

@@ -42,7 +42,7 @@ def aggregate(world: World, worker: Any) -> None:
 def count_matches(world: World, worker: Any) -> None:
     """Count the matches of the current tuple, and update their digest."""
     first = world.joined_first
-    row = joined_at(world, worker.number - first)
+    row = joined_at(world, worker.number & world.joined_last)
     worker.matches = 0
     worker.pairs = np.uint64(0)
     if row.list == NONE:
@@ -50,7 +50,7 @@ def count_matches(world: World, worker: Any) -> None:
     earliest, latest = row.time - world.apart, row.time + world.apart
     at = newest_at(world, row.list ^ 1).at
     while at >= first:
-        other = joined_at(world, at - first)
+        other = joined_at(world, at & world.joined_last)
         if other.time < earliest:
             return
         if other.time <= latest:
@@ -63,8 +63,7 @@ def count_matches(world: World, worker: Any) -> None:
 @inlined
 def insert_row(world: World, number: int) -> None:
     """Insert a processed row into its list, by rank."""
-    first = world.joined_first
-    row = joined_at(world, number - first)
+    row = joined_at(world, number & world.joined_last)
     if row.list == NONE:
         return
     newest = newest_at(world, row.list)
@@ -72,9 +71,9 @@ def insert_row(world: World, number: int) -> None:
     newer: Any = np.int64(NONE)
     while at > number:
         newer = at
-        at = joined_at(world, at - first).link
+        at = joined_at(world, at & world.joined_last).link
     row.link = at
     if newer == NONE:
         newest.at = number
     else:
-        joined_at(world, newer - first).link = number
+        joined_at(world, newer & world.joined_last).link = number

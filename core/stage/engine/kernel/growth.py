@@ -20,7 +20,7 @@ def grow(world: World, worker: Any) -> None:
         return
     grown: Any = np.int64(world.row_bytes)
     if world.ranked != 0:
-        row = joined_at(world, worker.number - world.joined_first)
+        row = joined_at(world, worker.number & world.joined_last)
         if row.list == NONE:
             return
         row.held = 1
@@ -45,21 +45,24 @@ def _take_room(worker: Any, grown: int) -> None:
 
 @compiled
 def append_rows(
-    rows: Records,
-    times: NDArray[np.int64],
-    lists: NDArray[np.int64],
-    matches: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    worlds: Records, first: int, times: NDArray[np.int64], lists: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> None:
-    """Write rows that are not in the state yet."""
-    for at in range(len(rows)):
-        row = rows[at]
+    """Write rows that are not in the state yet, by rank."""
+    world = worlds[0]
+    for at in range(len(times)):
+        row = joined_at(world, (first + at) & world.joined_last)
         row.time = times[at]
         row.link = NONE
         row.list = lists[at]
-        row.matches = matches[at]
         row.size = sizes[at]
         row.held = 0
+
+
+@compiled
+def move_rows(old: Records, new: Records, first: int, end: int) -> None:
+    """Copy rows of these ranks into a larger table."""
+    for rank in range(first, end):
+        new[rank & (len(new) - 1)] = old[rank & (len(old) - 1)]
 
 
 @compiled
@@ -69,8 +72,10 @@ def expire(worlds: Records, earliest: int, end: int) -> None:
     `end` is the rank after the last known row.
     """
     world = worlds[0]
-    while world.expired < end and joined_at(world, world.expired - world.joined_first).time < earliest:
-        row = joined_at(world, world.expired - world.joined_first)
+    while world.expired < end:
+        row = joined_at(world, world.expired & world.joined_last)
+        if row.time >= earliest:
+            return
         world.expired += 1
         if row.held == 0:
             continue
@@ -88,6 +93,6 @@ def lose(worlds: Records, partition: int, end: int) -> None:
     """Mark the rows of a partition as lost; `end` as in `expire`."""
     world = worlds[0]
     for rank in range(world.expired, end):
-        row = joined_at(world, rank - world.joined_first)
+        row = joined_at(world, rank & world.joined_last)
         if row.list != NONE and group_at(world, row.list >> 1).partition == partition:
             row.held = 0

@@ -103,9 +103,15 @@ def _emptiest(world: World, producer_number: int) -> Any:
 
 
 @inlined
+def cell_of(world: World, bits: Any) -> Any:
+    """Cell of the alias table that random bits choose."""
+    return np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
+
+
+@inlined
 def group_of(world: World, bits: Any) -> Any:
     """Group drawn from random bits by the alias table."""
-    at: Any = np.int64(((bits >> np.uint64(32)) * np.uint64(world.groups)) >> np.uint64(32))
+    at = cell_of(world, bits)
     group = group_at(world, at)
     if np.int64(bits & _LOW) >= group.threshold:
         return np.int64(group.alias)

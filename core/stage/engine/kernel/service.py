@@ -29,6 +29,7 @@ from adapt.core.stage.records.finding import (
     service_at,
     worker_at,
 )
+from adapt.core.stage.records.partitions import LIVE
 from adapt.core.stage.records.queues import FLOW
 from adapt.core.stage.records.tuples import JOINED, POOLED, QUEUED
 from adapt.core.stage.records.world import World
@@ -97,7 +98,8 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     pass_acknowledgement(worker, connection)
     worker.doing = SERVING
     if world.ranked != 0:
-        fetch_ahead(world.joined_at, JOINED, worker.number - world.joined_first)
+        fetch_ahead(world.joined_at, JOINED, worker.number & world.joined_last)
+        fetch_ahead(world.live_at, LIVE, worker.group)
     if world.hold > 0 and sheds(world, worker_number, now):
         worker.refused = 1
         set_due(world, worker_number, now)
