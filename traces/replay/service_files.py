@@ -31,7 +31,11 @@ def read_service_times(path: Path) -> NDArray[np.float64]:
     """
     with readable(path):
         try:
-            table = pq.read_table(path, [MICROS]) if path.suffix == ".parquet" else pcsv.read_csv(arrow_source(path))
+            table = (
+                pq.read_table(path, columns=[MICROS])
+                if path.suffix == ".parquet"
+                else pcsv.read_csv(arrow_source(path))
+            )
         except pa.ArrowInvalid as error:
             raise BadInput(f"{path} has no measurements of service times: {error}") from error
     if MICROS not in table.column_names:

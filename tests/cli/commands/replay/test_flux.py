@@ -151,10 +151,7 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
     """One queue with a load of 70 %: the mean time in it is 1 + 0.7 (1 + CV^2) / (2 * 0.3) service times."""
     chance = np.random.default_rng(5)
     times = (np.cumsum(chance.exponential(1e3 / 0.7, 100_000))).astype(np.int64)
-    pq.write_table(
-        pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "key": ["k"] * len(times)}), "one.parquet"
-    )
-    adapt("ingest", "one.parquet", "--key", "key", "--time", "ts", "-o", "one.trace")
+    write_trace(Path("one.trace"), {"ts": times, "key": pa.array(["k"] * len(times))}, row_group=50_000)
     for service, variation in (("constant(1ms)", 0.0), ("exponential(1ms)", 1.0), ("lognormal(1ms, 2)", 2.0)):
         line = "one.trace --workers 2 --partitions 1 --policy none --buffer 100000 --state 0 --network-latency 0s"
         run = told(adapt, *line.split(), "--service-time", service)
