@@ -21,6 +21,8 @@ from adapt.core.stage.conditions.settings import (
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.input.row_costs import RowCosts
+from adapt.core.stage.replay_parameters import costs_told
 from adapt.core.stream import Weight
 
 PERIODS = 100
@@ -61,7 +63,7 @@ class Terms:
         network: Latency, connections, bandwidth.
         state: Tuples of state per partition, or the column of the trace that gives the state.
         buffer_tuples: Buffer of a producer, in rows.
-        by_cost: Whether rows take the CPU time of the trace; else service times are random.
+        row_costs: The CPU time of each row; None, service times are drawn.
         by_stream: Whether each stream has one producer.
         duration_s: When to stop; None, when all rows are processed.
         hash: Hash function of keys.
@@ -90,7 +92,7 @@ class Terms:
     network: Network
     state: int | Weight = Weight.COUNT
     buffer_tuples: int = 240
-    by_cost: bool = False
+    row_costs: RowCosts | None = None
     by_stream: bool = False
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
@@ -111,7 +113,9 @@ class Terms:
 
     def as_data(self) -> dict[str, Any]:
         """The settings as JSON data."""
-        return asdict(self)
+        told = asdict(replace(self, row_costs=None, costs=replace(self.costs, spread=None)))
+        del told["row_costs"]
+        return told | {"costs": costs_told(self.costs, self.row_costs)}
 
     def workers_of(self, scenario: Scenario) -> int:
         """The maximum number of workers: the channels, or the pool."""
@@ -176,7 +180,7 @@ class Wanted:
     network: Network = field(default_factory=Network)
     state: int | Weight = Weight.COUNT
     buffer_tuples: int = 240
-    by_cost: bool = False
+    row_costs: RowCosts | None = None
     by_stream: bool = False
     duration_s: float | None = None
     hash: HashName = HashName.MURMUR3
@@ -246,7 +250,7 @@ class Wanted:
             network=self.network,
             state=self.state,
             buffer_tuples=self.buffer_tuples,
-            by_cost=self.by_cost,
+            row_costs=self.row_costs,
             by_stream=self.by_stream,
             duration_s=self.duration_s,
             hash=self.hash,

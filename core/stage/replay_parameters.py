@@ -1,16 +1,17 @@
 """Parameters of stage replays as JSON data, and their sampling interval."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.conditions.settings import Costs, StageSettings
 from adapt.core.stage.engine.series import Interval
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.input.row_costs import RowCosts
 
 INTERVALS = 300
 """Default number of samples."""
@@ -50,7 +51,7 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "router": settings.router.value,
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
-        "costs": {**asdict(costs), "service_from": "trace" if reading.by_cost else "drawn"},
+        "costs": costs_told(costs, reading.costs),
         "state_tuples": int(settings.state_tuples)
         if np.ndim(settings.state_tuples) == 0 and settings.growth is None
         else None,
@@ -63,6 +64,17 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "duration_s": duration_s,
         "seed": settings.seed,
     }
+
+
+def costs_told(costs: Costs, rows: RowCosts | None) -> dict[str, Any]:
+    """Costs as JSON data, and where service times come from."""
+    told = asdict(replace(costs, spread=None))
+    spread = costs.spread if rows is None else rows.spread
+    told["spread"] = None if spread is None else spread.described()
+    told["service_from"] = "drawn" if rows is None else "trace" if rows.keys is None else "keys"
+    if rows is not None:
+        told["service_column"] = rows.column
+    return told
 
 
 _KINDS: Mapping[type, str] = {ExternalLoad: "load", SlowDown: "slow"}

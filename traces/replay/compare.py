@@ -269,7 +269,7 @@ def _reading(wanted: Wanted, terms: Terms | None = None) -> Reading:
     """The reading of static-uniform, at the speed of the trace or of the comparison."""
     until_s = inf if terms is None or terms.duration_s is None else terms.duration_s
     speedup = 1.0 if terms is None else terms.speedup
-    return Reading(wanted.placed, speedup, wanted.by_cost, wanted.by_stream, until_s)
+    return Reading(wanted.placed, speedup, wanted.row_costs, wanted.by_stream, until_s)
 
 
 def _counted(trace: Trace) -> Frequencies:

@@ -8,7 +8,7 @@ from adapt.core.stage.conditions.join import Join
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.key_groups import KeyGroups
-from adapt.core.stage.input.keyed_rows import BYTES, COST, KEY, STREAM, Reading
+from adapt.core.stage.input.keyed_rows import BYTES, KEY, STREAM, Reading
 from adapt.core.stage.input.state_source import StateSource, StateUnit
 from adapt.core.stream import KeyType
 from adapt.traces.store.trace import Trace
@@ -86,7 +86,6 @@ def check_columns(trace: Trace, reading: Reading, *, sized: bool) -> None:
         UsageError: A column is missing.
     """
     for wanted, column, option in (
-        (reading.by_cost, COST, "--cost"),
         (sized, BYTES, "--bytes"),
         (reading.by_stream, STREAM, "--stream"),
     ):

@@ -137,7 +137,7 @@ class _Stage:
         self.reading = replace(
             options.reading,
             partitions=partitions,
-            by_cost=options.reading.by_cost and entry.service_s is None,
+            costs=options.reading.costs if entry.service_s is None else None,
             sized=growth is not None and growth.sized,
             timed=growth is not None and growth.window is not None,
         )

@@ -58,5 +58,6 @@ def compare(
             raise
         raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
+    stage.costs.say_what_is_assumed(opened)
     output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])
     return run

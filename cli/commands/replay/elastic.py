@@ -58,5 +58,6 @@ def elastic(
         run = replay_elastic_trace(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
+    stage.costs.say_what_is_assumed(opened)
     output.show(run.shown(), run.as_data())
     return run

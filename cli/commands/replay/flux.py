@@ -94,6 +94,7 @@ def flux(
             run = replay_flux_trace(opened, output.out, settings, options, **kept)
         else:
             run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
+    stage.costs.say_what_is_assumed(opened)
     output.show(run.shown(), run.as_data())
     return run
 

@@ -67,5 +67,6 @@ def replan(
         )
     every = is_for_programs(output.format)
     decisions = run.tables()["decisions"] if every else for_people(folded(run.outcomes), output.format)
+    stage.costs.say_what_is_assumed(opened)
     output.show([*run.shown(), decisions], run.as_data())
     return run

@@ -8,7 +8,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
-from adapt.cli.options.replay.costs import CostOptions, ServiceSdOption
+from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.stage import BufferOption, IdleClockOption, StageOptions
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
@@ -34,9 +34,9 @@ class ComparedCosts(CostOptions):
 
     DEFAULT_SERVICE: ClassVar[str] = "1ms"
     service_time: Annotated[
-        str | None, option("CPU time per row (default: the trace's cost, else 1ms).", "1ms", shown=False)
+        str | None,
+        option(f"{SERVICE_HELP} (default: the trace's cost, else 1ms).", SERVICE, "--service-time", "--service"),
     ] = None
-    service_sd: ServiceSdOption = "0s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class WorkerOptions:
             network=stage.network.network(),
             state=stage.partition_state(),
             buffer_tuples=stage.buffer,
-            by_cost=stage.costs.by_cost(trace),
+            row_costs=stage.costs.row_costs(trace, stage.seed),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,
             hash=self.hash,

@@ -1,20 +1,31 @@
 """Options of the CPU and network costs of a stage."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import amount_of, bits, bits_of_workers, seconds
 from adapt.cli.options.groups import option, setting
+from adapt.cli.terminal.output import narrate
 from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bytes_of
 
 if TYPE_CHECKING:
+    from adapt.core.stage.conditions.service_times import Service
     from adapt.core.stage.conditions.settings import Costs, Network
+    from adapt.core.stage.input.row_costs import RowCosts
     from adapt.traces.store.trace import Trace
 
 NETWORK_PANEL = "Network and disk"
 
-ServiceSdOption: TypeAlias = Annotated[str, option("Standard deviation of the service time, where it is drawn.", "3us")]
+SERVICE = "45us|lognormal(1ms, 2)|pareto(1ms, 2.5)|empirical:FILE|COLUMN|keys:FILE"
+SERVICE_HELP = (
+    "CPU time per row: a mean, a distribution (also constant, normal, exponential), measurements, or a column or keys"
+    " with their own. Of a mean alone the spread is unknown: lognormal, coefficient of variation 1"
+)
+ASSUMED = (
+    "service times: only their mean, {time}, is known, so they are drawn from a lognormal distribution with a"
+    " coefficient of variation of 1; state yours with --service-time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +35,9 @@ class CostOptions:
     PANEL: ClassVar[str] = "Costs"
     DEFAULT_SERVICE: ClassVar[str] = "45us"
     service_time: Annotated[
-        str | None, option("CPU time per row (default: the trace's cost, else 45us).", "45us", shown=False)
+        str | None,
+        option(f"{SERVICE_HELP} (default: the trace's cost, else 45us).", SERVICE, "--service-time", "--service"),
     ] = None
-    service_sd: ServiceSdOption = "3us"
     produce_time: str = setting("0.5us", "CPU time to produce a row.", "0.5us")
     marshal_time: str = setting("0.2us", "CPU time to serialize or deserialize a tuple of state.", "0.2us")
     tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
@@ -35,17 +46,48 @@ class CostOptions:
         """The costs in seconds and bytes."""
         from adapt.core.stage.conditions.settings import Costs
 
+        service = self._service()
         return Costs(
-            service_s=seconds("--service-time", self.service_time or self.DEFAULT_SERVICE),
-            service_sd_s=seconds("--service-sd", self.service_sd),
+            service_s=seconds("--service-time", self.DEFAULT_SERVICE) if service.mean_s is None else service.mean_s,
+            service_sd_s=service.sd_s or 0.0,
             produce_s=seconds("--produce-time", self.produce_time),
             marshal_s=seconds("--marshal-time", self.marshal_time),
             tuple_bytes=round(amount_of("--tuple-size", self.tuple_size, bytes_of)),
+            spread=None if service.sd_s is not None else service.spread,
         )
+
+    def row_costs(self, trace: "Trace", seed: int) -> "RowCosts | None":
+        """The CPU time of each row; None where service times are drawn.
+
+        Args:
+            seed: Random seed of the spread around a row's own mean.
+        """
+        from adapt.core.stage.input.keyed_rows import COST
+        from adapt.core.stage.input.row_costs import RowCosts
+        from adapt.traces.replay.service_files import row_costs
+
+        if self.service_time is None:
+            return RowCosts(COST) if COST in trace.columns else None
+        return row_costs(self._service(), trace, seed)
+
+    def say_what_is_assumed(self, trace: "Trace") -> None:
+        """Say so where only the mean of the service times is known."""
+        spread = self._service().spread
+        if not self.by_cost(trace) and spread is not None and spread.assumed:
+            narrate(ASSUMED.format(time=self.service_time or self.DEFAULT_SERVICE))
 
     def by_cost(self, trace: "Trace") -> bool:
         """Whether rows take the CPU time of the trace's cost column."""
-        return self.service_time is None and "cost_us" in trace.columns
+        from adapt.core.stage.input.keyed_rows import COST
+
+        return COST in trace.columns and (self.service_time is None or self._service().column == COST)
+
+    def _service(self) -> "Service":
+        """The stated service times, or the default."""
+        from adapt.core.stage.conditions.service_times import Service
+        from adapt.traces.replay.service_files import measured
+
+        return measured(amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse))
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ class StageOptions:
         return Reading(
             placed,
             speedup=speedup,
-            by_cost=self.costs.by_cost(trace),
+            costs=self.costs.row_costs(trace, self.seed),
             by_stream=self.by_stream(trace),
             until_s=float("inf") if self.duration_s is None else self.duration_s,
         )

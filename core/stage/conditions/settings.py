@@ -10,6 +10,7 @@ from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.join import Join
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.conditions.shed_factor import Overload
 
 PACKET_TUPLES = 12
@@ -63,8 +64,9 @@ class Costs:
     """CPU costs and the size of a tuple.
 
     Attributes:
-        service_s: Mean CPU seconds to process a tuple (normal distribution).
-        service_sd_s: Standard deviation of the same.
+        service_s: Mean CPU seconds to process a tuple.
+        service_sd_s: Standard deviation of the same where it is normal.
+        spread: Its distribution around the mean; None, normal.
         produce_s: CPU seconds to produce a tuple, on the producer's worker.
         marshal_s: CPU seconds to serialize or deserialize a tuple of state.
         tuple_bytes: Size of a tuple, as input and in the state.
@@ -75,6 +77,7 @@ class Costs:
     produce_s: float = 0.5e-6
     marshal_s: float = 0.2e-6
     tuple_bytes: int = 80
+    spread: Spread | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.service_s < np.inf:

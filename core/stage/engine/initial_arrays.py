@@ -167,4 +167,8 @@ def _groups(settings: StageSettings, source: Source | Made) -> Records:
 def _service_times(settings: StageSettings) -> NDArray[np.float64]:
     chance = np.random.default_rng([settings.seed, 0])
     costs = settings.costs
-    return np.maximum(chance.normal(costs.service_s, costs.service_sd_s, SERVICE_TIMES), LEAST_SERVICE_S)
+    if costs.spread is None:
+        drawn = chance.normal(costs.service_s, costs.service_sd_s, SERVICE_TIMES)
+    else:
+        drawn = costs.service_s * costs.spread.factors(SERVICE_TIMES, chance)
+    return np.maximum(drawn, LEAST_SERVICE_S)

@@ -15,6 +15,7 @@ from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.row_costs import Reader, RowCosts
 from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 
 TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
@@ -31,7 +32,7 @@ class Reading:
     Attributes:
         partitions: The partition of each key.
         speedup: Trace seconds per simulated second; None, as fast as producers accept rows.
-        by_cost: Whether rows take the CPU time of the trace's cost column; else service times are drawn.
+        costs: The CPU time of each row; None, service times are drawn.
         by_stream: Whether rows are assigned to producers by stream, not by row.
         until_s: Rows that arrive later are omitted.
         split: How keys are split over workers; None, keys stay whole.
@@ -44,7 +45,7 @@ class Reading:
 
     partitions: MiniPartitions
     speedup: float | None = 1.0
-    by_cost: bool = False
+    costs: RowCosts | None = None
     by_stream: bool = False
     until_s: float = np.inf
     split: SplitKeys | None = None
@@ -61,7 +62,9 @@ class Reading:
     @property
     def columns(self) -> list[str]:
         """The columns that are read."""
-        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, COST: self.by_cost, BYTES: self.sized}
+        wanted = {TIME: True, KEY: True, STREAM: self.by_stream, BYTES: self.sized}
+        if self.costs is not None:
+            wanted[self.costs.column] = True
         if self.sides is not None:
             wanted[self.sides.column] = True
         return [name for name, is_wanted in wanted.items() if is_wanted]
@@ -74,12 +77,13 @@ class Reading:
         first_us: int | None = None
         before = 0
         dealer = None if self.split is None else Dealer(self.split, self.partitions)
+        costs = None if self.costs is None else self.costs.reader()
         for batch in batches:
             if not batch.num_rows:
                 continue
             times = times_of(batch, before)
             first_us = int(times[0]) if first_us is None else first_us
-            chunk = self._chunk(batch, times, first_us, before, dealer)
+            chunk = self._chunk(batch, times, first_us, before, dealer, costs)
             before += batch.num_rows
             if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
                 yield chunk
@@ -88,7 +92,13 @@ class Reading:
                 return
 
     def _chunk(
-        self, batch: pa.RecordBatch, times: NDArray[np.int64], first_us: int, before: int, dealer: Dealer | None
+        self,
+        batch: pa.RecordBatch,
+        times: NDArray[np.int64],
+        first_us: int,
+        before: int,
+        dealer: Dealer | None,
+        costs: Reader | None,
     ) -> Chunk:
         workers, since_us, keys = self.partitions.workers, times - first_us, batch.column(KEY)
         whole = Chunk(
@@ -97,7 +107,7 @@ class Reading:
             if self.by_stream
             else spread(before, len(batch), workers),
             due_s=None if self.speedup is None else since_us / (1e6 * self.speedup),
-            cost_s=_amounts(batch.column(COST)) * 1e-6 if self.by_cost else None,
+            cost_s=None if costs is None or self.costs is None else costs(batch.column(self.costs.column), before),
             sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
             times=times if self.timed or self.sides is not None else None,
             sizes=_amounts(batch.column(BYTES)).astype(np.int64) if self.sized else None,

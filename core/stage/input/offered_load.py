@@ -76,7 +76,7 @@ class Demand:
             if cost_s is not None:
                 costed = True
                 if not (cost_s >= 0).all() or not np.isfinite(cost_s).all():
-                    raise BadInput(f"after row {seen:,} a cost is negative or infinite; fix column 'cost_us'")
+                    raise BadInput(f"after row {seen:,} a service time is negative or infinite; fix its column")
                 np.add.at(costs, partition_of, cost_s)
             seen += len(chunk.groups)
         if seen == 0:

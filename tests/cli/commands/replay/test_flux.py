@@ -2,9 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from adapt.core.partitioning.plans.plan import Plan
@@ -120,6 +123,40 @@ def test_rows_cost_what_the_trace_says_unless_a_service_time_is_given(adapt, her
     assert drawn["summary"]["capacity"] == pytest.approx(4 / 500e-6, rel=0.05)
     bare = told(adapt, *f"bare.trace {QUICK} --arrivals saturate --policy none".split())
     assert bare["parameters"]["costs"]["service_s"] == 45e-6
+    assert bare["parameters"]["costs"]["spread"]["assumed"]
+
+
+def test_service_times_come_from_measurements_or_by_key(adapt, here):
+    line = f"x.trace {QUICK} --arrivals saturate --policy none"
+    Path("measured.csv").write_text("service_us\n100\n100\n400\n")
+    pq.write_table(pa.table({"service_us": [100.0, 100.0, 400.0]}), "measured.parquet")
+    by_text, by_table = (
+        told(adapt, *line.split(), "--service-time", f"empirical:measured.{kind}") for kind in ("csv", "parquet")
+    )
+    assert by_text["parameters"]["costs"]["service_s"] == pytest.approx(200e-6)
+    assert by_text["cases"] == by_table["cases"]
+    key = ds.dataset("x.trace").to_table(columns=["key"])["key"][0].as_py()
+    Path("keys.csv").write_text(f"key,service_time\n{key},1ms\n")
+    by_key = told(adapt, *line.split(), "--service-time", "keys:keys.csv")
+    assert by_key["parameters"]["costs"]["service_from"] == "keys"
+    assert by_key["summary"]["capacity"] == pytest.approx(4 / 1e-3, rel=0.05)
+    spread = told(adapt, *line.split(), "--service-time", "lognormal(keys:keys.csv, 1)")
+    assert spread["parameters"]["costs"]["spread"]["kind"] == "lognormal"
+    for text, message in (("a\n", "line 1: expected 2 fields"), ("a,soon\n", "line 1: 'soon' is not a duration")):
+        Path("keys.csv").write_text(text)
+        assert message in adapt.refused(3, "replay", "flux", *line.split(), "--service-time", "keys:keys.csv")
+
+
+def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adapt, here):
+    """One queue with a load of 70 %: the mean time in it is 1 + 0.7 (1 + CV^2) / (2 * 0.3) service times."""
+    chance = np.random.default_rng(5)
+    times = (np.cumsum(chance.exponential(1e3 / 0.7, 100_000))).astype(np.int64)
+    write_trace(Path("one.trace"), {"ts": times, "key": pa.array(["k"] * len(times))}, row_group=50_000)
+    for service, variation in (("constant(1ms)", 0.0), ("exponential(1ms)", 1.0), ("lognormal(1ms, 2)", 2.0)):
+        line = "one.trace --workers 2 --partitions 1 --policy none --buffer 100000 --state 0 --network-latency 0s"
+        run = told(adapt, *line.split(), "--service-time", service)
+        wanted = 1e-3 * (1 + 0.7 * (1 + variation**2) / (2 * 0.3))
+        assert run["cases"][0]["latency_mean"] == pytest.approx(wanted, rel=0.1), service
 
 
 def test_a_coarse_idle_clock_and_a_slow_disk_change_the_run(adapt, here):
@@ -233,7 +270,11 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (2, "x.trace --workers 4 --duration 0s", "--duration must be above 0 (got 0s)"),
         (2, "x.trace --workers 4 --interval 5", "--interval 5 needs a unit: 5s or 5h?"),
         (2, "x.trace --workers 4 --service-time 0", "the service time must be above 0"),
-        (2, "x.trace --workers 4 --service-sd 3MB", "--service-sd '3MB' has an unknown unit"),
+        (2, "x.trace --workers 4 --service-time normal(1ms,3MB)", "--service-time '3MB' has an unknown unit"),
+        (2, "x.trace --workers 4 --service-time cost", "has no column 'cost'"),
+        (2, "x.trace --workers 4 --service-time key", "column 'key' holds"),
+        (3, "x.trace --workers 4 --service-time keys:none.csv", "none.csv"),
+        (3, "x.trace --workers 4 --service-time empirical:none.csv", "none.csv"),
         (2, "x.trace --workers 4 --tuple-size 0", "the tuple size at least 1 B"),
         (
             2,

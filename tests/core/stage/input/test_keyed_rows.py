@@ -8,6 +8,7 @@ from adapt.core.stage.input import keyed_rows
 from adapt.core.stage.input.keyed_rows import Reading, bytes_by_partition, spread
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.input.row_costs import RowCosts
 
 PARTITIONS = MiniPartitions(4, 4)
 STAGE = StageSettings(4, PARTITIONS.owners, even_groups(16, 16))
@@ -32,7 +33,7 @@ def joined(parts, name):
 
 @pytest.mark.parametrize("size", [1, 2, 10])
 def test_rows_arrive_by_their_times_at_a_speed_up_however_they_are_cut(size):
-    parts = chunks(size, speedup=2.0, by_cost=True, by_stream=True)
+    parts = chunks(size, speedup=2.0, costs=RowCosts("cost_us"), by_stream=True)
     assert joined(parts, "due_s") == [0.0, 0.0, 1.0, 1.5, 4.0]
     assert joined(parts, "cost_s") == [cost * 1e-6 for cost in (1.0, 0.0, 3.0, 4.0, 5.0)]
     assert joined(parts, "groups") == PARTITIONS.partitions_of(ROWS["key"].combine_chunks()).tolist()
@@ -93,7 +94,7 @@ def test_sizes_are_added_up_by_partition():
 
 
 def test_the_demand_is_the_same_however_rows_are_cut():
-    whole, cut = (Demand.from_chunks(chunks(size, by_cost=True), STAGE) for size in (10, 1))
+    whole, cut = (Demand.from_chunks(chunks(size, costs=RowCosts("cost_us")), STAGE) for size in (10, 1))
     assert whole.rows.tolist() == cut.rows.tolist()
     assert whole.cost_s.tolist() == cut.cost_s.tolist()
     assert whole.unused_s == cut.unused_s
@@ -107,11 +108,11 @@ def test_the_demand_is_the_same_however_rows_are_cut():
     [
         (ROWS.slice(0, 0), "no rows"),
         (ROWS.take([2, 0]), "before its predecessor"),
-        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "a cost is negative"),
+        (ROWS.set_column(3, "cost_us", pa.array([1.0, -1.0, 0, 0, 0])), "a service time is negative"),
         (ROWS.set_column(3, "cost_us", pa.array([1.0, np.inf, 0, 0, 0])), "or infinite"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 10])
 def test_streams_that_cannot_be_are_refused(rows, told, size):
     with pytest.raises(BadInput, match=told):
-        Demand.from_chunks(chunks(size, rows, by_cost=True), STAGE)
+        Demand.from_chunks(chunks(size, rows, costs=RowCosts("cost_us")), STAGE)

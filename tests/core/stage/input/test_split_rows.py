@@ -16,6 +16,7 @@ from adapt.core.partitioning.splitting.choices import choices_of
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.row_costs import RowCosts
 from adapt.core.stage.input.split_rows import SplitKeys
 
 PER_WORKER, MERGE_S = 3, 1.0
@@ -29,7 +30,8 @@ def chunks(keys, times, cuts, split, workers, cost=None):
     batch = pa.record_batch(columns)
     edges = [0, *sorted(cuts), len(keys)]
     batches = [batch.slice(first, end - first) for first, end in pairwise(edges)]
-    reading = Reading(MiniPartitions(workers, PER_WORKER), 1.0, cost is not None, split=split)
+    costs = None if cost is None else RowCosts("cost_us")
+    reading = Reading(MiniPartitions(workers, PER_WORKER), 1.0, costs, split=split)
     return list(reading.rows(lambda: iter(batches)).chunks())
 
 
