@@ -1,6 +1,6 @@
 """Backend that runs a stage in processes, and what it refuses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
@@ -45,7 +45,7 @@ class InProcesses:
         return ProcessStandby(stage, movement, partitions=partitions)
 
 
-def check_processes(settings: StageSettings, further: dict[str, object]) -> None:
+def check_processes(settings: StageSettings, further: Mapping[str, object]) -> None:
     """Check that a stage can run in processes.
 
     Args:
@@ -55,9 +55,7 @@ def check_processes(settings: StageSettings, further: dict[str, object]) -> None
         UsageError: It needs what only the simulator has.
     """
     simulated = {
-        "--join": settings.join is not None,
         "--shed": settings.overload is not None,
-        "--state with rows, bytes or keys": settings.state is not None,
         "--router other than flux": settings.router is not Router.FLUX,
         "--slow to 0%": any(getattr(one, "speed", 1) == 0 for one in settings.disturbances),
         **further,
