@@ -29,21 +29,21 @@ class ProcessMovement(Movement):
 
     def _give_away(self, course: Course) -> None:
         """Let the donor send the state, or change places with the replica."""
-        if course.over or course.donor_lost:
-            return
         move = course.moved.move
+        if course.over or not self._processes.dead.isdisjoint((move.donor, move.receiver)):
+            return
         if course.promotes:
             self._note(course, "extracted")
             self._agree(course)
         else:
             seat = self._processes.seat(move.receiver)
             self.on_the_wire[move.partition] = self.states.copy(move.partition)
-            self._processes.workers.order(move.donor, Order.GIVE, move.partition, seat, int(course.copies))
+            self._processes.order(move.donor, Order.GIVE, move.partition, seat, int(course.copies))
 
-    def _installed(self, installed: Installed) -> None:
+    def _installed(self, receiver: int, installed: Installed) -> None:
         """The receiver has the state."""
         course = self._courses.get(installed.partition)
-        if course is None or course.over or course.receiver_lost:
+        if course is None or course.over or course.moved.move.receiver != receiver:
             return
         moved = course.moved
         moved.state_bytes = installed.state_bytes
@@ -56,12 +56,12 @@ class ProcessMovement(Movement):
         """Let producers send to the receiver; the donor drops the state that it kept."""
         move, ended = course.moved.move, course.over or course.receiver_lost
         super()._restart(course)
-        if not (ended or course.copies or course.promotes or course.donor_lost):
-            self._processes.workers.order(move.donor, Order.DROP, move.partition)
+        if not (ended or course.copies or course.promotes):
+            self._processes.order(move.donor, Order.DROP, move.partition)
 
     def _return(self, course: Course) -> None:
         """Abort a move whose receiver is dead; the donor goes on with the state that it kept."""
         move = course.moved.move
         if move.partition in self.on_the_wire and not course.copies:
-            self._processes.workers.order(move.donor, Order.KEEP, move.partition)
+            self._processes.order(move.donor, Order.KEEP, move.partition)
         super()._return(course)

@@ -52,7 +52,7 @@ class ProcessStage(Stage):
         self._states: dict[int, NDArray[np.void]] = {}
         self._idle_s: NDArray[np.float64] = np.zeros(n)
         self._idle_at_s = 0.0
-        self.on_installed: Callable[[Installed], None] = lambda _: None
+        self.on_installed: Callable[[int, Installed], None] = lambda *_: None
         """Called when a worker has installed a partition."""
         self.is_moving: Callable[[], bool] = lambda: False
         """Whether a partition is on its way."""
@@ -83,6 +83,11 @@ class ProcessStage(Stage):
         if worker not in self.dead:
             self._ask(worker, Order.ASK, action)
 
+    def order(self, worker: int, order: Order, *arguments: int) -> None:
+        """Order something from a worker; a dead one does nothing."""
+        if worker not in self.dead:
+            self.workers.order(worker, order, *arguments)
+
     def do(self, worker: int, job: Job) -> None:
         """Run the action of a job; its cost is that of the orders before it."""
         self.when_read(worker, job.done)
@@ -107,9 +112,13 @@ class ProcessStage(Stage):
     def crash(self, worker: int) -> None:
         """Kill the process of a worker, and wait until what it sent to others is processed."""
         seat = self.seat(worker)
+        self.dead.add(worker)
         self._hear(self.workers.kill(worker))
         self._asked = {one: asked for one, asked in self._asked.items() if asked[0] != worker}
-        living = [one for one in range(self.settings.workers) if one != worker and one not in self.dead]
+        record = self.arrays["worker"][worker]
+        record["doing"], record["since"] = codes.FREE, self.now_s
+        super().crash(worker)
+        living = [one for one in range(self.settings.workers) if one not in self.dead]
         missing = len(living)
 
         def drained() -> None:
@@ -120,9 +129,6 @@ class ProcessStage(Stage):
             self._ask(other, Order.DRAIN, drained, seat)
         while missing:
             self._hear(self.workers.poll(np.inf))
-        record = self.arrays["worker"][worker]
-        record["doing"], record["since"] = codes.FREE, self.now_s
-        super().crash(worker)
 
     def revive(self, worker: int) -> None:
         """Start a new process for a dead worker."""
@@ -147,8 +153,7 @@ class ProcessStage(Stage):
         """Let all producers send a paused partition's tuples to its owner."""
         if partition in self._emptied:
             self._emptied.discard(partition)
-            if owner not in self.dead:  # a new process has no state
-                self.workers.order(owner, Order.RESET, partition)
+            self.order(owner, Order.RESET, partition)  # a new process has no state
         super().restart(partition, owner)
 
     def idle_s(self) -> NDArray[np.float64]:
@@ -181,6 +186,11 @@ class ProcessStage(Stage):
             twins = self.arrays["pair"]["twin"]
             self._compare({worker: twins == worker for worker in living}, "replica on worker")
         return int(np.count_nonzero(self._totals["count"]))
+
+    @property
+    def drained(self) -> bool:
+        """Whether all tuples are processed or lost, and those of dead workers accounted for."""
+        return super().drained and not self.arrays["connection"]["count"].any()
 
     def close(self) -> None:
         """End all processes."""
@@ -236,7 +246,7 @@ class ProcessStage(Stage):
                     _, action = self._asked.pop(message.question, (worker, _nothing))
                     action()
                 case Installed():
-                    self.on_installed(message)
+                    self.on_installed(worker, message)
                 case States():
                     self._states[worker] = message.keys
         self.settle()

@@ -378,7 +378,7 @@ def here_keys():
         ("--backend processes --slow 0@0-1s:0%", "does not run --slow to 0%"),
         ("--backend processes --shed 10@1s", "does not run --shed"),
         ("--backend processes --function count", "--function takes MODULE:FUNCTION"),
-        ("--backend processes --function jobs:count --load 0", "omit --load and --slow"),
+        ("--backend processes --function jobs:count --load 0@0s", "omit --load and --slow"),
         ("--backend processes --function jobs:count --work wait", "--work does not apply to --function"),
         ("--work wait", "--work and --function need --backend processes"),
     ],
