@@ -98,7 +98,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
 
 
 def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outcomes: Sequence[Outcome]) -> Table:
-    """A summary that begins with its verdict; of processes, the verdict says so."""
+    """A summary whose verdict names the processes, if any."""
     if parameters.get("backend") != "processes":
         return table
     said = f"Measured on {workers} worker processes of this machine ({parameters['work']})"

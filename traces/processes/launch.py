@@ -81,7 +81,7 @@ class LoopbackWorkers:
         return monotonic() - self._start_s
 
     def poll(self, until_s: float) -> list[tuple[int, Message]]:
-        """What workers report, at least one message unless the time has come before.
+        """Wait for messages of workers, until a time.
 
         Raises:
             UsageError: The function of the user raised an error.
@@ -132,7 +132,7 @@ class LoopbackWorkers:
         return messages
 
     def revive(self, worker: int, seat: int) -> None:
-        """Start a new process for a worker; what it is sent waits until it is there."""
+        """Start a new process for a worker; its messages wait."""
         self._processes[worker] = _Process(seat, self._popen("worker", seat))
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class Partition:
     keys: dict[int, Key] = field(default_factory=dict)
 
     def process(self, work: Work, group: int, number: int, cost_s: float) -> None:
-        """Do the work of a row, and add it to the state of its key."""
+        """Do the work of a row, and update its key."""
         key = self.keys.get(group)
         if key is None:
             key = self.keys[group] = [0, 0, 0, None]

@@ -1,4 +1,4 @@
-"""Loopback service that answers each request after the latency that it asks for."""
+"""Loopback service that answers with the latency asked for."""
 
 import sys
 from heapq import heappop, heappush

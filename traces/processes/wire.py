@@ -9,7 +9,7 @@ from typing import Any
 LOOPBACK = "127.0.0.1"
 
 DRIVER, SERVICE = -1, -2
-"""Seats of the processes that are no workers."""
+"""Seats of the other processes."""
 
 ROWS, FORWARDED, REPORT, STATE, STATES, NOTE = (bytes([code]) for code in range(6))
 """Kind of a frame, its first byte: rows for a worker; rows for a replica; processed rows; the state of a partition;
@@ -38,7 +38,7 @@ def connected(port: int, key: bytes, sender: int, receiver: int) -> Connection:
 
 
 def accepted(server: socket.socket, key: bytes, receiver: int) -> tuple[int, Connection] | None:
-    """The next connection with the seat of its sender; None if the sender does not have the key or has ended."""
+    """The next connection and its sender; None without the key."""
     connection = _connection(server.accept()[0])
     try:
         sender, _, proof = connection.recv_bytes(256).partition(b" ")

@@ -23,7 +23,7 @@ class Work(Protocol):
 
 
 def spin(state: Any, group: int, number: int, cost_s: float) -> Any:  # noqa: ARG001
-    """Use the CPU for the cost of the row, whatever else runs on the machine."""
+    """Use the CPU for the cost of the row."""
     until_s = thread_time() + cost_s
     while thread_time() < until_s:
         pass
@@ -31,7 +31,7 @@ def spin(state: Any, group: int, number: int, cost_s: float) -> Any:  # noqa: AR
 
 
 class Wait:
-    """Waits for an answer of the loopback service, whose latency is the cost of the row."""
+    """Waits for the loopback service for the cost of a row."""
 
     def __init__(self, service: Connection) -> None:
         self._service = service
@@ -44,7 +44,7 @@ class Wait:
 
 
 class Call:
-    """Calls a function with the state of the key, the key and the number of the row."""
+    """Calls a function with state, key and row number."""
 
     def __init__(self, named: str, keys: Sequence[Any]) -> None:
         """Import the function.

@@ -1,4 +1,4 @@
-"""A worker process: the consumer of a stage, with the state of its partitions."""
+"""A worker process: a consumer and the state of its partitions."""
 
 import json
 import sys
@@ -267,7 +267,7 @@ class Worker:
             self._unsent.setdefault(seat, []).append(frame)
 
     def _give(self, seat: int, frame: bytes) -> None:
-        """Send a state beside the rows, as two workers may send each other one at the same time."""
+        """Send a state in a thread: two workers can send to each other at once."""
 
         def send() -> None:
             try:

@@ -17,7 +17,7 @@ MOST_WAITING = 64
 def check_work(
     work: str | None, settings: StageSettings, operator: Operator, workers: str, further: Mapping[str, object]
 ) -> None:
-    """Check that a stage can run in processes of this machine; anything goes for a simulation.
+    """Check that a stage can run in processes of this machine.
 
     Args:
         work: cpu, wait, or MODULE:FUNCTION; None, a simulation.

@@ -1,4 +1,4 @@
-"""Options on what runs a stage: a simulation, or processes of this machine."""
+"""Options on what runs a stage."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,13 +23,13 @@ class BackendOptions:
     )
     function: str | None = setting(
         None,
-        "Function that a process calls for a row instead, with the state of its key (None at first), the key and the"
-        " number of the row. It returns the new state.",
+        "Function that a process calls for a row instead. It takes the state of the key (None at first), the key and"
+        " the row's number, and returns the new state.",
         "MODULE:FUNCTION",
     )
 
     def worked(self) -> str | None:
-        """What a process does for a row: cpu, wait, or MODULE:FUNCTION; None for a simulation.
+        """What a process does for a row; None for a simulation.
 
         Raises:
             UsageError: An option for processes is given with a simulation, or two of them contradict.

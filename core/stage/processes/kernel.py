@@ -1,4 +1,4 @@
-"""Compiled parts of the driver: rows to send, and rows that workers report."""
+"""Compiled parts of the driver of processes."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from adapt.core.stage.records.world import World
 
 @compiled
 def produce(worlds: Records, now: float) -> float:
-    """Let producers pull the rows that are due; returns when the next one is."""
+    """Let producers pull due rows; returns the next due time."""
     world = worlds[0]
     world.now = now
     soonest = np.inf
@@ -42,7 +42,7 @@ def produce(worlds: Records, now: float) -> float:
 
 @compiled
 def unsent(worlds: Records, worker_number: int, seats: NDArray[np.int32], sent: NDArray[np.int32], out: Records) -> int:
-    """Rows in the connections to a worker that were not yet sent; returns their number.
+    """Collect unsent rows of a worker; returns their number.
 
     Args:
         seats: Seat of each worker, none of a dead one, shape (workers,).
@@ -185,7 +185,7 @@ def _total(totals: Records, group: int, number: int) -> None:
 
 @compiled
 def commit_pending(worlds: Records, partition: int, totals: Records) -> None:
-    """Commit the rows of a partition that its owner has processed and its replica has not."""
+    """Commit the rows of a partition that its replica lacks."""
     world = worlds[0]
     owner: Any = np.int64(partition_at(world, partition).owner)
     for producer in range(world.workers):

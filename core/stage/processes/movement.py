@@ -1,4 +1,4 @@
-"""Movement protocol between processes: the simulator's, with state that is extracted, sent and installed."""
+"""Movement protocol between processes."""
 
 from functools import partial
 

@@ -79,7 +79,7 @@ class ProcessStage(Stage):
             self._hear(self.workers.poll(min(until_s, self.agenda.next_s, next_row_s)))
 
     def when_read(self, worker: int, action: Action) -> None:
-        """Run an action when the process of a worker has read a question; a dead one reads nothing."""
+        """Run an action when the process of a live worker reads."""
         if worker not in self.dead:
             self._ask(worker, Order.ASK, action)
 
@@ -89,28 +89,28 @@ class ProcessStage(Stage):
             self.workers.order(worker, order, *arguments)
 
     def do(self, worker: int, job: Job) -> None:
-        """Run the action of a job; its cost is that of the orders before it."""
+        """Run the action of a job, after earlier orders."""
         self.when_read(worker, job.done)
 
     def when_even(self, partition: int, action: Action) -> None:
-        """Run an action once the replica of a partition has processed all that its owner has."""
+        """Run an action once a replica is even with its owner."""
         self._even.append((partition, action))
         self.settle()
 
     def pending(self, partition: int) -> NDArray[np.int32]:
-        """Rows of each producer that the owner has processed and the replica has not; a view."""
+        """Rows of each producer that the replica lacks; a view."""
         return np.asarray(self.arrays["kept"]["pending"][partition :: self.settings.partitions])
 
     def commit_pending(self, partition: int) -> None:
-        """Commit what the owner of a partition has processed, as its replica is gone."""
+        """Commit the rows that a lost replica lacked."""
         commit_pending(self.arrays.worlds, partition, self._totals)
 
     def seat(self, worker: int) -> int:
-        """Number of a process: one worker after the other, then those of restarted workers."""
+        """Number of the process of a worker, new after a restart."""
         return worker + self.settings.workers * self._lives[worker]
 
     def crash(self, worker: int) -> None:
-        """Kill the process of a worker, and wait until what it sent to others is processed."""
+        """Kill a worker; what it sent to others is processed first."""
         seat = self.seat(worker)
         self.dead.add(worker)
         self._hear(self.workers.kill(worker))
@@ -157,15 +157,16 @@ class ProcessStage(Stage):
         super().restart(partition, owner)
 
     def idle_s(self) -> NDArray[np.float64]:
-        """Seconds in which each consumer was idle or dead, by its latest report; shape (workers,)."""
+        """Idle or dead seconds of each consumer, shape (workers,)."""
         since_s, self._idle_at_s = self.now_s - self._idle_at_s, self.now_s
         self._idle_s = np.clip(super().idle_s(), self._idle_s, self._idle_s + since_s)
         return self._idle_s.copy()
 
     def keys_checked(self) -> int | None:
-        """Compare the state in all processes with the rows that were committed; returns the number of keys.
+        """Compare the state in all processes with the committed rows.
 
-        None unless all rows are done, since those under way would be in the state.
+        Returns:
+            The number of keys; None unless all rows are done, since those under way would be in the state.
 
         Raises:
             RuntimeError: A row is missing, doubled or out of order in the state of a key.
@@ -189,7 +190,7 @@ class ProcessStage(Stage):
 
     @property
     def drained(self) -> bool:
-        """Whether all tuples are processed or lost, and those of dead workers accounted for."""
+        """Whether all tuples are accounted for, those of dead workers too."""
         return super().drained and not self.arrays["connection"]["count"].any()
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ class ProcessStandby(Standby):
         self._processes = stage
 
     def promote(self, partition: int, living: Sequence[int]) -> int | None:
-        """Make the replica of a partition its owner; returns its worker, None without a live replica."""
+        """Make the replica of a partition its owner, if it lives."""
         twin = int(self._pairs["twin"][partition])
         self._pairs["twin"][partition] = NONE
         self._processes.pending(partition)[:] = 0

@@ -29,7 +29,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """Rows that a worker has processed, in order, and its idle seconds until then."""
+    """Processed rows in order, and idle seconds until then."""
 
     at_s: float
     idle_s: float
@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A partition that arrived, with the size of its state and the time of each step."""
+    """A partition that arrived, with size and times."""
 
     partition: int
     state_bytes: int
@@ -73,7 +73,7 @@ class Workers(Protocol):
         """Seconds since the start."""
 
     def poll(self, until_s: float) -> Sequence[tuple[int, Message]]:
-        """What workers report, at least one message unless the time has come before."""
+        """Wait for messages of workers, until a time."""
 
     def rows(self, worker: int, rows: Records) -> None:
         """Send rows."""
