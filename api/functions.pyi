@@ -437,6 +437,9 @@ class replay:
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
+        backend: Literal["sim", "processes"] = "sim",
+        work: Literal["cpu", "wait"] = "cpu",
+        function: str | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
 
@@ -518,6 +521,7 @@ class replay:
             ]
         ]
         | None = None,
+        backend: Literal["sim", "processes"] = "sim",
         speedup: float = 1.0,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
         service_time: str | None = None,
@@ -566,6 +570,8 @@ class replay:
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth_total: str = "500Mbps",
+        work: Literal["cpu", "wait"] = "cpu",
+        function: str | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
         """Replay a trace through a simulated stage and rebalance it online."""
@@ -577,7 +583,7 @@ class replay:
         chain: File,
         out: File | None = None,
         workers: str | None = None,
-        engine: Literal["threads", "sim"] | None = None,
+        backend: Literal["threads", "sim"] | None = None,
         reorder: Literal["claim", "retry", "lock"] = "claim",
         work_queue: Literal["hybrid", "partitioned"] = "hybrid",
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",

@@ -25,7 +25,7 @@ from adapt.cli.terminal.formats import markdown_text
 from adapt.core.counting.exact import count_keys, frequencies_of
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.names import Engine, OperatorKind, PartitionBy, WorkQueue
+from adapt.core.ordered.chain.names import Backend, OperatorKind, PartitionBy, WorkQueue
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from adapt.core.partitioning.build import Recipe, build_plan
@@ -152,7 +152,7 @@ def by_model(keys: pa.Array, cost_us: float, partitions: int) -> list[Cells]:
     for plan in PLANS:
         chain = chain_of(keys, plan, partitions, cost_us)
         for queue in QUEUES:
-            ordered = Ordered((1, MODELED), Engine.SIM, settings=RunSettings(work_queue=queue))
+            ordered = Ordered((1, MODELED), Backend.SIM, settings=RunSettings(work_queue=queue))
             run = replay_ordered(chain, ordered, clock=perf_counter, cpu_clock=process_time)
             rows.append(cells_of(partitions, plan, queue, run))
     return rows

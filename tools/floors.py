@@ -38,6 +38,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/stage/input",
         "core/stage/movement",
         "core/stage/control",
+        "core/stage/processes",
         "core/stage",
     ),
     "papers": (
@@ -81,6 +82,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/counting",
         "traces/ingest",
         "traces/generators",
+        "traces/processes",
         "traces/replay",
         "traces/deploy",
         "traces",

@@ -1,6 +1,7 @@
 """A stage together with its controllers, faults and limits."""
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
@@ -67,7 +68,46 @@ class Assembly:
     splitting: Splitting | None = None
 
 
-def assemble(settings: StageSettings, source: Source, actors: Actors | None = None, *, journal: int = 0) -> Assembly:
+class Backend(Protocol):
+    """What runs the parts of a stage that take time."""
+
+    def stage(self, settings: StageSettings, source: Source, journal: int, standby: bool, /) -> Stage:
+        """A stage at time 0; arguments as in `Stage`."""
+
+    def movement(self, stage: Stage, spilling: Spilling | None, /) -> Movement:
+        """What executes moves on it."""
+
+    def standby(self, stage: Stage, movement: Movement, spilling: Spilling | None, partitions: Protected, /) -> Standby:
+        """What keeps its replicas."""
+
+
+class Simulator:
+    """Simulates all parts."""
+
+    def stage(self, settings: StageSettings, source: Source, journal: int, standby: bool) -> Stage:
+        """A simulated stage."""
+        return Stage(settings, source, journal, standby)
+
+    def movement(self, stage: Stage, spilling: Spilling | None) -> Movement:
+        """Simulated moves."""
+        return Movement(stage, spilling)
+
+    def standby(self, stage: Stage, movement: Movement, spilling: Spilling | None, partitions: Protected) -> Standby:
+        """Simulated replicas."""
+        return Standby(stage, movement, spilling, partitions=partitions)
+
+
+SIMULATOR = Simulator()
+
+
+def assemble(
+    settings: StageSettings,
+    source: Source,
+    actors: Actors | None = None,
+    *,
+    journal: int = 0,
+    backend: Backend = SIMULATOR,
+) -> Assembly:
     """Assemble a stage; arguments as in `simulate`.
 
     Raises:
@@ -106,10 +146,10 @@ def assemble(settings: StageSettings, source: Source, actors: Actors | None = No
             raise UsageError("splitting hot partitions excludes memory limits, crashes, standby and elastic workers")
         actors.hot.check(settings)
         settings = actors.hot.with_parts(settings)
-    stage = Stage(settings, source, journal, bool(standby))
+    stage = backend.stage(settings, source, journal, bool(standby))
     spilling = Spilling(stage, memory) if memory is not None else None
-    movement = Movement(stage, spilling)
-    twins = Standby(stage, movement, spilling, partitions=standby) if standby else None
+    movement = backend.movement(stage, spilling)
+    twins = backend.standby(stage, movement, spilling, standby) if standby else None
     recovery = Recovery(stage, movement, faults, spilling, twins) if faults.crashes or standby else None
     living = recovery.living if recovery else None
     rounds = None

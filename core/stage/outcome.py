@@ -1,12 +1,14 @@
 """Outcome of one case of a replay."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
+from adapt.core.table import Table
 
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""
@@ -93,6 +95,19 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
         behind_s=sum(one.end_s - one.start_s for one in behind),
         recovered_s=None if still else recovered_s,
     )
+
+
+def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outcomes: Sequence[Outcome]) -> Table:
+    """A summary whose verdict names the processes, if any."""
+    if parameters.get("backend") != "processes":
+        return table
+    said = f"Measured on {workers} worker processes of this machine ({parameters['work']})"
+    checked = [one.simulated.keys_checked for one in outcomes]
+    known = [keys for keys in checked if keys is not None]
+    if len(known) == len(checked):
+        said += f"; the state of all {max(known):,} keys was checked row by row"
+    (verdict, *rest) = table.rows[0]
+    return replace(table, rows=((f"{verdict} {said}.", *rest),))
 
 
 def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:

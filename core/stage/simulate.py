@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import Actors, assemble
+from adapt.core.stage.assembly import SIMULATOR, Actors, Assembly, Backend, assemble
 from adapt.core.stage.conditions.arrivals import Drawn, Source
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
@@ -51,6 +51,7 @@ class Simulated:
         pairs: Order-independent digest of the matches.
         splits: What splitting of hot partitions did; None without it.
         totals: Count, sum, minimum and maximum of each group, likewise; shape (groups,).
+        keys_checked: Keys whose state in the processes of a stage is that of the committed rows; None if simulated.
     """
 
     intervals: list[Interval]
@@ -70,6 +71,7 @@ class Simulated:
     pairs: int = 0
     splits: SplitReport | None = None
     totals: Records | None = None
+    keys_checked: int | None = None
 
     @property
     def throughput(self) -> float:
@@ -124,8 +126,9 @@ def simulate(
     interval_s: float = 1.0,
     journal: int = 0,
     on_interval: Callable[[Interval], None] | None = None,
+    backend: Backend = SIMULATOR,
 ) -> Simulated:
-    """Simulate a stage, deterministically.
+    """Simulate a stage, deterministically, or run it on another backend.
 
     Args:
         settings: The stage.
@@ -135,6 +138,7 @@ def simulate(
         interval_s: Sampling interval.
         journal: Number of processed tuples to record.
         on_interval: Called with every finished interval.
+        backend: What runs the stage.
 
     Raises:
         UsageError: An argument is out of range; a random source has no duration; or actors contradict each other.
@@ -144,7 +148,16 @@ def simulate(
         raise UsageError(f"duration and interval must be above 0 s (got {duration_s} and {interval_s:g})")
     if duration_s is None and isinstance(source, Drawn):
         raise UsageError("a random source is unbounded; give a duration")
-    of = assemble(settings, source, actors, journal=journal)
+    of = assemble(settings, source, actors, journal=journal, backend=backend)
+    try:
+        return _run(of, duration_s, interval_s, on_interval)
+    finally:
+        of.stage.close()
+
+
+def _run(
+    of: Assembly, duration_s: float | None, interval_s: float, on_interval: Callable[[Interval], None] | None
+) -> Simulated:
     stage = of.stage
     series = Series(stage)
     while True:
@@ -157,7 +170,7 @@ def simulate(
             break
     reports = of.recovery.reports if of.recovery else []
     for report in reports:
-        report.full_rate_s = full_rate_s(series.intervals, settings.workers, report)
+        report.full_rate_s = full_rate_s(series.intervals, stage.settings.workers, report)
     return Simulated(
         intervals=series.intervals,
         moves=of.movement.log,
@@ -176,6 +189,7 @@ def simulate(
         pairs=int(stage.arrays.world["pairs"]),
         splits=of.splitting.report if of.splitting else None,
         totals=of.splitting.totals() if of.splitting else None,
+        keys_checked=stage.keys_checked(),
     )
 
 

@@ -101,7 +101,7 @@ def test_the_reviews_by_workers_in_the_model(adapt, real_traces, tmp_path, monke
     (chain,) = [block.text for block in blocks("docs/ordered.md") if block.file == "vendors.toml"]
     (tmp_path / "vendors.toml").write_text(chain)
     adapt.done("ingest", real_traces("reviews/anonreviews.csv.bz2"), "--key", "vendorId", "-o", "reviews.trace")
-    line = "replay ordered reviews.trace --chain vendors.toml --workers 1,2,4,8,16 --engine sim -o reviews.ordered"
+    line = "replay ordered reviews.trace --chain vendors.toml --workers 1,2,4,8,16 --backend sim -o reviews.ordered"
     document = json.loads(adapt.done(*line.split(), "--format", "json").out)
     assert f"more than {document['summary']['speed_up_bound']:.1f} times" in text_of("docs/ordered.md")
     made = {row["workers"]: row for row in document["workers"]}

@@ -15,6 +15,7 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stream import Weight
+from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
@@ -34,6 +35,7 @@ class ElasticOptions:
         duration_s: When to stop; None, when all rows are processed.
         interval_s: Length of a measurement interval; None, about 300 intervals.
         own_keys: How many of the hottest keys have a partition each, so that plans pin them.
+        work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
     """
 
     reading: Reading
@@ -42,6 +44,7 @@ class ElasticOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     own_keys: int = 0
+    work: str | None = None
 
 
 def replay_elastic_trace(
@@ -67,10 +70,11 @@ def replay_elastic_trace(
         EnvironmentFailure: `out` exists or cannot be written.
         BadInput: the trace is damaged or not in time order, or the join does not have two sides.
     """
-    reading = options.reading
+    reading, elastic, work = options.reading, options.elastic, options.work
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
-    check_elastic(settings, options.elastic)
+    check_elastic(settings, elastic)
+    check_work(work, settings, options.operator, "--pool", {"--startup-time": elastic.startup_s})
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
             f"--own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"
@@ -79,19 +83,25 @@ def replay_elastic_trace(
     progress("reading", 0, trace.rows)
     if options.own_keys:
         reading = replace(reading, partitions=replace(reading.partitions, own=_hottest(trace, options)))
-    reading, settings = options.operator.applied(trace, reading, settings)
+    reading, settings = options.operator.applied(trace, reading, settings, by_key=work is not None)
+    if work is not None:
+        elastic = replace(elastic, backend=in_processes(work, reading))
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
-    further: dict[str, Any] = {**options.operator.parameters(), "own_keys": options.own_keys}
+    further: dict[str, Any] = {
+        **options.operator.parameters(),
+        "own_keys": options.own_keys,
+        **parameters_of_backend(work),
+    }
     run = replay_elastic(
         rows,
         demand,
         settings,
-        options.elastic,
+        elastic,
         duration_s=options.duration_s,
         interval_s=options.interval_s,
-        parameters={**elastic_parameters(settings, reading, options.elastic, options.duration_s), **further},
-        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
+        parameters={**elastic_parameters(settings, reading, elastic, options.duration_s), **further},
+        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s {measured(work)}", done, demand.all_rows),
     )
     keep_run(run, out, command, [trace.as_input], force=force)
     return run

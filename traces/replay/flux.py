@@ -1,6 +1,6 @@
 """Flux replay of a trace from disk, without Spark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stream import KeyType
 from adapt.traces.read_errors import readable
+from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
 from adapt.traces.replay.operators import Operator, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -32,6 +33,7 @@ class FluxOptions:
         duration_s: Upper limit of the simulated time; None, until all rows are processed.
         interval_s: Sampling interval; None, some hundred samples.
         plan: Content hash of the plan of the initial placement, if any.
+        work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
     """
 
     reading: Reading
@@ -41,6 +43,7 @@ class FluxOptions:
     duration_s: float | None = None
     interval_s: float | None = None
     plan: str | None = None
+    work: str | None = None
 
 
 def replay_flux_trace(
@@ -67,21 +70,26 @@ def replay_flux_trace(
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
-    reading, settings = options.operator.applied(trace, reading, settings, by_key=options.adapting.hot is not None)
-    check_replay(settings, options.adapting, options.conditions)
+    work, conditions, hot = options.work, options.conditions, options.adapting.hot is not None
+    check_work(work, settings, options.operator, "--workers", {"--memory": conditions.memory, "--split-hot": hot})
+    by_key = hot or work is not None
+    reading, settings = options.operator.applied(trace, reading, settings, by_key=by_key)
+    check_replay(settings, options.adapting, conditions)
+    if work is not None:
+        conditions = replace(conditions, backend=in_processes(work, reading))
     rows = rows_of(trace, reading)
-    demand = Demand.from_chunks(rows.chunks(), settings, options.conditions.faults)
-    parameters = parameters_of(settings, reading, options.adapting, options.conditions, options.duration_s)
-    told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan}
+    demand = Demand.from_chunks(rows.chunks(), settings, conditions.faults)
+    parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
+    told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan, **parameters_of_backend(work)}
     run = replay_flux(
         rows,
         demand,
         settings,
         options.adapting,
-        options.conditions,
+        conditions,
         Pace(reading.speedup, options.duration_s, options.interval_s),
         parameters={**parameters, **told},
-        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s simulated", done, demand.all_rows),
+        told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s {measured(work)}", done, demand.all_rows),
     )
     keep_run(run, out, command, [trace.as_input], force=force)
     return run

@@ -49,7 +49,7 @@ class OrderedOptions:
 
     Attributes:
         chain: Chain of operators.
-        ordered: Workers, engine and settings.
+        ordered: Workers, backend and settings.
         plan: Plan for the operators that are partitioned by a plan.
         rows: Number of first rows to replay; None for all.
     """

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
+from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
@@ -26,6 +27,7 @@ def elastic(
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
+    backend: BackendOptions,
     speedup: SpeedupOption = 1.0,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
@@ -53,6 +55,7 @@ def elastic(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         own_keys=plans.own_keys,
+        work=backend.worked(),
     )
     with stages() as progress:
         run = replay_elastic_trace(

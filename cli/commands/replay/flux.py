@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import setting, short_help
+from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
@@ -24,7 +25,7 @@ _MOST_ROUNDS = 100_000
 
 
 @short_help(
-    *("out", "workers", "plan", "policy", "speedup", "arrivals"),
+    *("out", "workers", "plan", "policy", "backend", "speedup", "arrivals"),
     *("service_time", "buffer", "load", "faults", "standby", "format"),
 )
 def flux(
@@ -36,6 +37,7 @@ def flux(
     join: JoinOptions,
     dag: DagOptions,
     stage: StageOptions,
+    backend: BackendOptions,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
         "Replay rows by timestamp, or as fast as workers accept. With rotate, each 65,536 rows go to one worker"
@@ -69,6 +71,7 @@ def flux(
             "--shed": stage.shedding.shed,
             "--split-hot": policy.split_hot,
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
+            "--backend processes": backend.worked(),
         }
         dag.check(of_one_stage, policy.policy or [], policy.season)
     opened = open_trace(trace)
@@ -85,6 +88,7 @@ def flux(
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan_hash,
+        work=backend.worked(),
     )
     _warn_of_length(opened, options)
     run: AnyFluxRun

@@ -12,14 +12,14 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
-from adapt.core.ordered.chain.names import Engine
+from adapt.core.ordered.chain.names import Backend
 
 if TYPE_CHECKING:
     from adapt.core.ordered.replay.replay import OrderedRun
 
 
 @short_help(
-    "chain", "out", "workers", "engine", "reorder", "work_queue", "heuristic", "plan", "rows", "format", "force"
+    "chain", "out", "workers", "backend", "reorder", "work_queue", "heuristic", "plan", "rows", "format", "force"
 )
 def ordered(
     trace: TracePath,
@@ -63,16 +63,16 @@ def ordered(
     counts = workers.counts(cores)
     how = Ordered(
         workers=counts,
-        engine=workers.engine or (Engine.THREADS if max(counts) <= cores else Engine.SIM),
+        backend=workers.backend or (Backend.THREADS if max(counts) <= cores else Backend.SIM),
         settings=runtime.settings(),
         contention=model.assumed(),
         seed=seed,
         cores=cores,
         serial=check,
     )
-    if workers.engine is None and how.engine is Engine.SIM:
+    if workers.backend is None and how.backend is Backend.SIM:
         narrate(
-            f"{max(counts)} workers on a machine with {cores} cores: using the model (--engine sim); with --engine"
+            f"{max(counts)} workers on a machine with {cores} cores: using the model (--backend sim); with --backend"
             " threads they would share the cores"
         )
     named, opened = open_chain(chain), open_trace(trace)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Engine, Heuristic, OrderedWorkQueue, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ QUEUES_PANEL = "Buffers, queues and time slices"
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How many workers run the chain, and on which engine."""
+    """How many workers run the chain, and what runs them."""
 
     workers: str | None = setting(
         None,
@@ -25,7 +25,7 @@ class WorkerOptions:
         "1,2,4",
         shown=False,
     )
-    engine: Engine | None = setting(
+    backend: Backend | None = setting(
         None,
         "Real threads, or a model of them. Default: threads if every worker can have its own core, else sim.",
         shown=False,
@@ -107,7 +107,7 @@ class RuntimeOptions:
 class ModelOptions:
     """How much the workers of the model slow each other down."""
 
-    PANEL: ClassVar[str] = "Contention of the model (engine sim); assumptions, not measurements of your machine"
+    PANEL: ClassVar[str] = "Contention of the model (backend sim); assumptions, not measurements of your machine"
     jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
     contention: str = setting("0.15us", "Time added per tuple by each other worker on the same operator.", "0.15us")
     send_time: str = setting("0.05us", "Time to send a batch; one worker at a time.", "0.05us")

@@ -15,7 +15,7 @@ from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elas
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import Actors
+from adapt.core.stage.assembly import SIMULATOR, Actors, Backend
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
@@ -23,7 +23,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.outcome import measured_on, outcome_of
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -50,6 +50,7 @@ class Elastic:
         migration: In which batches partitions move.
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
+        backend: What runs the stage.
     """
 
     pool: int
@@ -65,6 +66,7 @@ class Elastic:
     migration: Migration = field(default_factory=Migration)
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
+    backend: Backend = SIMULATOR
 
     def swept(self) -> "list[tuple[str, Elastic]]":
         """For each tau1, the suffix of the case names and the settings.
@@ -121,7 +123,8 @@ class ElasticRun(Displayed):
     def summary(self) -> Table:
         """One row with the verdict."""
         pool, partitions = self.settings.workers, self.settings.partitions
-        return elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
+        table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
+        return measured_on(table, self.parameters, pool, [one.outcome for one in self.outcomes])
 
     def tables(self) -> dict[str, Table]:
         """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
@@ -178,9 +181,8 @@ def replay_elastic(
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.startup_s)
-        done = simulate(
-            settings, rows, duration_s, Actors(scaling=scaling), interval_s=every_s, on_interval=telling(case, told)
-        )
+        actors, tell, backend = Actors(scaling=scaling), telling(case, told), elastic.backend
+        done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))

@@ -108,8 +108,8 @@ class Heuristic(StrEnum):
     """As `ct`, with the divisor printed in the paper."""
 
 
-class Engine(StrEnum):
-    """Engine that runs a chain."""
+class Backend(StrEnum):
+    """What runs a chain."""
 
     THREADS = "threads"
     """Real workers: threads of this machine."""

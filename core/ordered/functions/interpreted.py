@@ -32,10 +32,10 @@ class Interpreted(Function):
         """Not available in compiled code.
 
         Raises:
-            UsageError: always; names the engines that run Python.
+            UsageError: always; names the backends that run Python.
         """
         raise UsageError(
-            f"{self._where} runs {self._function.name}, a Python function, which only the model (--engine sim) "
+            f"{self._where} runs {self._function.name}, a Python function, which only the model (--backend sim) "
             "and the serial run support; threads need a compiled function: "
             f"{', '.join(FunctionName)}"
         )

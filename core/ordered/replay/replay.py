@@ -8,7 +8,7 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import Engine, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -57,7 +57,7 @@ class Ordered:
 
     Attributes:
         workers: Numbers of workers to run with.
-        engine: Threads or the model.
+        backend: Threads or the model.
         settings: Settings of every run, whose number of workers is ignored; without `mark_every`, about `TIMED` tuples
             are timed.
         contention: Contention between workers of the model.
@@ -70,7 +70,7 @@ class Ordered:
     """
 
     workers: tuple[int, ...]
-    engine: Engine = Engine.THREADS
+    backend: Backend = Backend.THREADS
     settings: RunSettings = field(default_factory=RunSettings)
     contention: Contention = MEASURED
     seed: int = 0
@@ -84,10 +84,10 @@ class Ordered:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
-        if self.engine is Engine.SIM and self.settings.reorder is Reorder.RETRY:
+        if self.backend is Backend.SIM and self.settings.reorder is Reorder.RETRY:
             raise UsageError(
                 f"the model supports reorder {Reorder.CLAIM} and {Reorder.LOCK}; {Reorder.RETRY} needs "
-                f"--engine {Engine.THREADS}"
+                f"--backend {Backend.THREADS}"
             )
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
@@ -120,7 +120,7 @@ class OrderedRun(Displayed):
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
         return ordered_summary(
-            self.chain, self.outcomes, self.egress, ordered.engine, ordered.cores, self.costs, ordered.contention
+            self.chain, self.outcomes, self.egress, ordered.backend, ordered.cores, self.costs, ordered.contention
         )
 
     def tables(self) -> dict[str, Table]:
@@ -188,7 +188,7 @@ def replay_ordered(
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
-    if ordered.engine is Engine.SIM:
+    if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, clock, tell)
         outcomes, egress = _by_model(chain, ordered, costs, tell)
         return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
@@ -204,7 +204,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     """
     for workers in ordered.workers:
         queue_sizes(chain, replace(ordered.settings, workers=workers))
-    if ordered.engine is Engine.THREADS and is_python(chain):
+    if ordered.backend is Backend.THREADS and is_python(chain):
         warm_up(chain)
 
 
@@ -276,7 +276,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     """
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
-    told = {"workers": list(ordered.workers), "engine": ordered.engine.value, **named}
-    if ordered.engine is Engine.SIM:
+    told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
+    if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores}

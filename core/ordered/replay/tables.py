@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.names import CostSource, Engine, OperatorKind
+from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
@@ -231,7 +231,7 @@ def ordered_summary(
     chain: BoundChain,
     outcomes: Sequence[WorkersOutcome],
     egress: Egress,
-    engine: Engine,
+    backend: Backend,
     cores: int,
     costs: Costs | None,
     contention: Contention,
@@ -244,7 +244,7 @@ def ordered_summary(
     """
     columns = (
         Column("verdict"),
-        Column("engine"),
+        Column("backend"),
         Column("rows", Kind.COUNT, about="rows of the trace"),
         Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
         Column("egress", about="hash of the output, in order"),
@@ -256,8 +256,8 @@ def ordered_summary(
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
-        _verdict(chain.operators, outcomes, engine, cores, bound, costs, contention),
-        engine.value,
+        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention),
+        backend.value,
         chain.rows,
         egress.tuples,
         f"{egress.hash:016x}",
@@ -272,28 +272,28 @@ def ordered_summary(
 def _verdict(
     operators: Sequence[BoundOperator],
     outcomes: Sequence[WorkersOutcome],
-    engine: Engine,
+    backend: Backend,
     cores: int,
     bound: Bound | None,
     costs: Costs | None,
     contention: Contention,
 ) -> str:
-    told = [_speed(outcomes, engine)]
-    if engine is Engine.THREADS:
+    told = [_speed(outcomes, backend)]
+    if backend is Backend.THREADS:
         told += _of_threads(outcomes, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
         told.append(_bounded(bound))
-    told += _order(outcomes, engine)
+    told += _order(outcomes, backend)
     if costs is not None:
         told += [_where_from(costs), *_even_keys(operators), _assumed(contention)]
     return " ".join(told)
 
 
-def _speed(outcomes: Sequence[WorkersOutcome], engine: Engine) -> str:
+def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
     first, *_ = outcomes
     if not first.throughput:
         return "The trace has no rows to run."
-    opening = "In the model, " if engine is Engine.SIM else ""
+    opening = "In the model, " if backend is Backend.SIM else ""
     processes = "processes" if first.workers == 1 else "process"
     said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
     if first.end_to_end:
@@ -322,7 +322,7 @@ def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
         told.append(
             f"This machine has only {counted(cores, 'core')}, so the results for {_listed(more)} workers do not show "
             f"what "
-            "as many cores would do; use --engine sim for those."
+            "as many cores would do; use --backend sim for those."
         )
     starved = [one for one in outcomes if one.cores is not None and one.cores < 0.9 * min(one.workers, cores)]
     if starved:
@@ -342,14 +342,14 @@ def _bounded(bound: Bound) -> str:
     )
 
 
-def _order(outcomes: Sequence[WorkersOutcome], engine: Engine) -> list[str]:
+def _order(outcomes: Sequence[WorkersOutcome], backend: Backend) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
     wrong = [one.workers for one in known if not one.is_ordered]
     if wrong:
         return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
     if not known:
         return ["The output was not compared with a serial run."]
-    serial = "that of the model's serial run" if engine is Engine.SIM else "that of the serial run, tuple for tuple"
+    serial = "that of the model's serial run" if backend is Backend.SIM else "that of the serial run, tuple for tuple"
     return [f"The output equals {serial}."]
 
 

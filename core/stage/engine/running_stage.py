@@ -361,6 +361,13 @@ class Stage:
             shed=self.shed,
         )
 
+    def keys_checked(self) -> int | None:
+        """Keys whose state outside the simulator was checked; None, there is none."""
+        return None
+
+    def close(self) -> None:
+        """Release what the stage holds outside the simulator."""
+
     def _read_rows(self, _: int) -> None:
         assert self.feed is not None
         self.on_rows_wanted()

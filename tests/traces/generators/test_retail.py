@@ -80,7 +80,7 @@ def test_a_generated_trace_is_replayed_by_the_name_of_its_chain(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     adapt.done("generate", "sales", "--rows", 3000, "--rate", 0.01, "-o", "sales.trace")
-    line = "replay ordered sales.trace --chain retail-q15 --workers 1,2 --format json --engine threads"
+    line = "replay ordered sales.trace --chain retail-q15 --workers 1,2 --format json --backend threads"
     document = json.loads(adapt.done(*line.split()).out)
     assert document["parameters"]["chain"]["name"] == "retail-q15"
     assert [row["ordered"] for row in document["workers"]] == [True, True]

@@ -377,3 +377,54 @@ def test_stages_that_cannot_be_replayed_are_refused_in_a_line(adapt, here, more,
     assert failed.code == code
     assert said in failed.err
     assert len(failed.err.strip().splitlines()) == 1
+
+
+PROCESSES = "x.trace --workers 2 --partitions 4 --state 10 --policy load --arrivals saturate --service-time 10us"
+
+
+def test_a_run_in_processes_has_the_tables_of_a_simulation_and_says_what_it_is(adapt, here):
+    simulated, measured = (
+        told(adapt, *f"{PROCESSES} --backend {backend} -o {backend}.flux".split()) for backend in ("sim", "processes")
+    )
+    assert {name: list(simulated[name][0]) for name in ("cases", "intervals", "workers")} == {
+        name: list(measured[name][0]) for name in ("cases", "intervals", "workers")
+    }
+    assert list(simulated["summary"]) == list(measured["summary"])
+    assert (simulated["parameters"]["backend"], measured["parameters"]["backend"]) == ("sim", "processes")
+    assert [(row["processed"], row["lost"]) for row in measured["cases"]] == [(ROWS, 0)] * 2
+    keys = len(set(here_keys()))
+    said = f"Measured on 2 worker processes of this machine (cpu); the state of all {keys} keys was checked row by row."
+    assert measured["summary"]["verdict"].endswith(said)
+    assert read_run(here / "processes.flux").as_data() == measured
+
+
+def here_keys():
+    """The keys of the trace."""
+    chance = np.random.default_rng(1)
+    return np.where(chance.random(ROWS) < 0.1, 0, chance.integers(1, 500, ROWS)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--backend processes --work wait --workers 65", "at most 64 workers on this machine"),
+        ("--backend processes --workers 4000", "one per core (with --work wait, 64); reduce --workers (got 4000)"),
+        (
+            "--backend processes --memory 1GB",
+            "--backend processes does not run --memory; omit it, or use --backend sim",
+        ),
+        ("--backend processes --join stream --join-window 1s", "does not run --join"),
+        ("--backend processes --state keys", "does not run --state with rows, bytes or keys"),
+        ("--backend processes --router exchange", "does not run --router other than flux"),
+        ("--backend processes --slow 0@0-1s:0%", "does not run --slow to 0%"),
+        ("--backend processes --shed 10@1s", "does not run --shed"),
+        ("--backend processes --function count", "--function takes MODULE:FUNCTION"),
+        ("--backend processes --function jobs:count --load 0@0s", "omit --load and --slow"),
+        ("--backend processes --function jobs:count --work wait", "--work does not apply to --function"),
+        ("--work wait", "--work and --function need --backend processes"),
+    ],
+)
+def test_what_processes_do_not_run_is_refused(adapt, here, more, said):
+    workers = "" if "--workers" in more else "--workers 2"
+    refused = adapt.refused(2, "replay", "flux", *f"x.trace {workers} {more}".split())
+    assert said in refused

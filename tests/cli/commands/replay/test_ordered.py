@@ -48,7 +48,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_run_is_printed_kept_reported_and_checked(adapt, here):
-    line = "x.trace --chain c.toml --workers 4,1 --engine threads -o x.ordered --format json"
+    line = "x.trace --chain c.toml --workers 4,1 --backend threads -o x.ordered --format json"
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     assert document["mechanism"] == "ordered"
     assert [row["workers"] for row in document["workers"]] == [1, 4]
@@ -93,7 +93,7 @@ def test_the_contention_that_is_assumed_is_that_which_was_measured():
 def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
-        "x.trace --chain plan.toml --plan five.plan --workers 2 --engine sim --reorder lock --work-queue partitioned"
+        "x.trace --chain plan.toml --plan five.plan --workers 2 --backend sim --reorder lock --work-queue partitioned"
         " --heuristic qst --slice 50us --ct-window 5ms --ring-buffer 64 --queue-capacity 128 --qst-limit 20 --batch 8 "
         "--mark-every 7"
         " --rows 1000 --seed 5 --jitter 0.2 --contention 0.1us --send-time 20ns --output-time 0.01us --lock-handover "
@@ -102,7 +102,7 @@ def test_every_option_is_taken(adapt, here):
     )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     told = document["parameters"]
-    assert (told["engine"], told["reorder"], told["work_queue"]) == ("sim", "lock", "partitioned")
+    assert (told["backend"], told["reorder"], told["work_queue"]) == ("sim", "lock", "partitioned")
     assert told["heuristic"] == "qst"
     assert (told["slice_us"], told["ct_window_ms"], told["ring_buffer"], told["queue_capacity"]) == (50, 5, 64, 128)
     assert (told["qst_limit"], told["batch"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
@@ -123,12 +123,12 @@ def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, he
     chain = '[[operator]]\nname = "odd"\nkind = "stateless"\nfunction = "own_visits:odd"\n'
     (here / "own.toml").write_text(chain)
     line = "x.trace --chain own.toml --workers 1,2"
-    document = json.loads(adapt.done("replay", "ordered", *f"{line} --engine sim --format json".split()).out)
+    document = json.loads(adapt.done("replay", "ordered", *f"{line} --backend sim --format json".split()).out)
     assert document["costs"][0]["cost_from"] == "the serial run in Python"
     assert document["costs"][0]["selectivity"] == 0.5
-    refused = adapt.refused(2, "replay", "ordered", *f"{line} --engine threads".split())
+    refused = adapt.refused(2, "replay", "ordered", *f"{line} --backend threads".split())
     assert "operator 'odd' runs own_visits:odd, a Python function" in refused
-    assert "which only the model (--engine sim) and the serial run support" in refused
+    assert "which only the model (--backend sim) and the serial run support" in refused
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, he
         (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--workers 1 --reorder retry --work-queue partitioned --ring-buffer 64", "operator 'by key' would hang"),
-        (2, "--workers 8 --engine sim --reorder retry", "retry needs --engine threads"),
+        (2, "--workers 8 --backend sim --reorder retry", "retry needs --backend threads"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),
         (2, "--plan none.plan", "none.plan"),

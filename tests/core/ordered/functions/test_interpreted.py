@@ -70,7 +70,7 @@ def test_the_model_runs_it_by_its_cost_and_selectivity() -> None:
 def test_threads_refuse_it_and_say_what_runs_it() -> None:
     with pytest.raises(UsageError) as refused:
         run_by_workers(bound([partitioned("b"), operator(second_times)], 10), RunSettings(), pace=1)
-    for part in ("operator 'own' runs mine:own, a Python function", "engine sim", "serial run", "work, count"):
+    for part in ("operator 'own' runs mine:own, a Python function", "backend sim", "serial run", "work, count"):
         assert part in str(refused.value)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapt.core.ordered.chain.names import Engine
+from adapt.core.ordered.chain.names import Backend
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.replay.charts import REST, ordered_charts
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
@@ -12,7 +12,7 @@ from tests.core.ordered.chains import bound, stateless
 @pytest.fixture(scope="module")
 def run() -> OrderedRun:
     chain = bound([stateless("a", cost=2.0), stateless("b", cost=1.0)], 1000)
-    ordered = Ordered((1, 2, 8), Engine.SIM, contention=Contention(contention_us=0.1))
+    ordered = Ordered((1, 2, 8), Backend.SIM, contention=Contention(contention_us=0.1))
     return replay_ordered(chain, ordered, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
 
 

@@ -12,7 +12,7 @@ import pytest
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import PythonFunction
-from adapt.core.ordered.chain.names import CostSource, Engine, Heuristic, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, CostSource, Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -77,7 +77,7 @@ def test_without_the_serial_run_nothing_is_compared_with_it() -> None:
 
 def test_workers_of_a_model_without_contention_scale_linearly() -> None:
     chain = bound([stateless("a", cost=10.0)], ROWS)
-    run = replayed(chain, Ordered((1, 2, 8), Engine.SIM, contention=NONE))
+    run = replayed(chain, Ordered((1, 2, 8), Backend.SIM, contention=NONE))
     assert [one.throughput for one in run.outcomes] == [pytest.approx(n * 1e5, rel=0.01) for n in (1, 2, 8)]
     assert [row["speed_up"] for row in run.tables()["workers"].records()] == pytest.approx([1, 2, 8], rel=0.01)
     assert run.costs is not None
@@ -89,7 +89,7 @@ def test_workers_of_a_model_without_contention_scale_linearly() -> None:
 
 def test_the_model_says_the_same_again_and_otherwise_with_another_seed() -> None:
     chain = bound([stateless("a", 0.5, cost=1.0), replace(stateful("b"), cost=1.0)], ROWS)
-    how = Ordered((2,), Engine.SIM, contention=Contention(jitter=0.5), seed=3)
+    how = Ordered((2,), Backend.SIM, contention=Contention(jitter=0.5), seed=3)
     first, again, other = (replayed(chain, one).as_data() for one in (how, how, replace(how, seed=4)))
     assert first == again
     assert first["workers"] != other["workers"]
@@ -97,7 +97,7 @@ def test_the_model_says_the_same_again_and_otherwise_with_another_seed() -> None
 
 def test_costs_that_the_chain_does_not_say_are_measured_with_one_real_worker() -> None:
     chain = bound([stateless("a", 0.25), counting("c", 4), replace(stateful("d"), cost=2.0)], ROWS)
-    run = replayed(chain, Ordered((4,), Engine.SIM, settings=RunSettings(reorder=Reorder.LOCK), contention=NONE))
+    run = replayed(chain, Ordered((4,), Backend.SIM, settings=RunSettings(reorder=Reorder.LOCK), contention=NONE))
     assert run.costs is not None
     assert run.costs.sources == (CostSource.THREADS, CostSource.THREADS, CostSource.CHAIN)
     assert run.costs.selectivities[0] == run_serially(chain).inputs[1] / ROWS
@@ -117,7 +117,7 @@ def every_second(value: int, state: dict[Any, Any]) -> Iterator[int]:
 def test_python_runs_in_the_model_and_threads_refuse_it_before_anything_is_run() -> None:
     own = replace(stateful("own"), function=PythonFunction("mine:own", every_second))
     chain = bound([own, stateless("a", cost=1.0)], ROWS)
-    run = replayed(chain, Ordered((1, 4), Engine.SIM, contention=NONE))
+    run = replayed(chain, Ordered((1, 4), Backend.SIM, contention=NONE))
     assert run.costs is not None
     assert run.costs.us == (pytest.approx(1000 / ROWS), 1.0)
     assert run.costs.selectivities == (0.5, 1.0)
@@ -142,8 +142,8 @@ def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refuse
         ({"workers": (257,)}, r"workers must be from 1 to 256 \(got 257\)"),
         ({"settings": RunSettings(work_queue=WorkQueue.SHARED)}, "work queue shared loses the order of partitions"),
         (
-            {"engine": Engine.SIM, "settings": RunSettings(reorder=Reorder.RETRY)},
-            "the model supports reorder claim and lock; retry needs --engine threads",
+            {"backend": Backend.SIM, "settings": RunSettings(reorder=Reorder.RETRY)},
+            "the model supports reorder claim and lock; retry needs --backend threads",
         ),
     ],
 )
@@ -192,9 +192,9 @@ def test_the_model_says_whose_skew_it_does_not_know() -> None:
     pages = pa.array([("view", "view", "checkout")[row % 3] for row in range(200)])
     columns = {**{name: clicks[name] for name in clicks.column_names}, "page": pages}
     columns["ts"] = clicks["ts"].cast(pa.timestamp("us", "UTC"))
-    run = replayed(bind(PRESETS["retail-q3"].chain, columns), Ordered((1, 2), Engine.SIM))
+    run = replayed(bind(PRESETS["retail-q3"].chain, columns), Ordered((1, 2), Backend.SIM))
     verdict = str(run.summary().records()[0]["verdict"])
     assert "The keys of operator 'top' are made in the chain, so the model ignores their skew." in verdict
     assert "ignores their skew" not in str(
-        replayed(some_chain(), Ordered((1,), Engine.SIM)).summary().records()[0]["verdict"]
+        replayed(some_chain(), Ordered((1,), Backend.SIM)).summary().records()[0]["verdict"]
     )

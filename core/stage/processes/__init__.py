@@ -1,0 +1,1 @@
+"""A stage whose consumers are processes."""

@@ -1,0 +1,197 @@
+"""Compiled parts of the driver of processes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.stage.engine.kernel.commit import commit
+from adapt.core.stage.engine.kernel.connections import send_waiting
+from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
+from adapt.core.stage.processes.records import FACTOR
+from adapt.core.stage.records.arrays import Records
+from adapt.core.stage.records.codes import NONE
+from adapt.core.stage.records.finding import (
+    connection_at,
+    due_at,
+    kept_at,
+    pair_at,
+    partition_at,
+    pooled_at,
+    queued_at,
+    service_at,
+    worker_at,
+)
+from adapt.core.stage.records.world import World
+
+
+@compiled
+def produce(worlds: Records, now: float) -> float:
+    """Let producers pull due rows; returns the next due time."""
+    world = worlds[0]
+    world.now = now
+    soonest = np.inf
+    for producer in range(world.workers):
+        if due_at(world, world.workers + producer).at <= now:
+            fill_pool(world, producer, now)
+        soonest = min(soonest, due_at(world, world.workers + producer).at)
+    return soonest
+
+
+@compiled
+def unsent(worlds: Records, worker_number: int, seats: NDArray[np.int32], sent: NDArray[np.int32], out: Records) -> int:
+    """Collect unsent rows of a worker; returns their number.
+
+    Args:
+        seats: Seat of each worker, none of a dead one, shape (workers,).
+        sent: Rows of each connection that were sent, updated; by worker, then producer.
+    """
+    world = worlds[0]
+    worker = worker_at(world, worker_number)
+    rows = 0
+    for producer in range(world.workers):
+        number = worker_number * world.workers + producer
+        connection = connection_at(world, number)
+        for passed in range(sent[number], connection.count):
+            row = queued_at(world, number * world.credits + (connection.first + passed) % world.credits)
+            cost = row.cost
+            if cost < 0:
+                cost = service_at(world, worker.cursor).seconds
+                worker.cursor = (worker.cursor + 1) & (world.services - 1)
+            to = out[rows]
+            to.partition = row.partition
+            to.group = row.group
+            to.producer = producer
+            twin: Any = np.int32(NONE)
+            if world.standby != 0:
+                twin = pair_at(world, row.partition).twin
+            to.twin = seats[twin] if twin != NONE else NONE
+            to.number = row.number
+            to.cost = cost
+            rows += 1
+        sent[number] = connection.count
+    return rows
+
+
+@compiled
+def finish(worlds: Records, worker_number: int, done: Records, sent: NDArray[np.int32], totals: Records) -> int:
+    """Account for the rows that a worker has processed, in their order.
+
+    Args:
+        sent: As in `unsent`.
+        totals: State that each key must have, updated with the rows that are committed; shape (groups,).
+
+    Returns:
+        The first row that was not expected next; -1 if all were.
+    """
+    world = worlds[0]
+    last = world.last
+    for at in range(len(done)):
+        row = done[at]
+        producer: Any = np.int64(row.producer)
+        partition: Any = np.int64(row.partition)
+        if row.replica != 0:
+            kept = kept_at(world, producer * world.partitions + partition)
+            if not _commit_kept(world, worker_number, producer, partition, row.number, row.taken, row.done, totals):
+                return at
+            kept.pending -= 1
+        elif not _finish_at_owner(world, worker_number, producer, partition, row, sent, totals):
+            return at
+        last = max(last, world.last)
+        world.last = last
+    return -1
+
+
+@inlined
+def _finish_at_owner(
+    world: World,
+    worker_number: int,
+    producer: int,
+    partition: int,
+    row: Any,
+    sent: NDArray[np.int32],
+    totals: Records,
+) -> bool:
+    """Take the next row of a connection and return its credit; commit it if it has no replica."""
+    number = worker_number * world.workers + producer
+    connection = connection_at(world, number)
+    queued = queued_at(world, number * world.credits + connection.first)
+    if connection.count == 0 or queued.number != row.number or queued.partition != partition:
+        return False
+    worker = worker_at(world, worker_number)
+    take_in_hand(worker, queued, partition, producer, row.taken)
+    connection.first += 1
+    if connection.first == world.credits:
+        connection.first = 0
+    connection.count -= 1
+    connection.owed += 1
+    if connection.owed == world.packet or connection.count == 0:
+        connection.owed = 0
+    sent[number] -= 1
+    pass_acknowledgement(worker, connection)
+    if connection.owed == 0 and connection.turn != NONE:  # before anything fills a pool, which would overtake
+        send_waiting(world, producer, worker_number, world.now)
+        fill_pool(world, producer, world.now)
+    record = partition_at(world, partition)
+    record.in_flight -= 1
+    record.processed += 1
+    if world.standby == 0:
+        _total(totals, worker.group, row.number)
+        commit(world, worker, worker_number, 0, row.done)
+        return True
+    kept = kept_at(world, producer * world.partitions + partition)
+    if kept.pending < 0 or pair_at(world, partition).twin != NONE:
+        world.mirrored += pair_at(world, partition).twin != NONE
+        kept.pending += 1  # to be committed by the replica, which may have reported it already
+        return True
+    return _commit_kept(world, worker_number, producer, partition, row.number, row.taken, row.done, totals)
+
+
+@inlined
+def _commit_kept(
+    world: World,
+    worker_number: int,
+    producer: int,
+    partition: int,
+    row_number: int,
+    taken: float,
+    done: float,
+    totals: Records,
+) -> bool:
+    """Commit a row that its producer keeps; it must be the oldest of its partition."""
+    kept = kept_at(world, producer * world.partitions + partition)
+    if kept.head == NONE:
+        return False
+    held = pooled_at(world, producer * world.places + kept.head)
+    if held.number != row_number:
+        return False
+    worker = worker_at(world, worker_number)
+    take_in_hand(worker, held, partition, producer, taken)
+    _total(totals, worker.group, row_number)
+    commit(world, worker, worker_number, 0, done)
+    return True
+
+
+@inlined
+def _total(totals: Records, group: int, number: int) -> None:
+    """Add a row to the state that its key must have."""
+    total = totals[group]
+    total.count += 1
+    total.sum += number
+    total.digest = total.digest * np.uint64(FACTOR) + np.uint64(number)
+
+
+@compiled
+def commit_pending(worlds: Records, partition: int, totals: Records) -> None:
+    """Commit the rows of a partition that its replica lacks."""
+    world = worlds[0]
+    owner: Any = np.int64(partition_at(world, partition).owner)
+    for producer in range(world.workers):
+        kept = kept_at(world, producer * world.partitions + partition)
+        while kept.pending > 0:
+            kept.pending -= 1
+            held = pooled_at(world, producer * world.places + kept.head)
+            number: Any = np.int64(held.number)
+            _commit_kept(world, owner, producer, partition, number, world.now, world.now, totals)

@@ -1,0 +1,1 @@
+"""Processes of a stage on this machine, reached over loopback sockets."""

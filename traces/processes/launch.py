@@ -1,0 +1,260 @@
+"""Worker processes of a stage: started, reached over sockets, killed and ended."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from select import select
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from adapt.core.errors import EnvironmentFailure, UsageError
+from adapt.core.stage.conditions.capacity import Capacity
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.processes.records import DONE, KEPT
+from adapt.core.stage.processes.workers import Answer, Installed, Message, Order, Report, States
+from adapt.core.stage.records.arrays import Records
+from adapt.traces.processes.wire import DRIVER, REPORT, ROWS, STATES, connected, note
+from adapt.traces.processes.worker import TIMES
+
+CPU, WAIT = "cpu", "wait"
+"""Work of a row: use the CPU, or wait for the loopback service, for its cost."""
+
+
+@dataclass(slots=True, eq=False)
+class _Process:
+    """A worker process; orders wait until it is connected."""
+
+    seat: int
+    popen: subprocess.Popen[bytes]
+    port: int = 0
+    connection: Connection | None = None
+    waiting: list[bytes] = field(default_factory=list)
+    ended: bool = False
+
+
+class LoopbackWorkers:
+    """Worker processes on this machine; they end with the driver."""
+
+    def __init__(self, settings: StageSettings, work: str, keys: Sequence[Any] = ()) -> None:
+        """Start all processes, and the clock.
+
+        Args:
+            work: What a row costs: cpu, wait, or MODULE:FUNCTION.
+            keys: The key of each group, for a function.
+
+        Raises:
+            UsageError: The function cannot be imported.
+            EnvironmentFailure: A process cannot be started.
+        """
+        self._settings, self._work, self._keys = settings, work, keys
+        self._key = secrets.token_bytes(32)
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._end = weakref.finalize(self, _end, self._started)
+        try:
+            service = self._popen("service") if work == WAIT else None
+            self._processes = [_Process(worker, self._popen("worker", worker)) for worker in range(settings.workers)]
+            self._service = 0 if service is None else _port(service, "the loopback service")
+            for one in self._processes:
+                self._connect(one)
+            self._start_s = monotonic()
+            for one in self._processes:
+                self._begin(one)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> list[int]:
+        """Process of each worker."""
+        return [one.popen.pid for one in self._processes]
+
+    def now_s(self) -> float:
+        """Seconds since the start."""
+        return monotonic() - self._start_s
+
+    def poll(self, until_s: float) -> list[tuple[int, Message]]:
+        """Wait for messages of workers, until a time.
+
+        Raises:
+            UsageError: The function of the user raised an error.
+            EnvironmentFailure: A process ended by itself.
+        """
+        messages: list[tuple[int, Message]] = []
+        while not messages:
+            sources: dict[Any, int] = {
+                one.connection or one.popen.stdout: worker
+                for worker, one in enumerate(self._processes)
+                if not one.ended
+            }
+            left_s = until_s - self.now_s()
+            ready = select(list(sources), [], [], None if left_s == np.inf else max(0.0, left_s))[0]
+            if not ready:
+                break
+            for source in ready:
+                one = self._processes[sources[source]]
+                if one.connection is None:
+                    self._connect(one)
+                    self._begin(one)
+                    self._introduce(one)
+                else:
+                    messages += self._received(sources[source], one.connection)
+        return messages
+
+    def rows(self, worker: int, rows: Records) -> None:
+        """Send rows."""
+        self._send(self._processes[worker], ROWS + rows.tobytes())
+
+    def order(self, worker: int, order: Order, *arguments: int) -> None:
+        """Send an order, read before rows that wait at the worker."""
+        self._send(self._processes[worker], note(order=[order.value, *map(int, arguments)]))
+
+    def kill(self, worker: int) -> list[tuple[int, Message]]:
+        """Kill the process of a worker; returns what it had reported."""
+        one = self._processes[worker]
+        one.popen.kill()
+        one.popen.wait()
+        one.ended = True
+        messages: list[tuple[int, Message]] = []
+        if one.connection is not None:
+            try:
+                while True:
+                    messages += self._message(worker, one.connection.recv_bytes())
+            except (EOFError, OSError):
+                one.connection.close()
+        return messages
+
+    def revive(self, worker: int, seat: int) -> None:
+        """Start a new process for a worker; its messages wait."""
+        self._processes[worker] = _Process(seat, self._popen("worker", seat))
+
+    def close(self) -> None:
+        """End all processes, and wait for them."""
+        self._end()
+        for one in self._processes if hasattr(self, "_processes") else ():
+            one.ended = True
+            if one.connection is not None and not one.connection.closed:
+                one.connection.close()
+
+    def _popen(self, name: str, *seat: int) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"adapt.traces.processes.{name}"]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        one = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, start_new_session=True)
+        self._started.append(one)
+        assert one.stdin is not None
+        one.stdin.write("".join(f"{line}\n" for line in (self._key.hex(), *seat)).encode())
+        one.stdin.flush()
+        return one
+
+    def _connect(self, one: _Process) -> None:
+        """Connect to a process that is starting, and wait until it is ready."""
+        what = f"worker process {one.seat % self._settings.workers}"
+        one.port = _port(one.popen, what)
+        try:
+            one.connection = connected(one.port, self._key, DRIVER, one.seat)
+            one.connection.send_bytes(note(**self._given(one.seat % self._settings.workers)))
+            said = json.loads(one.connection.recv_bytes()[1:])
+        except (EOFError, OSError):
+            raise EnvironmentFailure(f"{what} ended while it started; free some memory, or use fewer workers") from None
+        if "failed" in said:
+            raise UsageError(said["failed"])
+
+    def _given(self, worker: int) -> dict[str, Any]:
+        """Settings of a worker process."""
+        settings = self._settings
+        capacity = Capacity.of_worker(worker, settings.disturbances)
+        speeds = np.diff(capacity.cpu_s) / np.diff(capacity.times_s)
+        return {
+            "credits": settings.network.connection_tuples,
+            "state_bytes": (settings.state_sizes() * settings.costs.tuple_bytes).tolist(),
+            "slow_from_s": capacity.times_s[1:].tolist(),
+            "speeds": [*speeds.tolist(), capacity.rate],
+            "work": self._work,
+            "service": self._service,
+            "keys": list(self._keys),
+        }
+
+    def _begin(self, one: _Process) -> None:
+        """Start the clock of a process, and send what has waited for it."""
+        assert one.connection is not None
+        ports = {other.seat: other.port for other in self._processes if other.port}
+        frames = [note(start_s=self._start_s, ports=ports), *one.waiting]
+        one.waiting = []
+        for frame in frames:
+            self._send(one, frame)
+
+    def _introduce(self, new: _Process) -> None:
+        """Tell the others the port of a new process."""
+        for one in self._processes:
+            if one is not new and not one.ended:
+                self._send(one, note(peer=[new.seat, new.port]))
+
+    def _send(self, one: _Process, frame: bytes) -> None:
+        if one.connection is None:
+            one.waiting.append(frame)
+            return
+        try:
+            one.connection.send_bytes(frame)
+        except OSError:
+            raise self._gone(one) from None
+
+    def _received(self, worker: int, connection: Connection) -> list[tuple[int, Message]]:
+        messages: list[tuple[int, Message]] = []
+        try:
+            while connection.poll(0):
+                messages += self._message(worker, connection.recv_bytes())
+        except (EOFError, OSError):
+            raise self._gone(self._processes[worker]) from None
+        return messages
+
+    def _gone(self, one: _Process) -> EnvironmentFailure:
+        worker, code = one.seat % self._settings.workers, one.popen.wait()
+        return EnvironmentFailure(
+            f"worker process {worker} ended by itself (exit {code}); free some memory, or use fewer workers; to crash"
+            " a worker use --faults"
+        )
+
+    def _message(self, worker: int, frame: bytes) -> list[tuple[int, Message]]:
+        """A frame as a message."""
+        if frame[:1] == REPORT:
+            at_s, idle_s = TIMES.unpack_from(frame, 1)
+            return [(worker, Report(at_s, idle_s, np.frombuffer(frame, DONE, offset=1 + TIMES.size)))]
+        if frame[:1] == STATES:
+            return [(worker, States(np.frombuffer(frame, KEPT, offset=1)))]
+        said = json.loads(frame[1:])
+        if "failed" in said:
+            raise UsageError(said["failed"])
+        if "answer" in said:
+            return [(worker, Answer(said["answer"], *said["times_s"]))]
+        return [(worker, Installed(said["installed"], said["size"], *said["times_s"]))]
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _port(process: subprocess.Popen[bytes], what: str) -> int:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise EnvironmentFailure(f"{what} ended while it started; free some memory, or use fewer workers")
+    return int(line)
+
+
+def _end(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """End processes and wait for them."""
+    for one in processes:
+        one.kill()
+    for one in processes:
+        one.wait()
+        for pipe in (one.stdin, one.stdout):
+            if pipe is not None:
+                pipe.close()

@@ -1,0 +1,325 @@
+"""A worker process: a consumer and the state of its partitions."""
+
+import json
+import sys
+from bisect import bisect
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from os import getcwd
+from select import select
+from socket import socket
+from struct import Struct
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from adapt.core.stage.processes.records import DONE, SENT
+from adapt.core.stage.processes.workers import Order
+from adapt.traces.processes.partition import Partition, unpacked
+from adapt.traces.processes.wire import (
+    DRIVER,
+    FORWARDED,
+    REPORT,
+    ROWS,
+    SERVICE,
+    STATE,
+    STATES,
+    accepted,
+    connected,
+    listening,
+    note,
+    port_of,
+)
+from adapt.traces.processes.work import Call, Unusable, Wait, Work, spin
+
+TIMES = Struct("<dd")
+"""Head of a report: its time, and idle seconds until then."""
+
+LOOK_S = 200e-6
+"""Longest time between two looks at the sockets, but for the row at hand."""
+
+REPORT_S = 1e-3
+"""Longest time that a processed row waits for its report, but for the row at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a worker process.
+
+    Attributes:
+        seat: Its number.
+        credits: Rows that a connection holds.
+        state_bytes: Stated state of each partition.
+        slow_from_s: Times at which its speed changes, ascending.
+        speeds: Its speed before the first of these, and after each.
+        work: cpu, wait, or MODULE:FUNCTION.
+        service: Port of the loopback service; 0, none.
+        keys: The key of each group, for a function.
+    """
+
+    seat: int
+    credits: int
+    state_bytes: list[int]
+    slow_from_s: list[float]
+    speeds: list[float]
+    work: str
+    service: int
+    keys: list[Any]
+
+    def worker_does(self, key: bytes) -> Work:
+        """What it does for a row.
+
+        Raises:
+            Unusable: The function does not exist.
+        """
+        if self.work == "cpu":
+            return spin
+        if self.work == "wait":
+            return Wait(connected(self.service, key, self.seat, SERVICE))
+        sys.path.insert(0, getcwd())
+        return Call(self.work, self.keys)
+
+
+class Worker:
+    """Processes rows until the driver is gone."""
+
+    def __init__(self, settings: Settings, key: bytes, server: socket, driver: Connection) -> None:
+        """Prepare the work.
+
+        Raises:
+            Unusable: The function of the user does not exist.
+        """
+        self._settings, self._key, self._server, self._driver = settings, key, server, driver
+        self._work = settings.worker_does(key)
+        self._ports: dict[int, int] = {}
+        self._start_s = 0.0
+        self._sources: dict[Connection, int] = {}
+        self._targets: dict[int, Connection | None] = {}
+        self._unsent: dict[int, list[bytes]] = {}
+        self._forwarded: dict[int, list[tuple[Any, ...]]] = {}
+        self._rows: deque[tuple[Any, ...]] = deque()
+        self._replicated: deque[tuple[Any, ...]] = deque()
+        self._partitions: dict[int, Partition] = {}
+        self._given: dict[int, Partition] = {}
+        self._done: list[tuple[Any, ...]] = []
+        self._draining: list[tuple[int, int]] = []
+        self._idle_s = 0.0
+
+    def serve(self, start_s: float, ports: dict[int, int]) -> None:
+        """Process rows; those for replicas first.
+
+        Args:
+            start_s: Start of the run, by the clock of the machine.
+            ports: Port of each worker, by seat.
+
+        Raises:
+            EOFError: The driver is gone.
+            Unusable: The function of the user raised an error, or its state cannot be sent.
+        """
+        self._start_s, self._ports = start_s, ports
+        looked_s = reported_s = self._now_s()
+        while True:
+            if not (self._replicated or self._rows):
+                self._report()
+                self._answer_drained()
+                began_s = self._now_s()
+                ready = select(self._all(), [], [])[0]
+                looked_s = reported_s = self._now_s()
+                self._idle_s += looked_s - began_s
+                self._read(ready)
+                continue
+            done_s = self._process()
+            if done_s - reported_s > REPORT_S or 2 * len(self._done) >= self._settings.credits:
+                self._report()
+                reported_s = done_s
+            if done_s - looked_s > LOOK_S:
+                self._read(select(self._all(), [], [], 0)[0])
+                looked_s = done_s
+
+    def _process(self) -> float:
+        """Process the next row; returns when it is done."""
+        replica = bool(self._replicated)
+        row = (self._replicated if replica else self._rows).popleft()
+        partition, group, producer, twin, number, cost_s, taken_s = row
+        now_s = self._now_s()
+        speed = self._settings.speeds[bisect(self._settings.slow_from_s, now_s)]
+        self._partition(partition).process(self._work, group, number, cost_s / speed)
+        taken_s = taken_s if replica else now_s
+        done_s = self._now_s()
+        if twin >= 0 and not replica:
+            forwarded = (partition, group, producer, -1, number, cost_s, taken_s)
+            self._forwarded.setdefault(twin, []).append(forwarded)
+        self._done.append((partition, producer, replica, group, number, taken_s, done_s))
+        return done_s
+
+    def _report(self) -> None:
+        """Forward rows to replicas, then report them."""
+        for seat, rows in self._forwarded.items():
+            self._send(seat, FORWARDED + np.array(rows, SENT).tobytes())
+        self._forwarded.clear()
+        if self._done:
+            frame = REPORT + TIMES.pack(self._now_s(), self._idle_s) + np.array(self._done, DONE).tobytes()
+            self._done.clear()
+            self._driver.send_bytes(frame)
+
+    def _send(self, seat: int, frame: bytes) -> None:
+        """Send a frame to a worker, unless it is dead."""
+        if seat not in self._targets:
+            try:
+                self._targets[seat] = connected(self._ports[seat], self._key, self._settings.seat, seat)
+            except OSError:
+                self._targets[seat] = None
+        target = self._targets[seat]
+        if target is not None:
+            try:
+                target.send_bytes(frame)
+            except OSError:
+                self._targets[seat] = None
+
+    def _read(self, ready: list[Any]) -> None:
+        """Read what has come."""
+        for one in ready:
+            if one is self._server:
+                self._accept()
+            elif one is self._driver:
+                while one.poll(0):
+                    self._follow(one.recv_bytes())
+            else:
+                try:
+                    self._take(one.recv_bytes())
+                except (EOFError, OSError):
+                    del self._sources[one]
+                    one.close()
+        self._answer_drained()
+
+    def _all(self) -> list[Any]:
+        """All sockets that are read."""
+        return [self._driver, self._server, *self._sources]
+
+    def _accept(self) -> None:
+        found = accepted(self._server, self._key, self._settings.seat)
+        if found is not None:
+            self._sources[found[1]] = found[0]
+
+    def _take(self, frame: bytes) -> None:
+        """Take rows or the state of a partition from another worker."""
+        if frame[:1] == FORWARDED:
+            self._replicated.extend(np.frombuffer(frame[1:], SENT).tolist())
+            return
+        received_s = self._now_s()
+        partition, extracted_s, state = unpacked(frame[1:])
+        self._partitions[partition] = state
+        self._report()
+        self._driver.send_bytes(
+            note(installed=partition, size=len(frame) - 1, times_s=[extracted_s, received_s, self._now_s()])
+        )
+
+    def _follow(self, frame: bytes) -> None:
+        """Take rows or an order from the driver."""
+        if frame[:1] == ROWS:
+            self._rows.extend(np.frombuffer(frame[1:], SENT).tolist())
+            return
+        said = json.loads(frame[1:])
+        if "peer" in said:
+            seat, port = said["peer"]
+            self._ports[seat] = port
+            for unsent in self._unsent.pop(seat, []):
+                self._give(seat, unsent)
+            return
+        name, *arguments = said["order"]
+        match name:
+            case Order.ASK:
+                self._answer(arguments[0])
+            case Order.GIVE:
+                self._extract(*arguments)
+            case Order.DROP:
+                self._given.pop(arguments[0], None)
+            case Order.KEEP:
+                self._partitions[arguments[0]] = self._given.pop(arguments[0])
+            case Order.RESET:
+                self._partitions.pop(arguments[0], None)
+            case Order.DRAIN:
+                self._draining.append((arguments[0], arguments[1]))
+            case Order.STATES:
+                self._report()
+                held = [state.records(partition) for partition, state in self._partitions.items() if state.keys]
+                self._driver.send_bytes(STATES + b"".join(one.tobytes() for one in held))
+
+    def _answer(self, question: int) -> None:
+        self._report()
+        self._driver.send_bytes(note(answer=question, times_s=[self._now_s(), self._idle_s]))
+
+    def _extract(self, partition: int, seat: int, copies: int) -> None:
+        """Extract the state of a partition and send it; kept until its receiver has taken over."""
+        state = self._partition(partition)
+        try:
+            frame = STATE + state.packed(partition, self._now_s())
+        except TypeError as error:
+            raise Unusable(f"--function {self._settings.work} must return JSON data, to be moved: {error}") from None
+        if not copies:
+            self._given[partition] = self._partitions.pop(partition)
+        if seat in self._ports:
+            self._give(seat, frame)
+        else:
+            self._unsent.setdefault(seat, []).append(frame)
+
+    def _give(self, seat: int, frame: bytes) -> None:
+        """Send a state in a thread: two workers can send to each other at once."""
+
+        def send() -> None:
+            try:
+                with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
+                    target.send_bytes(frame)
+            except OSError:  # the receiver is dead, which the driver knows
+                return
+
+        Thread(target=send, daemon=True).start()
+
+    def _answer_drained(self) -> None:
+        """Answer about dead workers of which everything is processed."""
+        while self._draining and select([self._server], [], [], 0)[0]:
+            self._accept()
+        for question, seat in list(self._draining):
+            if not self._replicated and seat not in self._sources.values():
+                self._draining.remove((question, seat))
+                self._answer(question)
+
+    def _partition(self, partition: int) -> Partition:
+        """The state of a partition, empty at first."""
+        state = self._partitions.get(partition)
+        if state is None:
+            state = self._partitions[partition] = Partition(bytes(self._settings.state_bytes[partition]))
+        return state
+
+    def _now_s(self) -> float:
+        return monotonic() - self._start_s
+
+
+def main() -> None:
+    """Run a worker until its driver is gone.
+
+    The key and the seat come by stdin, the port goes to stdout.
+    """
+    key, seat = bytes.fromhex(sys.stdin.readline()), int(sys.stdin.readline())
+    with listening() as server:
+        print(port_of(server), flush=True)
+        found = None
+        while found is None or found[0] != DRIVER:
+            found = accepted(server, key, seat)
+        driver = found[1]
+        try:
+            worker = Worker(Settings(seat=seat, **json.loads(driver.recv_bytes()[1:])), key, server, driver)
+            driver.send_bytes(note(ready=True))
+            begin = json.loads(driver.recv_bytes()[1:])
+            worker.serve(begin["start_s"], {int(one): port for one, port in begin["ports"].items()})
+        except Unusable as error:
+            driver.send_bytes(note(failed=str(error)))
+        except (EOFError, OSError):  # the driver has ended
+            return
+
+
+if __name__ == "__main__":
+    main()
