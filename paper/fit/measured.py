@@ -22,7 +22,7 @@ from adapt.core.fit.planners.workload import Exponential, Observed
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.leaf import feasible_grid
-from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.spacing import GridLines, Spacing
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.quotes import quote_rates
@@ -307,7 +307,7 @@ class Gridded:
         most = 1 / loads.max(axis=1)
         steps = np.array(self.steps) if self.steps else self.epsilon * most
         fullest = loads[:, 0]
-        points = feasible_grid(most, steps, fullest, 1.0, None, 10_000_000)
+        points = feasible_grid(GridLines.fixed(most, steps), fullest, 1.0, None, 10_000_000)
         used = (points @ loads).max(axis=1)
         return int(((used <= 1 + 1e-9) & (used > self.omitted + 1e-9)).sum()) + 1
 

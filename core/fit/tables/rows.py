@@ -60,28 +60,15 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
     if len(tables) == 1:
         return tables[0]
     picked = np.indices(sizes).reshape(len(sizes), -1)
-    chosen = [table.only(rows) for table, rows in zip(tables, picked, strict=True)]
+    return beside([table.only(rows) for table, rows in zip(tables, picked, strict=True)])
+
+
+def beside(tables: Sequence[FitRows]) -> FitRows:
+    """Tables with as many rows each, row by row as one; scores add up."""
     return FitRows(
-        np.concatenate([table.dimensions for table in chosen]),
-        np.concatenate([table.rates for table in chosen], axis=1),
-        np.sum([table.scores for table in chosen], axis=0),
-        np.concatenate([table.drops for table in chosen]),
-        np.concatenate([table.flows for table in chosen], axis=1),
+        np.concatenate([table.dimensions for table in tables]),
+        np.concatenate([table.rates for table in tables], axis=1),
+        np.sum([table.scores for table in tables], axis=0),
+        np.concatenate([table.drops for table in tables]),
+        np.concatenate([table.flows for table in tables], axis=1),
     )
-
-
-def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
-    """One row per set of similar rates: best score, then least load.
-
-    Args:
-        loads: Load of each row on the node that builds the table, shape (rows,).
-        similar: Rates are similar if they round to the same multiple of this share of their arc's largest.
-
-    Source: FIT, section 6.3, which does not define similar.
-    """
-    if not len(rows):
-        return rows
-    cell = np.where(rows.rates.max(axis=0) > 0, rows.rates.max(axis=0), 1.0) * similar
-    best_first = np.lexsort((loads, -rows.scores))
-    _, first = np.unique(np.round(rows.rates[best_first] / cell), axis=0, return_index=True)
-    return rows.only(np.sort(best_first[first]))
