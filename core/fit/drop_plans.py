@@ -27,6 +27,8 @@ PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, Drop
 _OF_A_REPLAY = {"stream", "rate", "scale"}
 """Fields of inputs that describe the stream, not the network."""
 
+_MADE = (Column("epsilon", Kind.NUMBER), Column("guaranteed", Kind.COUNT))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropPlans:
@@ -110,7 +112,8 @@ class DropPlans:
                 place = f"{name}-{at}-"
                 stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
                 assert isinstance(planner, Precomputed)
-                stored["made"] = Table.from_rows("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
+                promised = isinstance(planner, TablePlanner) and planner.guaranteed
+                stored["made"] = Table.from_rows("Made", _MADE, ((planner.epsilon, int(promised)),))
                 tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
 
@@ -194,7 +197,7 @@ def _reader(
     def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
         program, box = Program.from_network(fragment.network, options.headroom), options.for_fragment(fragment).box
-        epsilon = float(tables[f"{place}made"].rows[0][0] or 0.0)
+        epsilon, promised = (float(cell or 0.0) for cell in tables[f"{place}made"].rows[0])
         if name is DropPlanner.D_FIT:
             mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
             return d_fit(program, options.for_fragment(fragment), kept_nodes(program, epsilon, mine))
@@ -209,7 +212,10 @@ def _reader(
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
         if name is DropPlanner.C_FIT:
-            return proved(program, tuple(parts), epsilon, box, options.epsilon, options.grid is Grid.GUARANTEED)
+            repairs = options.grid is Grid.GUARANTEED
+            return proved(
+                program, tuple(parts), epsilon, box, options.epsilon, repairs=repairs, guaranteed=bool(promised)
+            )
         return TablePlanner(program, tuple(parts), epsilon)
 
     return read

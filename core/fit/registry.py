@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import fit, proved
+from adapt.core.fit.distributed.coordinator import Fitting, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.distributed.starting import Here
-from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
@@ -48,6 +48,7 @@ class PlannerOptions:
         workload: Distribution of rates; solver-w needs it.
         max_plans: Maximum plans per table; the loss may then exceed epsilon.
         grid: Rates covered by the tables of c-fit and d-fit.
+        rate_steps: Distances between these rates.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
         transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
             with all messages delivered.
@@ -62,6 +63,7 @@ class PlannerOptions:
     workload: Workload | None = None
     max_plans: int = MAX_PLANS
     grid: Grid = Grid.GUARANTEED
+    rate_steps: RateSteps = RateSteps.FIXED
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -109,13 +111,14 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
     most, epsilon, repairs = options.box, options.epsilon, options.grid is Grid.GUARANTEED
-    made = None
-    if repairs:
+    rows, steps, made = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps, None
+    for apart in (False, True) if repairs else ():
         with suppress(UsageError):
-            made = fit(program, most, epsilon, Grid.GUARANTEED, min(options.max_plans, GUARANTEED_ROWS))
-    if made is None or made.epsilon > epsilon:
-        made = fit(program, most, epsilon, Grid.SAFE if repairs else options.grid, options.max_plans)
-    return proved(program, made.parts(), made.epsilon, most, epsilon, repairs)
+            made = made or fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
+    if made is None:
+        grid = Grid.SAFE if repairs else options.grid
+        made = fit(program, most, epsilon, Fitting(grid, options.max_plans, steps))
+    return proved(program, made.parts(), made.epsilon, most, epsilon, repairs=repairs, guaranteed=made.guaranteed)
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
@@ -129,7 +132,7 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
         KeyError: `kept` belongs to another network.
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
-    spacing = Spacing(options.epsilon, grid, max_rows=options.max_plans)
+    spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps)
     late = options.transport is not None or options.start.apart
     way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late, options.start)
     nodes = DFit(program, options.box, spacing, way, kept)

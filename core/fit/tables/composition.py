@@ -29,7 +29,7 @@ class _Need:
     needs: Floats
 
 
-def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int) -> FitRows:
+def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int, apart: bool) -> FitRows:
     """The combinations of rows of several tables that fit, except those that others represent.
 
     Tables are combined in pairs, and pairs of pairs, without unions and joins: there, an arc needs the largest of the
@@ -41,6 +41,7 @@ def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int) -
         part: Their parent.
         tables: Over arcs that leave it.
         similar: Share of its score that a row may lose altogether.
+        apart: Whether the node also works for other tables.
 
     Raises:
         TooManyRows: there are too many combinations.
@@ -55,7 +56,7 @@ def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int) -
         for at in range(0, len(frontier), 2):
             others = [each for other, each in enumerate(frontier) if other // 2 != at // 2]
             pair = frontier[at : at + 2]
-            following.append(_pair(part, pair[0], pair[1], others, loss, most) if len(pair) == 2 else pair[0])
+            following.append(_pair(part, (pair[0], pair[1]), others, loss, most, apart) if len(pair) == 2 else pair[0])
         frontier = following
     return frontier[0].rows
 
@@ -65,25 +66,28 @@ def _need(part: Part, table: FitRows, arcs: Indices) -> _Need:
     return _Need(rows, np.stack([needs[int(arc)] for arc in arcs], axis=1))
 
 
-def _pair(part: Part, one: _Need, other: _Need, others: Sequence[_Need], loss: float, most: int) -> _Need:
+def _pair(part: Part, pair: tuple[_Need, _Need], others: Sequence[_Need], loss: float, most: int, apart: bool) -> _Need:
+    one, other = pair
     if len(one.rows) * len(other.rows) > TRIED * most:
         raise TooManyRows
-    loads = loads_of(part)
+    uses = loads_of(part)
     first, second = (picked.reshape(-1) for picked in np.indices((len(one.rows), len(other.rows))))
     load = np.zeros(len(first))
-    for arc, use in enumerate(loads):
+    for arc, use in enumerate(uses):
         load += use * np.maximum(one.needs[first, arc], other.needs[second, arc])
     fits = load <= FITS
+    for shared in one.rows.loads.keys() & other.rows.loads.keys():
+        fits &= one.rows.loads[shared][first] + other.rows.loads[shared][second] <= FITS
     first, second = first[fits], second[fits]
     needs = np.maximum(one.needs[first], other.needs[second])
     rows = beside((one.rows.only(first), other.rows.only(second)))
     entering = np.isin(part.arcs[carrying(part)], part.entering)
-    shared = np.any([each.needs.any(axis=0) for each in others], axis=0) if others else np.zeros(len(loads), np.bool_)
-    watched = entering | shared
-    passing = rows.rates[:, ~np.isin(rows.dimensions, part.leaving)]
-    coordinates = [needs[:, watched], passing]
-    if others and loads[~watched].any():
-        coordinates.append((needs[:, ~watched] @ loads[~watched])[:, None])
+    shared_arcs = np.any([each.needs.any(axis=0) for each in others], axis=0) if others else np.zeros_like(entering)
+    watched = entering | shared_arcs
+    coordinates = [needs[:, watched], rows.rates[:, ~np.isin(rows.dimensions, part.leaving)]]
+    coordinates += [load[:, None] for load in rows.loads.values()]
+    if (others or apart) and uses[~watched].any():
+        coordinates.append((needs[:, ~watched] @ uses[~watched])[:, None])
     if loss == 0 and not (one.needs.any(axis=0) & other.needs.any(axis=0)).any():
         stays = np.arange(len(rows))  # of combinations of rates that have nothing to do with each other, none goes
     else:

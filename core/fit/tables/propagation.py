@@ -21,7 +21,7 @@ def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int, entering: 
     Args:
         rows: A table whose dimensions include arcs that leave the node; nothing goes to the others.
         epsilon: Relative size of the steps.
-        entering: The entering arcs of the new table; None: all.
+        entering: The entering arcs of the new table, where others have tables of their own; None: all.
 
     Raises:
         TooManyRows: the table exceeds its limit.
@@ -38,14 +38,15 @@ def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int, entering: 
     if entering is not None:
         units = part.program.wiring.unshed(np.eye(part.program.inputs))[np.isin(part.entering, entering)]
         inside = inside[np.isin(inside, part.arcs[units.any(axis=0)])]
-    entering = part.entering if entering is None else entering
     own = np.array([needs[int(arc)][fits] for arc in inside]).reshape(len(inside), len(fits))
     drops, flows = np.concatenate((kept.drops, inside)), np.concatenate((kept.flows, own.T), axis=1)
-    dimensions = np.concatenate((entering, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
+    arcs = part.entering if entering is None else entering
+    dimensions = np.concatenate((arcs, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
     rates = np.empty((len(fits), len(dimensions)))
     for at, arc in enumerate(dimensions):
         rates[:, at] = needs[int(arc)] if kept is rows else needs[int(arc)][fits]
-    return FitRows(dimensions, rates, kept.scores, drops, flows)
+    loads = kept.loads if entering is None else {**kept.loads, part.node: load[fits]}
+    return FitRows(dimensions, rates, kept.scores, drops, flows, loads)
 
 
 def needed_rates(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[FitRows, dict[int, Floats]]:

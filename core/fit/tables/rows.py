@@ -1,7 +1,7 @@
 """Rows of feasible input tables, and how tables are merged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -25,6 +25,8 @@ class FitRows:
         scores: Of everything downstream of these arcs, shape (rows,).
         drops: The drop arcs downstream whose shares are known, without the entering ones; shape (drops,).
         flows: Kept on these, tuples/s, shape (rows, drops).
+        loads: Utilization of nodes, and of links as numbers below 0, that rows of other tables use too; shape (rows,)
+            each.
     """
 
     dimensions: Indices
@@ -32,6 +34,7 @@ class FitRows:
     scores: Floats
     drops: Indices
     flows: Floats
+    loads: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
     def without_drops(cls, dimensions: Indices, rates: Floats, scores: Floats) -> "FitRows":
@@ -43,7 +46,13 @@ class FitRows:
 
     def only(self, chosen: Indices | NDArray[np.bool_]) -> "FitRows":
         """Some of the rows."""
-        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.drops, self.flows[chosen])
+        loads = {shared: load[chosen] for shared, load in self.loads.items()}
+        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.drops, self.flows[chosen], loads)
+
+    @property
+    def needs(self) -> Floats:
+        """What another row must not exceed to take a row's place: rates, then loads; shape (rows, needs)."""
+        return np.column_stack((self.rates, *self.loads.values()))
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
@@ -71,4 +80,8 @@ def beside(tables: Sequence[FitRows]) -> FitRows:
         np.sum([table.scores for table in tables], axis=0),
         np.concatenate([table.drops for table in tables]),
         np.concatenate([table.flows for table in tables], axis=1),
+        {
+            shared: np.sum([table.loads[shared] for table in tables if shared in table.loads], axis=0)
+            for shared in sorted(set().union(*(table.loads for table in tables)))
+        },
     )

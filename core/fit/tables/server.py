@@ -120,7 +120,10 @@ class Server:
         if self.leaf:
             return [self.table(bounds, behind, spacing)]
         groups = self._apart([*behind, *self._outputs(bounds, spacing)])
-        return [self._within_links(self._joined(tables, spacing, arcs)) for arcs, tables in groups]
+        if len(groups) == 1:
+            return [self._within_links(self._joined(groups[0][1], spacing))]
+        made = [self._within_links(self._joined(tables, spacing, arcs)) for arcs, tables in groups]
+        return [replace(rows, loads={**rows.loads, **self._link_loads(rows)}) for rows in made]
 
     def conditions(self, behind: Sequence[tuple[Indices, Floats]], dimensions: Indices) -> Floats:
         """Conditions for no drops downstream: all rows @ rates <= 1.
@@ -169,13 +172,13 @@ class Server:
     def _joined(self, behind: Sequence[FitRows], spacing: Spacing, entering: Indices | None = None) -> FitRows:
         """One table of several over leaving arcs."""
         if len(behind) > 1 and not self.merges:
-            together = composed(self.part, behind, spacing.similar, spacing.max_rows)
+            together = composed(self.part, behind, spacing.similar, spacing.max_rows, entering is not None)
             return mapped_back(self.part, together, spacing.epsilon, spacing.max_rows, entering)
         together = merged(behind, spacing.max_rows)
         rows = mapped_back(self.part, together, spacing.epsilon, spacing.max_rows, entering)
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
-        return rows.only(covered(rows.rates, rows.scores, spacing.similar))
+        return rows.only(covered(rows.needs, rows.scores, spacing.similar))
 
     def _apart(self, tables: Sequence[FitRows]) -> list[tuple[Indices, list[FitRows]]]:
         """Tables by the entering arcs that feed them, which no others share."""
@@ -212,7 +215,13 @@ class Server:
 
     def _within_links(self, rows: FitRows) -> FitRows:
         """The rows that overload no incoming link."""
+        fits = np.ones(len(rows), np.bool_)
+        for load in self._link_loads(rows).values():
+            fits &= load <= FITS
+        return rows if fits.all() else rows.only(fits)
+
+    def _link_loads(self, rows: FitRows) -> dict[int, Floats]:
+        """Utilization of each incoming link that carries something, as numbers below 0; shape (rows,) each."""
         entering = np.isin(rows.dimensions, self.entering)
         links = self.links[:, np.searchsorted(self.entering, rows.dimensions[entering])]
-        fits = np.asarray((rows.rates[:, entering] @ links.T <= FITS).all(axis=1))
-        return rows if fits.all() else rows.only(fits)
+        return {-1 - link: rows.rates[:, entering] @ links[link] for link in np.flatnonzero(links.any(axis=1)).tolist()}
