@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.coordinator import proved
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
-from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
@@ -39,6 +39,7 @@ class DropPlans:
         headroom: Share of every capacity that they leave free.
         epsilon: Share of the best score that they may lose.
         grid: Of feasible input tables.
+        rate_steps: Distances between their rates.
         max_rates: The highest rates that they cover, tuples/s, shape (inputs,).
         planners: Planner with its tables, by name.
     """
@@ -47,6 +48,7 @@ class DropPlans:
     headroom: float
     epsilon: float
     grid: Grid
+    rate_steps: RateSteps
     max_rates: Floats
     planners: Mapping[DropPlanner, FragmentPlanner]
 
@@ -62,7 +64,7 @@ class DropPlans:
             for nodes in apart.planners:
                 if isinstance(nodes, DFit):
                     nodes.settle()
-        return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+        return cls(network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
         """Require the plans that would be built now, except for rates.
@@ -73,10 +75,10 @@ class DropPlans:
         found = next(differences(self.network, network), None)
         if found is not None:
             raise BadInput(f"belongs to another network: {found}")
-        for what in ("headroom", "epsilon", "grid"):
+        for what in ("headroom", "epsilon", "grid", "rate_steps"):
             then, now = getattr(self, what), getattr(options, what)
             if then != now:
-                raise BadInput(f"was made with {what} {then}, not {now}")
+                raise BadInput(f"was made with {what.replace('_', ' ')} {then}, not {now}")
         for name in names:
             if name in PRECOMPUTED and name not in self.planners:
                 raise BadInput(f"has no plans of {name}, only of {', '.join(self.planners)}")
@@ -131,7 +133,9 @@ def from_tables(
         KeyError, ValueError: the tables belong to another network.
     """
     planners = {name: FragmentPlanner(network, _reader(name, network, options, tables)) for name in names}
-    return DropPlans(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+    return DropPlans(
+        network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners
+    )
 
 
 def differences(there: Network, here: Network) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import Fitting, fit, proved
+from adapt.core.fit.distributed.coordinator import Fit, Fitting, check_nodes, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
@@ -33,6 +33,9 @@ Precomputed: TypeAlias = TablePlanner | DFit
 GUARANTEED_ROWS = 20_000
 """Maximum rows of a table on the guaranteed grid; beyond, the safe grid takes its place."""
 
+COARSEST, FINER = 0.8, 2.0
+"""Epsilon of the first table of c-fit with a budget, and how much finer each following one is."""
+
 Distributed: TypeAlias = DFit | DFitCuts
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
 
@@ -47,6 +50,8 @@ class PlannerOptions:
         max_rates: The highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it.
         workload: Distribution of rates; solver-w needs it.
         max_plans: Maximum plans per table; the loss may then exceed epsilon.
+        plan_budget: Work after which solver, solver-w and c-fit stop with the best table so far: points planned, or
+            rows made; None: unlimited.
         grid: Rates covered by the tables of c-fit and d-fit.
         rate_steps: Distances between these rates.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
@@ -62,6 +67,7 @@ class PlannerOptions:
     max_rates: Floats | None = None
     workload: Workload | None = None
     max_plans: int = MAX_PLANS
+    plan_budget: int | None = None
     grid: Grid = Grid.GUARANTEED
     rate_steps: RateSteps = RateSteps.FIXED
     distance: float = 0.0
@@ -76,6 +82,8 @@ class PlannerOptions:
         check_ratio("--distance", self.distance)
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+        if self.plan_budget is not None and self.plan_budget < 1:
+            raise UsageError(f"--plan-budget must be at least 1 (got {self.plan_budget})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The options for a fragment."""
@@ -99,8 +107,11 @@ class PlannerOptions:
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
     regions = Regions(program, options.box, workload)
-    regions.divide(options.epsilon, options.max_plans)
-    return regions.planner()
+    regions.divide(options.epsilon, options.max_plans, options.plan_budget)
+    planner = regions.planner()
+    if options.plan_budget is None:
+        planner.proof = replace(planner.proof, reached=())
+    return planner
 
 
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
@@ -110,15 +121,61 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
-    most, epsilon, repairs = options.box, options.epsilon, options.grid is Grid.GUARANTEED
-    rows, steps, made = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps, None
+    if options.plan_budget is None:
+        return _proved(program, options, options.epsilon)[0]
+    return _anytime(program, options, options.plan_budget)
+
+
+def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[TablePlanner, int]:
+    """A planner of tables for some epsilon, and the number of their rows."""
+    made, repairs = _fitted(program, options, epsilon), options.grid is Grid.GUARANTEED
+    parts = made.parts()
+    planner = proved(program, parts, made.epsilon, options.box, epsilon, repairs=repairs, guaranteed=made.guaranteed)
+    planner.proof = replace(planner.proof, combinations=made.combinations)
+    return planner, sum(len(table) for table, _ in parts)
+
+
+def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
+    """Guaranteed tables if they are small enough, together or by input; else others.
+
+    Raises:
+        UsageError: no table is small enough, or c-fit does not support the network.
+    """
+    most, repairs = options.box, options.grid is Grid.GUARANTEED
+    rows, steps = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps
     for apart in (False, True) if repairs else ():
         with suppress(UsageError):
-            made = made or fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
-    if made is None:
-        grid = Grid.SAFE if repairs else options.grid
-        made = fit(program, most, epsilon, Fitting(grid, options.max_plans, steps))
-    return proved(program, made.parts(), made.epsilon, most, epsilon, repairs=repairs, guaranteed=made.guaranteed)
+            return fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
+    grid = Grid.SAFE if repairs else options.grid
+    up_to = 1.0 if options.plan_budget is None else epsilon
+    return fit(program, most, epsilon, Fitting(grid, options.max_plans, steps, up_to=up_to))
+
+
+def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePlanner:
+    """Tables of half the epsilon again and again, until it is reached or all their rows have used up the budget.
+
+    Raises:
+        UsageError: the budget is too small for a first table, or c-fit does not support the network.
+    """
+    check_nodes(program, "c-fit")
+    best, work, tried = None, 0, max(COARSEST, options.epsilon)
+    reached: list[tuple[int, float]] = []
+    while work < budget:
+        try:
+            made, rows = _proved(program, replace(options, max_plans=min(options.max_plans, budget - work)), tried)
+        except UsageError:  # too many rows
+            break
+        work += rows
+        if best is None or (made.proof.epsilon or 0.0) < (best.proof.epsilon or 0.0):
+            best = made
+        reached.append((work, best.proof.epsilon or 0.0))
+        if tried <= options.epsilon:
+            break
+        tried = max(tried / FINER, options.epsilon)
+    if best is None:
+        raise UsageError(f"--plan-budget must suffice for a first table of c-fit (got {budget:,})")
+    best.proof = replace(best.proof, reached=tuple(reached))
+    return best
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:

@@ -1,6 +1,7 @@
 """C-FIT: a coordinator builds and merges all tables and looks up plans."""
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -34,12 +35,14 @@ class Fit:
         epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
         tables: Over the arcs of inputs.
         guaranteed: Whether plans of the tables lose no more than epsilon.
+        combinations: Of the rows of children, as a node would merge them if none were left out; None without children.
     """
 
     program: Program
     epsilon: float
     tables: tuple[FitRows, ...]
     guaranteed: bool = False
+    combinations: float | None = None
 
     def planner(self, prune: bool = True) -> TablePlanner:
         """A planner of these tables, with nothing proved of them."""
@@ -148,7 +151,8 @@ def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None 
     how, tried = fitting or Fitting(), epsilon
     while tried < 1 and tried <= how.up_to:
         try:
-            return Fit(program, tried, _tables(program, most, tried, how), how.grid is Grid.GUARANTEED)
+            tables, combinations = _tables(program, most, tried, how)
+            return Fit(program, tried, tables, how.grid is Grid.GUARANTEED, combinations)
         except TooManyRows:
             tried *= COARSER
     raise too_large(how.max_rows)
@@ -179,8 +183,8 @@ def _check_merges(servers: list[Server]) -> None:
             )
 
 
-def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tuple[FitRows, ...]:
-    """Build the tables: bounds from the inputs down, then tables from the leaves up.
+def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tuple[tuple[FitRows, ...], float | None]:
+    """Build the tables: bounds from the inputs down, then tables from the leaves up; and count combinations.
 
     Raises:
         TooManyRows: one table exceeds its limit, or all together do.
@@ -197,8 +201,11 @@ def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tup
         if not servers[node].leaf:
             bounds = Bounds.joined((bounds, servers[node].passed_on(bounds.on(servers[node].entering))))
     made: dict[int, list[FitRows]] = {}
+    combinations = []
     for node in reversed(topology.nodes):
         behind = [table for other in topology.senders(node) for table in made.pop(other)]
+        if len(behind) > 1:
+            combinations.append(prod(float(len(table)) for table in behind))
         server, entering = servers[node], bounds.on(servers[node].entering)
         made[node] = (
             server.factors(entering, behind, spacing) if how.apart else [server.table(entering, behind, spacing)]
@@ -206,7 +213,7 @@ def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tup
     tables = tuple(table for node in made.values() for table in node)
     if how.apart and sum(map(len, tables)) > how.max_rows:
         raise TooManyRows
-    return tables
+    return tables, max(combinations, default=None)
 
 
 def _guaranteed(program: Program, servers: dict[int, Server], topology: Topology, spacing: Spacing) -> Spacing:

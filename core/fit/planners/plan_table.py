@@ -80,11 +80,15 @@ class Proof:
         epsilon: Share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known.
         unproved: Share of the overloaded rates where the table could lose more than was asked for.
         bounds: The loss by rates, if the best plan takes the place of the table's at these rates; else None.
+        combinations: Combinations of rows that merging tables would try, were none left out; None without merging.
+        reached: With a budget of work, each epsilon proved so far with the work it took, in order.
     """
 
     epsilon: float | None
     unproved: float = 0.0
     bounds: "Bounds | None" = None
+    combinations: float | None = None
+    reached: tuple[tuple[int, float], ...] = ()
 
 
 class Bounds(Protocol):
