@@ -158,7 +158,8 @@ def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePla
         UsageError: the budget is too small for a first table, or c-fit does not support the network.
     """
     check_nodes(program, "c-fit")
-    best, work, tried = None, 0, max(COARSEST, options.epsilon)
+    best: TablePlanner | None = None
+    work, tried = 0, max(COARSEST, options.epsilon)
     reached: list[tuple[int, float]] = []
     while work < budget:
         try:

@@ -10,7 +10,7 @@ from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from tests.core.fit.networks import FIGURE_1
 
-BUDGETS = (60, 250, 1000, 4000, 16_000)
+BUDGETS = (60, 250, 1000, 4000, 64_000)
 
 
 def within(name, budget, epsilon=0.03):
