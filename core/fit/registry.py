@@ -127,7 +127,7 @@ def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[TablePlanner, int]:
-    """A planner of tables for some epsilon, and the number of their rows."""
+    """A planner for some epsilon, and its number of rows."""
     made, repairs = _fitted(program, options, epsilon), options.grid is Grid.GUARANTEED
     parts = made.parts()
     planner = proved(program, parts, made.epsilon, options.box, epsilon, repairs=repairs, guaranteed=made.guaranteed)
@@ -136,7 +136,7 @@ def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[
 
 
 def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
-    """Guaranteed tables if they are small enough, together or by input; else others.
+    """Guaranteed tables if they are small enough, else others.
 
     Raises:
         UsageError: no table is small enough, or c-fit does not support the network.
@@ -152,7 +152,7 @@ def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
 
 
 def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePlanner:
-    """Tables of half the epsilon again and again, until it is reached or all their rows have used up the budget.
+    """Ever finer tables until epsilon or the budget of rows is reached.
 
     Raises:
         UsageError: the budget is too small for a first table, or c-fit does not support the network.

@@ -13,7 +13,7 @@ from adapt.core.fit.program.program import ROUNDING, Program, Scaled
 
 
 class MixedPlanner(TablePlanner):
-    """Mixes the best plan from the rows of all tables at or below a point.
+    """Mixes the best plan from rows of several tables.
 
     A row of each table fits on its own, but rows of several tables may overload what they share. A linear program finds
     the shares of rows that score best and fit together: of each table, one row, or two in the right proportion. As what

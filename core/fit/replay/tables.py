@@ -209,7 +209,8 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
         if proof.reached:
             steps = ", ".join(f"{epsilon:.1%} after {work:,}" for work, epsilon in proof.reached)
             yield f"{name} can lose, by units of planning work: {steps}."
-        if not outcome.table or (proof.epsilon is not None and proof.epsilon <= asked and not proof.unproved):
+        kept = proof.epsilon is not None and proof.epsilon <= asked
+        if not outcome.table or ((kept or proof.reached) and not proof.unproved):
             continue
         some = f"{proof.unproved:.2%} of the overloaded rates"
         if proof.epsilon is None:

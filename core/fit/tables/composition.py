@@ -1,4 +1,4 @@
-"""Composed tables of several children: no row per combination that can be spared."""
+"""Composed tables of several children, without rows that others represent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _Need:
 
 
 def composed(part: Part, tables: Sequence[FitRows], similar: float, most: int, apart: bool) -> FitRows:
-    """The combinations of rows of several tables that fit, except those that others represent.
+    """Combinations of rows that fit, without those that others represent.
 
     Tables are combined in pairs, and pairs of pairs, without unions and joins: there, an arc needs the largest of the
     rates that its readers need. A combination goes as soon as it overloads the node, or if another one needs no more

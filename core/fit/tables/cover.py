@@ -12,7 +12,9 @@ WORK = 100_000_000
 
 
 def covered(coordinates: Floats, scores: Floats, loss: float) -> Indices:
-    """Rows that represent all others: each row has one at or below it that scores almost as much.
+    """Rows that represent all others, within a loss of score.
+
+    Each row has one at or below it that scores almost as much.
 
     The best row that nothing represents so far chooses its representative: among rows with at most its coordinates and
     at least (1 - loss) of its score, the one with the lowest score. Representatives stay, so no loss adds up here.

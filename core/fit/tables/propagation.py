@@ -68,13 +68,13 @@ def needed_rates(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[
 
 
 def loads_of(part: Part) -> Floats:
-    """Utilization of a node per tuple/s on each arc that carries to one of its operators; shape (carrying,)."""
+    """Utilization of a node per tuple/s on each arc that it reads; shape (carrying,)."""
     wiring = part.program.wiring
     return np.asarray(wiring.use[0, carrying(part)] / wiring.limits[0])
 
 
 def carrying(part: Part) -> Indices:
-    """The arcs of a node that carry to one of its operators, as places in its arcs."""
+    """Places of a node's arcs that carry to its operators."""
     return np.flatnonzero(part.program.wiring.target >= 0)
 
 

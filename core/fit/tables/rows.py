@@ -51,7 +51,7 @@ class FitRows:
 
     @property
     def needs(self) -> Floats:
-        """What another row must not exceed to take a row's place: rates, then loads; shape (rows, needs)."""
+        """Rates, then loads: what rows need; shape (rows, needs)."""
         return np.column_stack((self.rates, *self.loads.values()))
 
 

@@ -113,7 +113,7 @@ class Server:
         return self._within_links(made)
 
     def factors(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> list[FitRows]:
-        """Like `table`, as a table for each set of entering arcs that share no tuples.
+        """Tables by entering arcs that share no tuples.
 
         Rows of different tables may overload the node together.
         """
@@ -192,7 +192,7 @@ class Server:
         return [(np.array(sorted(arcs), np.int64), group) for arcs, group in groups]
 
     def _outputs(self, bounds: Bounds, spacing: Spacing) -> list[FitRows]:
-        """Tables of its own for the outputs of a node that is not a leaf."""
+        """Tables of the outputs of a node that is not a leaf."""
         outputs = self.gridded()
         if not len(outputs):
             return []
@@ -221,7 +221,7 @@ class Server:
         return rows if fits.all() else rows.only(fits)
 
     def _link_loads(self, rows: FitRows) -> dict[int, Floats]:
-        """Utilization of each incoming link that carries something, as numbers below 0; shape (rows,) each."""
+        """Utilization of incoming links in use, numbered below 0; shape (rows,) each."""
         entering = np.isin(rows.dimensions, self.entering)
         links = self.links[:, np.searchsorted(self.entering, rows.dimensions[entering])]
         return {-1 - link: rows.rates[:, entering] @ links[link] for link in np.flatnonzero(links.any(axis=1)).tolist()}

@@ -45,7 +45,7 @@ class GridLines:
 
     @classmethod
     def relative(cls, most: Floats, ratio: float, least: Floats, max_rows: int = 1_000_000) -> "GridLines":
-        """Lines at equal ratios, from the highest rates down to the first that is not above the least.
+        """Lines at equal ratios, from the highest rates down.
 
         Args:
             most: The highest rates, tuples/s, shape (arcs,).
