@@ -103,8 +103,7 @@ class TableOptions:
     )
     plan_budget: int | None = setting(
         None,
-        "Stop with the best plans so far after this much work: input rates planned by solver and solver-w, rows made by"
-        " c-fit. The run lists what was proved by when.",
+        "Stop with the best plans so far after this much work: input rates planned, or rows of c-fit made.",
         "WORK",
     )
     distance: float = setting(

@@ -35,7 +35,7 @@ class Fit:
         epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
         tables: Over the arcs of inputs.
         guaranteed: Whether plans of the tables lose no more than epsilon.
-        combinations: Of the rows of children, as a node would merge them if none were left out; None without children.
+        combinations: Of the rows of children, as a node would merge them without pruning; None without children.
     """
 
     program: Program

@@ -29,7 +29,7 @@ class Box:
     epsilon: float
 
     def at(self, rates: Floats) -> Floats:
-        """The bound at some rates, inf above the highest; shape (points, inputs) to (points,)."""
+        """The bound at rates of shape (points, inputs), inf above the highest."""
         return np.where((rates <= self.most * (1 + ROUNDING)).all(axis=1), self.epsilon, np.inf)
 
 

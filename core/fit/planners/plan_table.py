@@ -80,7 +80,7 @@ class Proof:
         epsilon: Share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known.
         unproved: Share of the overloaded rates where the table could lose more than was asked for.
         bounds: The loss by rates, if the best plan takes the place of the table's at these rates; else None.
-        combinations: Combinations of rows that merging tables would try, were none left out; None without merging.
+        combinations: Combinations of rows that merging tables would try without pruning; None without merging.
         reached: With a budget of work, each epsilon proved so far with the work it took, in order.
     """
 

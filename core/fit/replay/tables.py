@@ -40,7 +40,7 @@ PLANNER_COLUMNS = (
     Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
     Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
     Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
-    Column("combinations", Kind.NUMBER, "rows", "that merging tables would try, were none left out"),
+    Column("combinations", Kind.NUMBER, "rows", "that merging tables would try without pruning"),
     Column("epsilon", Kind.SHARE, about="proved: share of the best score lost at most; with solver-w, on average"),
     Column(
         "unproved", Kind.SHARE, about="of the overloaded rates: the table could lose more than the epsilon asked for"

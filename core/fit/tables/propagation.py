@@ -68,7 +68,7 @@ def needed_rates(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[
 
 
 def loads_of(part: Part) -> Floats:
-    """Utilization of a node per tuple/s on each arc that it reads; shape (carrying,)."""
+    """Utilization per tuple/s on each carrying arc; shape (carrying,)."""
     wiring = part.program.wiring
     return np.asarray(wiring.use[0, carrying(part)] / wiring.limits[0])
 
