@@ -73,7 +73,7 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
 
 
 def beside(tables: Sequence[FitRows]) -> FitRows:
-    """Tables with as many rows each, row by row as one; scores add up."""
+    """Tables side by side, row by row; scores add up."""
     return FitRows(
         np.concatenate([table.dimensions for table in tables]),
         np.concatenate([table.rates for table in tables], axis=1),
