@@ -97,7 +97,7 @@ def test_no_composed_table_loses_more_than_it_promises(steps: RateSteps, apart: 
             loss = lost(network, planner, near_rows(planner, np.random.default_rng(seed), POINTS))
             assert planner.proof.epsilon is not None
             assert planner.proof.epsilon <= epsilon
-            assert loss.max() <= planner.proof.epsilon + 1e-9, seed
+            assert loss.max() <= planner.proof.epsilon + 1e-7, seed  # the feasibility tolerance of scipy
             checked += 1
             mixed += isinstance(planner, MixedPlanner)
     assert checked > 0.6 * TREES
