@@ -469,6 +469,8 @@ class replay:
         drops: Literal["random", "window"] | None = None,
         batch: int | None = None,
         grid: Literal["paper", "safe", "guaranteed"] = "guaranteed",
+        rate_steps: Literal["fixed", "relative"] = "fixed",
+        plan_budget: int | None = None,
         distance: float = 0.0,
         max_plans: int | None = None,
         workload: str | None = None,

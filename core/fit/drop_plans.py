@@ -10,7 +10,7 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.distributed.coordinator import proved
 from adapt.core.fit.distributed.distributed import DFit
 from adapt.core.fit.distributed.kept_tables import kept_nodes, shown_nodes, stored_nodes
-from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
@@ -27,6 +27,8 @@ PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, Drop
 _OF_A_REPLAY = {"stream", "rate", "scale"}
 """Fields of inputs that describe the stream, not the network."""
 
+_MADE = (Column("epsilon", Kind.NUMBER), Column("guaranteed", Kind.COUNT))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropPlans:
@@ -37,6 +39,7 @@ class DropPlans:
         headroom: Share of every capacity that they leave free.
         epsilon: Share of the best score that they may lose.
         grid: Of feasible input tables.
+        rate_steps: Distances between their rates.
         max_rates: The highest rates that they cover, tuples/s, shape (inputs,).
         planners: Planner with its tables, by name.
     """
@@ -45,6 +48,7 @@ class DropPlans:
     headroom: float
     epsilon: float
     grid: Grid
+    rate_steps: RateSteps
     max_rates: Floats
     planners: Mapping[DropPlanner, FragmentPlanner]
 
@@ -60,7 +64,7 @@ class DropPlans:
             for nodes in apart.planners:
                 if isinstance(nodes, DFit):
                     nodes.settle()
-        return cls(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+        return cls(network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners)
 
     def check(self, network: Network, names: Sequence[DropPlanner], options: PlannerOptions) -> None:
         """Require the plans that would be built now, except for rates.
@@ -71,10 +75,10 @@ class DropPlans:
         found = next(differences(self.network, network), None)
         if found is not None:
             raise BadInput(f"belongs to another network: {found}")
-        for what in ("headroom", "epsilon", "grid"):
+        for what in ("headroom", "epsilon", "grid", "rate_steps"):
             then, now = getattr(self, what), getattr(options, what)
             if then != now:
-                raise BadInput(f"was made with {what} {then}, not {now}")
+                raise BadInput(f"was made with {what.replace('_', ' ')} {then}, not {now}")
         for name in names:
             if name in PRECOMPUTED and name not in self.planners:
                 raise BadInput(f"has no plans of {name}, only of {', '.join(self.planners)}")
@@ -110,7 +114,8 @@ class DropPlans:
                 place = f"{name}-{at}-"
                 stored = stored_nodes(planner) if isinstance(planner, DFit) else _stored_plans(planner)
                 assert isinstance(planner, Precomputed)
-                stored["made"] = Table.from_rows("Made", (Column("epsilon", Kind.NUMBER),), ((planner.epsilon,),))
+                promised = isinstance(planner, TablePlanner) and planner.guaranteed
+                stored["made"] = Table.from_rows("Made", _MADE, ((planner.epsilon, int(promised)),))
                 tables |= {f"{place}{part}": table for part, table in stored.items()}
         return tables
 
@@ -128,7 +133,9 @@ def from_tables(
         KeyError, ValueError: the tables belong to another network.
     """
     planners = {name: FragmentPlanner(network, _reader(name, network, options, tables)) for name in names}
-    return DropPlans(network, options.headroom, options.epsilon, options.grid, options.box, planners)
+    return DropPlans(
+        network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners
+    )
 
 
 def differences(there: Network, here: Network) -> Iterator[str]:
@@ -194,7 +201,7 @@ def _reader(
     def read(fragment: Fragment) -> Planner:
         place = f"{name}-{next(numbers)}-"
         program, box = Program.from_network(fragment.network, options.headroom), options.for_fragment(fragment).box
-        epsilon = float(tables[f"{place}made"].rows[0][0] or 0.0)
+        epsilon, promised = (float(cell or 0.0) for cell in tables[f"{place}made"].rows[0])
         if name is DropPlanner.D_FIT:
             mine = {at.removeprefix(place): table for at, table in tables.items() if at.startswith(place)}
             return d_fit(program, options.for_fragment(fragment), kept_nodes(program, epsilon, mine))
@@ -209,7 +216,10 @@ def _reader(
                 child, plan = (np.array(regions.values(column), np.int64) for column in ("child", "plan"))
                 parts.append((table, RegionTree(box, np.flatnonzero(box > 0), child, plan)))
         if name is DropPlanner.C_FIT:
-            return proved(program, tuple(parts), epsilon, box, options.epsilon, options.grid is Grid.GUARANTEED)
+            repairs = options.grid is Grid.GUARANTEED
+            return proved(
+                program, tuple(parts), epsilon, box, options.epsilon, repairs=repairs, guaranteed=bool(promised)
+            )
         return TablePlanner(program, tuple(parts), epsilon)
 
     return read

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import fit, proved
+from adapt.core.fit.distributed.coordinator import Fit, Fitting, check_nodes, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.node_table import KeptTables
 from adapt.core.fit.distributed.starting import Here
-from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import check_ratio
 from adapt.core.fit.planners.direct_planners import Exact, LinearProgram, Nothing, Proportional
@@ -33,6 +33,9 @@ Precomputed: TypeAlias = TablePlanner | DFit
 GUARANTEED_ROWS = 20_000
 """Maximum rows of a table on the guaranteed grid; beyond, the safe grid takes its place."""
 
+COARSEST, FINER = 0.8, 2.0
+"""Epsilon of the first table of c-fit with a budget, and how much finer each following one is."""
+
 Distributed: TypeAlias = DFit | DFitCuts
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
 
@@ -47,7 +50,10 @@ class PlannerOptions:
         max_rates: The highest rates that tables cover, tuples/s, shape (inputs,); other planners ignore it.
         workload: Distribution of rates; solver-w needs it.
         max_plans: Maximum plans per table; the loss may then exceed epsilon.
+        plan_budget: Work after which solver, solver-w and c-fit stop with the best table so far: points planned, or
+            rows made; None: unlimited.
         grid: Rates covered by the tables of c-fit and d-fit.
+        rate_steps: Distances between these rates.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
         transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
             with all messages delivered.
@@ -61,7 +67,9 @@ class PlannerOptions:
     max_rates: Floats | None = None
     workload: Workload | None = None
     max_plans: int = MAX_PLANS
+    plan_budget: int | None = None
     grid: Grid = Grid.GUARANTEED
+    rate_steps: RateSteps = RateSteps.FIXED
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -74,6 +82,8 @@ class PlannerOptions:
         check_ratio("--distance", self.distance)
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+        if self.plan_budget is not None and self.plan_budget < 1:
+            raise UsageError(f"--plan-budget must be at least 1 (got {self.plan_budget})")
 
     def for_fragment(self, fragment: Fragment) -> "PlannerOptions":
         """The options for a fragment."""
@@ -97,8 +107,11 @@ class PlannerOptions:
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
     regions = Regions(program, options.box, workload)
-    regions.divide(options.epsilon, options.max_plans)
-    return regions.planner()
+    regions.divide(options.epsilon, options.max_plans, options.plan_budget)
+    planner = regions.planner()
+    if options.plan_budget is None:
+        planner.proof = replace(planner.proof, reached=())
+    return planner
 
 
 def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
@@ -108,14 +121,62 @@ def _solver_w(program: Program, options: PlannerOptions) -> TablePlanner:
 
 
 def _c_fit(program: Program, options: PlannerOptions) -> TablePlanner:
-    most, epsilon, repairs = options.box, options.epsilon, options.grid is Grid.GUARANTEED
-    made = None
-    if repairs:
+    if options.plan_budget is None:
+        return _proved(program, options, options.epsilon)[0]
+    return _anytime(program, options, options.plan_budget)
+
+
+def _proved(program: Program, options: PlannerOptions, epsilon: float) -> tuple[TablePlanner, int]:
+    """A planner for some epsilon, and its number of rows."""
+    made, repairs = _fitted(program, options, epsilon), options.grid is Grid.GUARANTEED
+    parts = made.parts()
+    planner = proved(program, parts, made.epsilon, options.box, epsilon, repairs=repairs, guaranteed=made.guaranteed)
+    planner.proof = replace(planner.proof, combinations=made.combinations)
+    return planner, sum(len(table) for table, _ in parts)
+
+
+def _fitted(program: Program, options: PlannerOptions, epsilon: float) -> Fit:
+    """Guaranteed tables if they are small enough, else others.
+
+    Raises:
+        UsageError: no table is small enough, or c-fit does not support the network.
+    """
+    most, repairs = options.box, options.grid is Grid.GUARANTEED
+    rows, steps = min(options.max_plans, GUARANTEED_ROWS), options.rate_steps
+    for apart in (False, True) if repairs else ():
         with suppress(UsageError):
-            made = fit(program, most, epsilon, Grid.GUARANTEED, min(options.max_plans, GUARANTEED_ROWS))
-    if made is None or made.epsilon > epsilon:
-        made = fit(program, most, epsilon, Grid.SAFE if repairs else options.grid, options.max_plans)
-    return proved(program, made.parts(), made.epsilon, most, epsilon, repairs)
+            return fit(program, most, epsilon, Fitting(Grid.GUARANTEED, rows, steps, apart, up_to=epsilon))
+    grid = Grid.SAFE if repairs else options.grid
+    up_to = 1.0 if options.plan_budget is None else epsilon
+    return fit(program, most, epsilon, Fitting(grid, options.max_plans, steps, up_to=up_to))
+
+
+def _anytime(program: Program, options: PlannerOptions, budget: int) -> TablePlanner:
+    """Ever finer tables until epsilon or the budget of rows is reached.
+
+    Raises:
+        UsageError: the budget is too small for a first table, or c-fit does not support the network.
+    """
+    check_nodes(program, "c-fit")
+    best: TablePlanner | None = None
+    work, tried = 0, max(COARSEST, options.epsilon)
+    reached: list[tuple[int, float]] = []
+    while work < budget:
+        try:
+            made, rows = _proved(program, replace(options, max_plans=min(options.max_plans, budget - work)), tried)
+        except UsageError:  # too many rows
+            break
+        work += rows
+        if best is None or (made.proof.epsilon or 0.0) < (best.proof.epsilon or 0.0):
+            best = made
+        reached.append((work, best.proof.epsilon or 0.0))
+        if tried <= options.epsilon:
+            break
+        tried = max(tried / FINER, options.epsilon)
+    if best is None:
+        raise UsageError(f"--plan-budget must suffice for a first table of c-fit (got {budget:,})")
+    best.proof = replace(best.proof, reached=tuple(reached))
+    return best
 
 
 def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = None) -> DFit:
@@ -129,7 +190,7 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
         KeyError: `kept` belongs to another network.
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
-    spacing = Spacing(options.epsilon, grid, max_rows=options.max_plans)
+    spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps)
     late = options.transport is not None or options.start.apart
     way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late, options.start)
     nodes = DFit(program, options.box, spacing, way, kept)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.mailbox import Channel
 from adapt.core.fit.distributed.messages import Topic
@@ -22,7 +22,7 @@ from adapt.core.fit.planners.workload import Exponential, Observed
 from adapt.core.fit.program.basis_pool import BasisPool
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.leaf import feasible_grid
-from adapt.core.fit.tables.spacing import Spacing
+from adapt.core.fit.tables.spacing import GridLines, Spacing
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
 from paper.fit.quotes import quote_rates
@@ -307,7 +307,7 @@ class Gridded:
         most = 1 / loads.max(axis=1)
         steps = np.array(self.steps) if self.steps else self.epsilon * most
         fullest = loads[:, 0]
-        points = feasible_grid(most, steps, fullest, 1.0, None, 10_000_000)
+        points = feasible_grid(GridLines.fixed(most, steps), fullest, 1.0, None, 10_000_000)
         used = (points @ loads).max(axis=1)
         return int(((used <= 1 + 1e-9) & (used > self.omitted + 1e-9)).sum()) + 1
 
@@ -352,7 +352,7 @@ def _measured(planned: Planned, epsilon: float) -> dict[str, Any]:
 def _planner(planned: Planned, program: Program, epsilon: float) -> tuple[TablePlanner, int]:
     """Its plans with their index, and their number."""
     if planned.planner.startswith("c-fit"):
-        tables = fit(program, _box(program), epsilon, Grid(planned.planner.removeprefix("c-fit ")))
+        tables = fit(program, _box(program), epsilon, Fitting(Grid(planned.planner.removeprefix("c-fit "))))
         assert tables.epsilon == epsilon
         return tables.planner(), sum(len(table) for table in tables.tables)
     workload = _workload(program, planned.mean_rate) if planned.planner == "solver-w" else None
@@ -431,7 +431,7 @@ def _warm() -> None:
     program = Program.from_network(figure_1())
     most = np.ones(2)
     for grid in Grid:
-        fit(program, most, 0.5, grid).planner().plan(most[None])
+        fit(program, most, 0.5, Fitting(grid)).planner().plan(most[None])
     regions = Regions(program, most, Exponential(most))
     regions.divide(0.5)
     regions.planner().plan(most[None])

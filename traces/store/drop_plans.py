@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from adapt.core.fit.drop_plans import DropPlans, from_tables
-from adapt.core.fit.network.names import DropPlanner, Grid
+from adapt.core.fit.network.names import DropPlanner, Grid, RateSteps
 from adapt.core.fit.network.network_file import read_network
 from adapt.core.fit.registry import PlannerOptions
 from adapt.traces.locations.run_folders import MANIFEST
@@ -50,6 +50,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
         "headroom": plans.headroom,
         "epsilon": plans.epsilon,
         "grid": plans.grid.value,
+        "rate_steps": plans.rate_steps.value,
         "max_rates": plans.max_rates.tolist(),
         "planners": [name.value for name in plans.planners],
         "tables": {name: table_facts(table) for name, table in tables.items()},
@@ -83,6 +84,7 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
             headroom=facts["headroom"],
             epsilon=facts["epsilon"],
             grid=Grid(facts["grid"]),
+            rate_steps=RateSteps(facts["rate_steps"]),
             max_rates=np.array(facts["max_rates"], np.float64),
         )
         home = path / manifest.run

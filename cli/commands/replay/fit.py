@@ -77,6 +77,8 @@ def fit(
         cost_scale=running.true_costs,
         overload=queue.overload(),
         grid=ahead.grid,
+        rate_steps=ahead.rate_steps,
+        plan_budget=ahead.plan_budget,
         distance=ahead.distance,
         transport=messages.transport(),
         trust_upstream=messages.trust_upstream,
@@ -100,6 +102,10 @@ def fit(
             progress=progress,
             warn=lambda sentence: narrate(f"warning: {sentence}"),
         )
+    for outcome in run.outcomes:
+        if outcome.proof.reached:
+            work = outcome.proof.reached[-1][0]
+            narrate(f"{outcome.planner}: {work:,} units of planning work took about {outcome.prepared_s:.1f} s")
     if processes is not None:
         narrate(processes.sentence)
     if plans is not None and makes_plans:

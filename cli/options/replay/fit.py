@@ -8,7 +8,7 @@ from adapt.cli.options import completion
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, Nodes
+from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, Nodes, RateSteps
 from adapt.core.stage.conditions.names import DropCurve
 from adapt.core.units.durations import duration_us
 
@@ -97,6 +97,14 @@ class TableOptions:
         Grid.GUARANTEED,
         "How densely c-fit and d-fit sample input rates. A guaranteed grid never loses more than epsilon: where a"
         " table cannot promise that, c-fit plans exactly.",
+    )
+    rate_steps: RateSteps = setting(
+        RateSteps.FIXED, "Space the input rates of c-fit and d-fit at equal distances, or at equal ratios."
+    )
+    plan_budget: int | None = setting(
+        None,
+        "Stop with the best plans so far after this much work: input rates planned, or rows of c-fit made.",
+        "WORK",
     )
     distance: float = setting(
         0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"

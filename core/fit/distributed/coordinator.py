@@ -1,13 +1,15 @@
 """C-FIT: a coordinator builds and merges all tables and looks up plans."""
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
-from adapt.core.fit.network.names import Grid
-from adapt.core.fit.planners.cell_bounds import CellBounds
+from adapt.core.fit.network.names import Grid, RateSteps
+from adapt.core.fit.planners.cell_bounds import Box, CellBounds
+from adapt.core.fit.planners.mixture import MixedPlanner, share_nodes
 from adapt.core.fit.planners.plan_table import Finder, PlanTable, Proof, TablePlanner
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds, bounds_of_inputs
@@ -21,6 +23,9 @@ from adapt.core.fit.tables.topology import Topology
 COARSER = 1.25
 """Factor by which epsilon grows until a table is small enough."""
 
+SIMILAR = 0.25
+"""Share of a guaranteed epsilon that rows may lose to be represented by others; the rest goes to the grid."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
@@ -29,11 +34,15 @@ class Fit:
     Attributes:
         epsilon: Grid step of the tables: the one asked for, or the first larger one that keeps them small enough.
         tables: Over the arcs of inputs.
+        guaranteed: Whether plans of the tables lose no more than epsilon.
+        combinations: Of the rows of children, as a node would merge them without pruning; None without children.
     """
 
     program: Program
     epsilon: float
     tables: tuple[FitRows, ...]
+    guaranteed: bool = False
+    combinations: float | None = None
 
     def planner(self, prune: bool = True) -> TablePlanner:
         """A planner of these tables, with nothing proved of them."""
@@ -73,23 +82,55 @@ def proved(
     step: float,
     most: Floats,
     epsilon: float,
-    repairs: bool,
+    *,
+    repairs: bool = False,
+    guaranteed: bool = False,
 ) -> TablePlanner:
     """A table planner with its loss checked in every cell.
 
+    Tables of a guaranteed grid lose no more than their epsilon. If there are several, no cells are checked, and plans
+    are mixed from those that share nodes.
+
     Args:
-        step: Grid step of the tables.
+        step: Grid step of the tables, or the epsilon of a guaranteed grid.
         most: The highest rates, tuples/s, shape (inputs,).
         epsilon: Share of the best score that plans may lose.
         repairs: Whether the best plan takes the place of the table's in cells that may lose more.
+        guaranteed: Whether the tables are those of a guaranteed grid.
     """
-    bounds = CellBounds.from_tables(program, [table for table, _ in parts], most)
+    tables = [table for table, _ in parts]
+    if guaranteed and len(tables) > 1:
+        made = MixedPlanner if share_nodes(program, tables) else TablePlanner
+        return made(program, parts, step, Proof(step, 0.0, Box(most, step) if repairs else None), guaranteed)
+    bounds = CellBounds.from_tables(program, tables, most)
+    if guaranteed:
+        bounds = replace(bounds, errors=np.minimum(bounds.errors, step))
     errors = bounds.errors[bounds.errors <= epsilon] if repairs else bounds.errors
     proof = Proof(float(errors.max(initial=0.0)), bounds.share_above(epsilon), bounds if repairs else None)
-    return TablePlanner(program, parts, step, proof)
+    return TablePlanner(program, parts, step, proof, guaranteed)
 
 
-def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, max_rows: int = 1_000_000) -> Fit:
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How the tables of C-FIT are made.
+
+    Attributes:
+        grid: Spacing of rates, and which rates are omitted.
+        max_rows: A larger table is built with a larger epsilon.
+        steps: Distances between rates.
+        apart: Whether inputs that share no tuples get tables of their own, for plans to be mixed from; else a table has
+            a row for each combination.
+        up_to: Epsilon beyond which tables are not built.
+    """
+
+    grid: Grid = Grid.SAFE
+    max_rows: int = 1_000_000
+    steps: RateSteps = RateSteps.FIXED
+    apart: bool = False
+    up_to: float = 1.0
+
+
+def fit(program: Program, most: Floats, epsilon: float, fitting: Fitting | None = None) -> Fit:
     """Build the tables from the leaves to the inputs.
 
     A leaf has rows for rates on a grid. Any other node maps the rows of its children back to its own inputs, together
@@ -100,22 +141,21 @@ def fit(program: Program, most: Floats, epsilon: float, grid: Grid = Grid.SAFE, 
         program: Of a network whose nodes form no cycle.
         most: The highest rates, tuples/s, shape (inputs,).
         epsilon: Share of the best score that a plan may lose; a guarantee with the guaranteed grid only.
-        grid: Spacing of rates, and which rates are omitted.
-        max_rows: A larger table is built with a larger epsilon.
 
     Raises:
-        UsageError: the planner does not support the network, or no epsilon below 1 makes the tables small enough.
+        UsageError: the planner does not support the network, or no epsilon allowed makes the tables small enough.
 
     Source: FIT, section 6.
     """
     check_nodes(program, "c-fit")
-    tried = epsilon
-    while tried < 1:
+    how, tried = fitting or Fitting(), epsilon
+    while tried < 1 and tried <= how.up_to:
         try:
-            return Fit(program, tried, _tables(program, most, Spacing(tried, grid, None, max_rows)))
+            tables, combinations = _tables(program, most, tried, how)
+            return Fit(program, tried, tables, how.grid is Grid.GUARANTEED, combinations)
         except TooManyRows:
             tried *= COARSER
-    raise too_large(max_rows)
+    raise too_large(how.max_rows)
 
 
 def too_large(max_rows: int) -> UsageError:
@@ -143,26 +183,65 @@ def _check_merges(servers: list[Server]) -> None:
             )
 
 
-def _tables(program: Program, most: Floats, spacing: Spacing) -> tuple[FitRows, ...]:
-    """Build the tables: bounds from the inputs down, then tables from the leaves up."""
+def _tables(program: Program, most: Floats, epsilon: float, how: Fitting) -> tuple[tuple[FitRows, ...], float | None]:
+    """Build the tables: bounds from the inputs down, then tables from the leaves up; and count combinations.
+
+    Raises:
+        TooManyRows: one table exceeds its limit, or all together do.
+    """
     parts = {node: Part.from_program(program, node) for node in busy_nodes(program.wiring)}
     servers = {node: Server(part) for node, part in parts.items()}
     topology = Topology.from_parts(parts, program.wiring)
-    if spacing.grid is Grid.GUARANTEED:
+    spacing = Spacing(epsilon, how.grid, None, how.max_rows, how.steps)
+    if how.grid is Grid.GUARANTEED:
         _check_merges(list(servers.values()))
-        spacing = replace(spacing, quantum=_quantum(program, list(servers.values()), spacing.epsilon))
+        spacing = _guaranteed(program, servers, topology, spacing)
     bounds = bounds_of_inputs(program, most)
     for node in topology.nodes:
         if not servers[node].leaf:
             bounds = Bounds.joined((bounds, servers[node].passed_on(bounds.on(servers[node].entering))))
-    made: dict[int, FitRows] = {}
+    made: dict[int, list[FitRows]] = {}
+    combinations = []
     for node in reversed(topology.nodes):
-        behind = [made.pop(other) for other in topology.senders(node)]
-        made[node] = servers[node].table(bounds.on(servers[node].entering), behind, spacing)
-    return tuple(made.values())
+        behind = [table for other in topology.senders(node) for table in made.pop(other)]
+        if len(behind) > 1:
+            combinations.append(prod(float(len(table)) for table in behind))
+        server, entering = servers[node], bounds.on(servers[node].entering)
+        made[node] = (
+            server.factors(entering, behind, spacing) if how.apart else [server.table(entering, behind, spacing)]
+        )
+    tables = tuple(table for node in made.values() for table in node)
+    if how.apart and sum(map(len, tables)) > how.max_rows:
+        raise TooManyRows
+    return tables, max(combinations, default=None)
 
 
-def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
+def _guaranteed(program: Program, servers: dict[int, Server], topology: Topology, spacing: Spacing) -> Spacing:
+    """The spacing that loses epsilon at most, divided among all causes of loss.
+
+    Raises:
+        UsageError: an overloading input has no weight, so no spacing guarantees an error.
+    """
+    merging = dict.fromkeys(topology.nodes, 0)
+    for node in topology.nodes:  # upstream first
+        merging[node] = int(_merges_tables(servers[node], topology)) + merging.get(topology.receiver.get(node, -1), 0)
+    depth = max(merging.values(), default=0)
+    similar = SIMILAR * spacing.epsilon / depth if depth else 0.0
+    left = spacing.epsilon - similar * depth
+    least = left / 3 if spacing.steps is RateSteps.RELATIVE else left
+    ratio = left - least if spacing.steps is RateSteps.RELATIVE else left
+    return replace(spacing, epsilon=ratio, quantum=_quantum(program, servers, least), similar=similar)
+
+
+def _merges_tables(server: Server, topology: Topology) -> bool:
+    """Whether a node may leave out rows that others represent."""
+    children = topology.senders(server.part.node)
+    return not server.leaf and (
+        len(children) + len(server.gridded()) != 1 or len(server.entering) != len(server.leaving)
+    )
+
+
+def _quantum(program: Program, servers: dict[int, Server], epsilon: float) -> float:
     """Score between grid lines of the guaranteed grid.
 
     Raises:
@@ -177,7 +256,7 @@ def _quantum(program: Program, servers: list[Server], epsilon: float) -> float:
     if not can_overload.any():
         return 0.0
     arrival = worth_of_arrival(program.wiring)
-    counted = sum(int((arrival[server.gridded()] > 0).sum()) for server in servers)
+    counted = sum(int((arrival[server.gridded()] > 0).sum()) for server in servers.values())
     return epsilon * float((worth[can_overload] * corners[can_overload]).min()) / max(counted, 1)
 
 

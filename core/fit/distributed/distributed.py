@@ -127,7 +127,7 @@ class DFit(Exchanging[Peer]):
         if len(tables) < len(made) or not self.settled:
             return Proof(None)
         parts = Fit(self.program, self.epsilon, tables).parts(prune=False)
-        return proved(self.program, parts, self.epsilon, self._most, self._epsilon, repairs=False).proof
+        return proved(self.program, parts, self.epsilon, self._most, self._epsilon).proof
 
     @property
     def settled(self) -> bool:

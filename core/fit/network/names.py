@@ -51,6 +51,15 @@ class Grid(StrEnum):
     cannot promise epsilon, the best plan takes its place."""
 
 
+class RateSteps(StrEnum):
+    """Distances between the rates in the table of a leaf."""
+
+    FIXED = "fixed"
+    """Equal distances."""
+    RELATIVE = "relative"
+    """Equal ratios: lines are dense at low rates."""
+
+
 class Drops(StrEnum):
     """What is dropped before aggregates; elsewhere, random tuples are."""
 

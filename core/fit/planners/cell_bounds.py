@@ -17,6 +17,23 @@ MAX_CELLS = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """A loss proved for all rates up to the highest.
+
+    Attributes:
+        most: The highest rates, tuples/s, shape (inputs,).
+        epsilon: Share of the best score.
+    """
+
+    most: Floats
+    epsilon: float
+
+    def at(self, rates: Floats) -> Floats:
+        """The bound at rates of shape (points, inputs), inf above the highest."""
+        return np.where((rates <= self.most * (1 + ROUNDING)).all(axis=1), self.epsilon, np.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CellBounds:
     """The proved loss of a plan table, cell by cell.
 

@@ -80,11 +80,15 @@ class Proof:
         epsilon: Share of the best score that a plan loses at most; with solver-w, on average. None if nothing is known.
         unproved: Share of the overloaded rates where the table could lose more than was asked for.
         bounds: The loss by rates, if the best plan takes the place of the table's at these rates; else None.
+        combinations: Combinations of rows that merging tables would try without pruning; None without merging.
+        reached: With a budget of work, each epsilon proved so far with the work it took, in order.
     """
 
     epsilon: float | None
     unproved: float = 0.0
     bounds: "Bounds | None" = None
+    combinations: float | None = None
+    reached: tuple[tuple[int, float], ...] = ()
 
 
 class Bounds(Protocol):
@@ -106,6 +110,7 @@ class TablePlanner:
         epsilon: Accuracy of the tables: the share of the best score that plans of regions may lose, at most or on
             average, or the relative spacing of rates.
         proof: What is known of the loss.
+        guaranteed: Whether the tables come from a guaranteed grid.
     """
 
     def __init__(
@@ -114,8 +119,9 @@ class TablePlanner:
         parts: tuple[tuple[PlanTable, Finder], ...],
         epsilon: float,
         proof: "Proof | None" = None,
+        guaranteed: bool = False,
     ) -> None:
-        self.program, self.parts, self.epsilon = program, parts, epsilon
+        self.program, self.parts, self.epsilon, self.guaranteed = program, parts, epsilon, guaranteed
         self.proof = proof or Proof(epsilon)
         self._pool = BasisPool(program)
         self._whole = np.flatnonzero(program.free)
@@ -132,12 +138,7 @@ class TablePlanner:
         ids = np.full((len(rates), len(self.parts)), UNSHED, np.int64)
         overloaded = np.flatnonzero(~program.feasible(rates))
         wanted = np.ascontiguousarray(rates[overloaded])
-        planned = np.zeros((len(wanted), flows.shape[1]))
-        for part, (table, finder) in enumerate(self.parts):
-            found = finder.find(wanted)
-            fits = found >= 0
-            ids[overloaded, part] = np.where(fits, found + 1, NO_PLAN)
-            planned[fits] += table.flows[found[fits]]
+        planned, ids[overloaded] = self._found(wanted)
         planned[:, self._whole] = flows[np.ix_(overloaded, self._whole)]
         if self.proof.bounds is not None:
             weak = np.flatnonzero(self.proof.bounds.at(wanted) > (self.proof.epsilon or 0.0))
@@ -145,3 +146,14 @@ class TablePlanner:
             ids[overloaded[weak]] = BEST
         flows[overloaded] = planned
         return Plans(program.keeps(rates, flows), flows @ program.weights, ids)
+
+    def _found(self, rates: Floats) -> tuple[Floats, Indices]:
+        """Flows and plan ids by the tables; shapes (points, variables) and (points, parts)."""
+        flows = np.zeros((len(rates), len(self.program.drop_arcs)))
+        ids = np.full((len(rates), len(self.parts)), NO_PLAN, np.int64)
+        for part, (table, finder) in enumerate(self.parts):
+            found = finder.find(rates)
+            fits = found >= 0
+            ids[fits, part] = found[fits] + 1
+            flows[fits] += table.flows[found[fits]]
+        return flows, ids

@@ -17,7 +17,7 @@ from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.starting import Here
 from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans
-from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid
+from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
@@ -60,6 +60,8 @@ class FitOptions:
         cost_scale: Actual costs of operators / costs in the network file, which planners use.
         overload: Load shedding at full queues, in addition to the plan.
         grid: Of feasible input tables.
+        rate_steps: Distances between the rates of these tables.
+        plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
         distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
         transport: Delay and loss of messages between nodes, which start with the trace. None: everything is delivered
             by then, and later changes arrive at once.
@@ -80,6 +82,8 @@ class FitOptions:
     cost_scale: float = 1.0
     overload: Overload | None = None
     grid: Grid = Grid.GUARANTEED
+    rate_steps: RateSteps = RateSteps.FIXED
+    plan_budget: int | None = None
     distance: float = 0.0
     transport: Transport | None = None
     trust_upstream: bool = False
@@ -304,6 +308,8 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "seed": options.seed,
         "cost_scale": options.cost_scale,
         "grid": options.grid.value,
+        "rate_steps": options.rate_steps.value,
+        "plan_budget": options.plan_budget,
         "distance": options.distance,
         "max_plans": options.max_plans,
         "learn": options.learn,
@@ -338,6 +344,8 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         max_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
         workload=options.workload or (None if rates is None else Observed(rates)),
         grid=options.grid,
+        rate_steps=options.rate_steps,
+        plan_budget=options.plan_budget,
         distance=options.distance,
         max_plans=options.max_plans,
         transport=options.transport,

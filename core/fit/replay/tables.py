@@ -40,6 +40,7 @@ PLANNER_COLUMNS = (
     Column("prepared_s", Kind.SECONDS, "s", "to build the planner and its table"),
     Column("planned_s", Kind.SECONDS, "s", "to make all plans, in total"),
     Column("table", Kind.COUNT, "plans", "or rows, precomputed"),
+    Column("combinations", Kind.NUMBER, "rows", "that merging tables would try without pruning"),
     Column("epsilon", Kind.SHARE, about="proved: share of the best score lost at most; with solver-w, on average"),
     Column(
         "unproved", Kind.SHARE, about="of the overloaded rates: the table could lose more than the epsilon asked for"
@@ -53,7 +54,7 @@ PLANNER_COLUMNS = (
 _SHOWN_IF_ANY = {
     "queue_drops",
     *("latency_p50", "latency_p95", "latency_p99"),
-    *("table", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
+    *("table", "combinations", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
 }
 """Columns of planners shown only if a cell is neither empty nor 0."""
 
@@ -137,6 +138,7 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         outcome.prepared_s,
         outcome.planned_s,
         outcome.table,
+        outcome.proof.combinations,
         outcome.proof.epsilon,
         outcome.proof.unproved if outcome.table else None,
         outcome.stale,
@@ -204,7 +206,11 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
     """What precomputed plans promise, where it is not what was asked for."""
     for outcome in outcomes:
         name, proof = outcome.planner, outcome.proof
-        if not outcome.table or (proof.epsilon is not None and proof.epsilon <= asked and not proof.unproved):
+        if proof.reached:
+            steps = ", ".join(f"{epsilon:.1%} after {work:,}" for work, epsilon in proof.reached)
+            yield f"{name} can lose, by units of planning work: {steps}."
+        kept = proof.epsilon is not None and proof.epsilon <= asked
+        if not outcome.table or ((kept or proof.reached) and not proof.unproved):
             continue
         some = f"{proof.unproved:.2%} of the overloaded rates"
         if proof.epsilon is None:

@@ -10,9 +10,7 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
-
-_ROUNDING = 1e-9
-"""Share of a step below which two grid lines count as one."""
+from adapt.core.fit.tables.spacing import GridLines
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +43,7 @@ def highest_rates(order: DropOrder, reach: Floats) -> Floats:
 def leaf_rows(
     part: Part,
     order: DropOrder,
-    most: Floats,
-    steps: Floats,
+    lines: GridLines,
     triangle: Triangle | None,
     max_rows: int,
 ) -> FitRows:
@@ -54,8 +51,7 @@ def leaf_rows(
 
     Args:
         order: How its arcs close, without roots.
-        most: The highest rate of each arc, shape (dimensions,).
-        steps: Between rates of an arc, counted down from the highest; shape (dimensions,). 0: only rate 0.
+        lines: The rates of each arc.
         triangle: Rates to omit, if any.
 
     Returns:
@@ -66,40 +62,33 @@ def leaf_rows(
 
     Source: FIT, section 6.2.
     """
-    rates = feasible_grid(most, steps, order.loads[-1], order.limit, triangle, max_rows)
+    rates = feasible_grid(lines, order.loads[-1], order.limit, triangle, max_rows)
     variables, _ = order.plan(rates)
     return FitRows(part.entering, rates, variables @ part.program.weights, part.drops, variables[:, part.splits])
 
 
-def feasible_grid(
-    most: Floats, steps: Floats, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int
-) -> Floats:
+def feasible_grid(grid: GridLines, loads: Floats, limit: float, triangle: Triangle | None, max_rows: int) -> Floats:
     """Grid points that fit, outside the triangle; shape (points, dimensions).
 
     Raises:
         TooManyRows: there are more than `max_rows`.
     """
-    counts = np.ones(len(most), np.int64)
-    stepping = (steps > 0) & (most > 0)
-    counts[stepping] += np.ceil(most[stepping] / steps[stepping] - _ROUNDING).astype(np.int64)
-    if counts.sum() > max_rows:
-        raise TooManyRows
-    lines = np.zeros((len(most), counts.max(initial=1)))
-    for axis in np.flatnonzero(stepping):
-        down = most[axis] - steps[axis] * np.arange(counts[axis] - 1)
-        lines[axis, 1 : counts[axis]] = down[::-1]
-    edge, margin = np.zeros(len(most)), 0.0
+    counts = np.array([len(rates) for rates in grid.rates], np.int64)
+    lines = np.zeros((len(counts), counts.max(initial=1)))
+    for axis, rates in enumerate(grid.rates):
+        lines[axis, : counts[axis]] = rates
+    edge, margin = np.zeros(len(counts)), 0.0
     if triangle is not None:
         edge = 1 / triangle.corners
-        margin = float(steps @ edge) if triangle.margin else 0.0
+        margin = float(grid.widths @ edge) if triangle.margin else 0.0
     below = -1.0
     if triangle is not None:  # cells that fit need no row; without a margin, the edge itself has rows
         below = 1 + 1e-12 - margin if triangle.margin else 1 - 1e-12
     allowed = limit * (1 + 1e-12)
-    number = _walk(lines, counts, loads, allowed, edge, below, max_rows, np.empty((0, len(most))))
+    number = _walk(lines, counts, loads, allowed, edge, below, max_rows, np.empty((0, len(counts))))
     if number > max_rows:
         raise TooManyRows
-    points = np.empty((number, len(most)))
+    points = np.empty((number, len(counts)))
     _walk(lines, counts, loads, allowed, edge, below, max_rows, points)
     return points
 

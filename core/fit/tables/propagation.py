@@ -7,8 +7,11 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.tables.local_plans import Part
 from adapt.core.fit.tables.rows import FitRows, TooManyRows
 
+FITS = 1 + 1e-12
+"""Utilization up to which a node is not overloaded."""
 
-def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[FitRows, Floats]:
+
+def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int, entering: Indices | None = None) -> FitRows:
     """A table over a node's outputs, turned into one over its inputs.
 
     Along a path, rates are divided by selectivities. A split must supply the largest rate that a branch takes, and the
@@ -16,37 +19,63 @@ def mapped_back(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[F
     in steps of epsilon times the largest. Rows that overload the node are removed, with its local drops applied.
 
     Args:
-        rows: A table whose dimensions include all arcs that leave the node.
+        rows: A table whose dimensions include arcs that leave the node; nothing goes to the others.
         epsilon: Relative size of the steps.
-
-    Returns:
-        The table, and the load of its rows as a share of the node's capacity; shape (rows,).
+        entering: The entering arcs of the new table, where others have tables of their own; None: all.
 
     Raises:
         TooManyRows: the table exceeds its limit.
 
     Source: FIT, section 6.3.
     """
+    rows, needs = needed_rates(part, rows, epsilon, most)
+    load = np.zeros(len(rows))
+    for arc, use in zip(part.arcs[carrying(part)].tolist(), loads_of(part), strict=True):
+        load += use * needs[arc]
+    fits = np.flatnonzero(load <= FITS)
+    kept = rows if len(fits) == len(rows) else rows.only(fits)
+    inside = part.drops
+    if entering is not None:
+        units = part.program.wiring.unshed(np.eye(part.program.inputs))[np.isin(part.entering, entering)]
+        inside = inside[np.isin(inside, part.arcs[units.any(axis=0)])]
+    own = np.array([needs[int(arc)][fits] for arc in inside]).reshape(len(inside), len(fits))
+    drops, flows = np.concatenate((kept.drops, inside)), np.concatenate((kept.flows, own.T), axis=1)
+    arcs = part.entering if entering is None else entering
+    dimensions = np.concatenate((arcs, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
+    rates = np.empty((len(fits), len(dimensions)))
+    for at, arc in enumerate(dimensions):
+        rates[:, at] = needs[int(arc)] if kept is rows else needs[int(arc)][fits]
+    loads = kept.loads if entering is None else {**kept.loads, part.node: load[fits]}
+    return FitRows(dimensions, rates, kept.scores, drops, flows, loads)
+
+
+def needed_rates(part: Part, rows: FitRows, epsilon: float, most: int) -> tuple[FitRows, dict[int, Floats]]:
+    """The rates that rows need on every arc of a node.
+
+    Returns:
+        The rows, several times where a union or join can be fed in several ways; and the rates by arc, shape (rows,)
+            each.
+    """
     wiring = part.program.wiring
-    column = {int(arc): np.ascontiguousarray(rows.rates[:, at]) for at, arc in enumerate(rows.dimensions)}
+    column = {int(arc): np.zeros(len(rows)) for arc in part.leaving}
+    column |= {int(arc): np.ascontiguousarray(rows.rates[:, at]) for at, arc in enumerate(rows.dimensions)}
     chosen: Indices | None = None
     for operator in range(len(wiring.network.sources) - 1, wiring.inputs - 1, -1):
         of = _add_inputs(part, operator, column, epsilon, most)
         if of is not None:
             chosen = of if chosen is None else chosen[of]
-    rows = rows if chosen is None else rows.only(chosen)
-    load = np.zeros(len(rows))
-    for arc in np.flatnonzero(wiring.target >= 0):
-        load += wiring.use[0, arc] / wiring.limits[0] * column[int(part.arcs[arc])]
-    fits = np.flatnonzero(load <= 1 + 1e-12)
-    kept = rows if len(fits) == len(rows) else rows.only(fits)
-    own = np.array([column[int(arc)][fits] for arc in part.drops]).reshape(len(part.drops), len(fits))
-    drops, flows = np.concatenate((kept.drops, part.drops)), np.concatenate((kept.flows, own.T), axis=1)
-    dimensions = np.concatenate((part.entering, rows.dimensions[~np.isin(rows.dimensions, part.leaving)]))
-    rates = np.empty((len(fits), len(dimensions)))
-    for at, arc in enumerate(dimensions):
-        rates[:, at] = column[int(arc)] if kept is rows else column[int(arc)][fits]
-    return FitRows(dimensions, rates, kept.scores, drops, flows), load[fits]
+    return rows if chosen is None else rows.only(chosen), column
+
+
+def loads_of(part: Part) -> Floats:
+    """Utilization per tuple/s on each carrying arc; shape (carrying,)."""
+    wiring = part.program.wiring
+    return np.asarray(wiring.use[0, carrying(part)] / wiring.limits[0])
+
+
+def carrying(part: Part) -> Indices:
+    """Places of a node's arcs that carry to its operators."""
+    return np.flatnonzero(part.program.wiring.target >= 0)
 
 
 def _add_inputs(part: Part, operator: int, column: dict[int, Floats], epsilon: float, most: int) -> Indices | None:

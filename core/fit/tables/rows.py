@@ -1,7 +1,7 @@
 """Rows of feasible input tables, and how tables are merged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -25,6 +25,8 @@ class FitRows:
         scores: Of everything downstream of these arcs, shape (rows,).
         drops: The drop arcs downstream whose shares are known, without the entering ones; shape (drops,).
         flows: Kept on these, tuples/s, shape (rows, drops).
+        loads: Utilization of nodes, and of links as numbers below 0, that rows of other tables use too; shape (rows,)
+            each.
     """
 
     dimensions: Indices
@@ -32,6 +34,7 @@ class FitRows:
     scores: Floats
     drops: Indices
     flows: Floats
+    loads: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
     def without_drops(cls, dimensions: Indices, rates: Floats, scores: Floats) -> "FitRows":
@@ -43,7 +46,13 @@ class FitRows:
 
     def only(self, chosen: Indices | NDArray[np.bool_]) -> "FitRows":
         """Some of the rows."""
-        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.drops, self.flows[chosen])
+        loads = {shared: load[chosen] for shared, load in self.loads.items()}
+        return FitRows(self.dimensions, self.rates[chosen], self.scores[chosen], self.drops, self.flows[chosen], loads)
+
+    @property
+    def needs(self) -> Floats:
+        """Rates, then loads: what rows need; shape (rows, needs)."""
+        return np.column_stack((self.rates, *self.loads.values()))
 
 
 def merged(tables: Sequence[FitRows], most: int) -> FitRows:
@@ -60,28 +69,19 @@ def merged(tables: Sequence[FitRows], most: int) -> FitRows:
     if len(tables) == 1:
         return tables[0]
     picked = np.indices(sizes).reshape(len(sizes), -1)
-    chosen = [table.only(rows) for table, rows in zip(tables, picked, strict=True)]
+    return beside([table.only(rows) for table, rows in zip(tables, picked, strict=True)])
+
+
+def beside(tables: Sequence[FitRows]) -> FitRows:
+    """Tables side by side, row by row; scores add up."""
     return FitRows(
-        np.concatenate([table.dimensions for table in chosen]),
-        np.concatenate([table.rates for table in chosen], axis=1),
-        np.sum([table.scores for table in chosen], axis=0),
-        np.concatenate([table.drops for table in chosen]),
-        np.concatenate([table.flows for table in chosen], axis=1),
+        np.concatenate([table.dimensions for table in tables]),
+        np.concatenate([table.rates for table in tables], axis=1),
+        np.sum([table.scores for table in tables], axis=0),
+        np.concatenate([table.drops for table in tables]),
+        np.concatenate([table.flows for table in tables], axis=1),
+        {
+            shared: np.sum([table.loads[shared] for table in tables if shared in table.loads], axis=0)
+            for shared in sorted(set().union(*(table.loads for table in tables)))
+        },
     )
-
-
-def without_similar(rows: FitRows, loads: Floats, similar: float) -> FitRows:
-    """One row per set of similar rates: best score, then least load.
-
-    Args:
-        loads: Load of each row on the node that builds the table, shape (rows,).
-        similar: Rates are similar if they round to the same multiple of this share of their arc's largest.
-
-    Source: FIT, section 6.3, which does not define similar.
-    """
-    if not len(rows):
-        return rows
-    cell = np.where(rows.rates.max(axis=0) > 0, rows.rates.max(axis=0), 1.0) * similar
-    best_first = np.lexsort((loads, -rows.scores))
-    _, first = np.unique(np.round(rows.rates[best_first] / cell), axis=0, return_index=True)
-    return rows.only(np.sort(best_first[first]))

@@ -11,15 +11,14 @@ from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.program.highs import WarmSolver
 from adapt.core.fit.program.program import Program, Scaled
 from adapt.core.fit.tables.bounds import Bounds
+from adapt.core.fit.tables.composition import composed
+from adapt.core.fit.tables.cover import covered
 from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
 from adapt.core.fit.tables.local_plans import Part
-from adapt.core.fit.tables.propagation import mapped_back
-from adapt.core.fit.tables.rows import FitRows, merged, without_similar
+from adapt.core.fit.tables.propagation import FITS, mapped_back
+from adapt.core.fit.tables.rows import FitRows, merged
 from adapt.core.fit.tables.spacing import Spacing
-
-_SIMILAR = 1e-9
-"""Relative difference up to which rates of rows count as equal."""
 
 
 class Server:
@@ -113,6 +112,19 @@ class Server:
         made = self._leaf_table(bounds, spacing) if self.leaf else self._parent_table(bounds, behind, spacing)
         return self._within_links(made)
 
+    def factors(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> list[FitRows]:
+        """Tables by entering arcs that share no tuples.
+
+        Rows of different tables may overload the node together.
+        """
+        if self.leaf:
+            return [self.table(bounds, behind, spacing)]
+        groups = self._apart([*behind, *self._outputs(bounds, spacing)])
+        if len(groups) == 1:
+            return [self._within_links(self._joined(groups[0][1], spacing))]
+        made = [self._within_links(self._joined(tables, spacing, arcs)) for arcs, tables in groups]
+        return [replace(rows, loads={**rows.loads, **self._link_loads(rows)}) for rows in made]
+
     def conditions(self, behind: Sequence[tuple[Indices, Floats]], dimensions: Indices) -> Floats:
         """Conditions for no drops downstream: all rows @ rates <= 1.
 
@@ -142,9 +154,8 @@ class Server:
     def _leaf_table(self, bounds: Bounds, spacing: Spacing) -> FitRows:
         assert self._order is not None
         most = highest_rates(self._order, self._most(bounds))
-        steps = spacing.steps(most, self.worth)
         triangle = self._triangle(bounds, spacing) if self.part.straight else None
-        return leaf_rows(self.part, self._order, most, steps, triangle, spacing.max_rows)
+        return leaf_rows(self.part, self._order, spacing.lines(most, self.worth), triangle, spacing.max_rows)
 
     def _triangle(self, bounds: Bounds, spacing: Spacing) -> Triangle:
         return Triangle(self._alone(bounds), margin=spacing.grid is not Grid.PAPER)
@@ -156,22 +167,44 @@ class Server:
             return np.minimum(bounds.corners, np.where(load > 0, 1 / load, np.inf))
 
     def _parent_table(self, bounds: Bounds, behind: Sequence[FitRows], spacing: Spacing) -> FitRows:
-        outputs = self.gridded()
-        if len(outputs):
-            left = self.passed_on(bounds).on(outputs)
-            behind = [*behind, *(self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs)]
+        return self._joined([*behind, *self._outputs(bounds, spacing)], spacing)
+
+    def _joined(self, behind: Sequence[FitRows], spacing: Spacing, entering: Indices | None = None) -> FitRows:
+        """One table of several over leaving arcs."""
+        if len(behind) > 1 and not self.merges:
+            together = composed(self.part, behind, spacing.similar, spacing.max_rows, entering is not None)
+            return mapped_back(self.part, together, spacing.epsilon, spacing.max_rows, entering)
         together = merged(behind, spacing.max_rows)
-        rows, loads = mapped_back(self.part, together, spacing.epsilon, spacing.max_rows)
+        rows = mapped_back(self.part, together, spacing.epsilon, spacing.max_rows, entering)
         if len(behind) == 1 and len(rows.dimensions) == len(together.dimensions):
             return rows  # one to one
-        return without_similar(rows, loads, _SIMILAR)
+        return rows.only(covered(rows.needs, rows.scores, spacing.similar))
+
+    def _apart(self, tables: Sequence[FitRows]) -> list[tuple[Indices, list[FitRows]]]:
+        """Tables by the entering arcs that feed them, which no others share."""
+        groups: list[tuple[set[int], list[FitRows]]] = []
+        for table in tables:
+            feeding = set(self.entering[self._through[:, np.isin(self.leaving, table.dimensions)].any(axis=1)].tolist())
+            near = [group for group in groups if group[0] & feeding]
+            groups = [group for group in groups if not group[0] & feeding]
+            arcs = feeding.union(*(group[0] for group in near))
+            groups.append((arcs, [*(each for group in near for each in group[1]), table]))
+        return [(np.array(sorted(arcs), np.int64), group) for arcs, group in groups]
+
+    def _outputs(self, bounds: Bounds, spacing: Spacing) -> list[FitRows]:
+        """Tables of the outputs of a node that is not a leaf."""
+        outputs = self.gridded()
+        if not len(outputs):
+            return []
+        left = self.passed_on(bounds).on(outputs)
+        return [self._output(int(arc), left.on(np.array([arc])), spacing) for arc in outputs]
 
     def _output(self, arc: int, bounds: Bounds, spacing: Spacing) -> FitRows:
-        """A table of its own for an output of a node that is not a leaf."""
+        """A table of its own for an output."""
         outputs = self.part.program.wiring.network.outputs
         worth = np.array([outputs[int(np.flatnonzero(self.leaving == arc)[0])].weight])
-        steps = spacing.steps(bounds.most, worth)
-        rates = feasible_grid(bounds.most, steps, np.zeros(1), 1.0, None, spacing.max_rows)
+        lines = spacing.lines(bounds.most, worth)
+        rates = feasible_grid(lines, np.zeros(1), 1.0, None, spacing.max_rows)
         return FitRows.without_drops(np.array([arc]), rates, rates[:, 0] * worth[0])
 
     def _most(self, bounds: Bounds) -> Floats:
@@ -182,5 +215,13 @@ class Server:
 
     def _within_links(self, rows: FitRows) -> FitRows:
         """The rows that overload no incoming link."""
-        fits = np.asarray((rows.rates[:, : len(self.entering)] @ self.links.T <= 1 + 1e-12).all(axis=1))
+        fits = np.ones(len(rows), np.bool_)
+        for load in self._link_loads(rows).values():
+            fits &= load <= FITS
         return rows if fits.all() else rows.only(fits)
+
+    def _link_loads(self, rows: FitRows) -> dict[int, Floats]:
+        """Utilization of incoming links in use, numbered below 0; shape (rows,) each."""
+        entering = np.isin(rows.dimensions, self.entering)
+        links = self.links[:, np.searchsorted(self.entering, rows.dimensions[entering])]
+        return {-1 - link: rows.rates[:, entering] @ links[link] for link in np.flatnonzero(links.any(axis=1)).tolist()}

@@ -5,7 +5,67 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.names import Grid
+from adapt.core.fit.network.names import Grid, RateSteps
+from adapt.core.fit.tables.rows import TooManyRows
+
+_ROUNDING = 1e-9
+"""Share of a step below which two grid lines count as one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridLines:
+    """The rates of each arc that a table is made of.
+
+    Attributes:
+        rates: By arc, ascending from 0, tuples/s; shape (lines,) each.
+        widths: The largest distance between lines of each arc, shape (arcs,).
+    """
+
+    rates: tuple[Floats, ...]
+    widths: Floats
+
+    @classmethod
+    def fixed(cls, most: Floats, steps: Floats, max_rows: int = 1_000_000) -> "GridLines":
+        """Lines at equal distances, counted down from the highest rates.
+
+        Args:
+            most: The highest rates, tuples/s, shape (arcs,).
+            steps: Distances, shape (arcs,). 0: only rate 0.
+
+        Raises:
+            TooManyRows: there are more lines than rows allowed.
+        """
+        rates = []
+        for highest, step in zip(most.tolist(), steps.tolist(), strict=True):
+            count = int(np.ceil(highest / step - _ROUNDING)) if step > 0 else 0
+            if count > max_rows:
+                raise TooManyRows
+            rates.append(np.append(0.0, (highest - step * np.arange(count))[::-1]))
+        return cls(tuple(rates), steps)
+
+    @classmethod
+    def relative(cls, most: Floats, ratio: float, least: Floats, max_rows: int = 1_000_000) -> "GridLines":
+        """Lines at equal ratios, from the highest rates down.
+
+        Args:
+            most: The highest rates, tuples/s, shape (arcs,).
+            ratio: Distance between two lines / the upper one, in (0, 1).
+            least: Rates below which no lines are needed, at least 0; shape (arcs,). inf: only rate 0.
+
+        Raises:
+            TooManyRows: there are more lines than rows allowed.
+        """
+        rates = []
+        for highest, low in zip(most.tolist(), least.tolist(), strict=True):
+            with np.errstate(divide="ignore"):
+                count = 1 + np.ceil(np.log(low / highest) / np.log1p(-ratio) - _ROUNDING) if highest > 0 else 0.0
+            if low > highest:
+                count = 0.0
+            if count > max_rows:
+                raise TooManyRows
+            rates.append(np.append(0.0, highest * (1 - ratio) ** np.arange(int(count))[::-1]))
+        widths = np.array([np.diff(lines).max(initial=0.0) for lines in rates])
+        return cls(tuple(rates), widths)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -13,23 +73,35 @@ class Spacing:
     """How tables are spaced, and how large they may be.
 
     Attributes:
-        epsilon: Distance between grid lines, as a share of an arc's highest rate.
+        epsilon: Distance between grid lines, as a share of an arc's highest rate, or of the upper line.
         grid: Whether rates in the feasibility triangle are omitted, and with which margin.
-        quantum: Of the guaranteed grid: score between grid lines; None: `epsilon` applies.
+        quantum: Of the guaranteed grid: score between grid lines, or below the lowest one; None: `epsilon` applies.
         max_rows: Maximum rows of a table.
+        steps: Whether lines are at equal distances or at equal ratios.
+        similar: Share of its score that a row may lose to be represented by another, at each node that merges tables.
     """
 
     epsilon: float
     grid: Grid = Grid.SAFE
     quantum: float | None = None
     max_rows: int = 1_000_000
+    steps: RateSteps = RateSteps.FIXED
+    similar: float = 0.0
 
-    def steps(self, most: Floats, worth: Floats) -> Floats:
-        """Distance between rates on each arc, 0 without value; shape (arcs,).
+    def lines(self, most: Floats, worth: Floats) -> GridLines:
+        """The rates on each arc; only 0 without value.
 
-        Source: FIT, section 6.2.
+        Args:
+            most: The highest rates, tuples/s, shape (arcs,).
+            worth: Value of a tuple, shape (arcs,).
+
+        Raises:
+            TooManyRows: there are more lines than rows allowed.
+
+        Source: FIT, sections 6.2 and 8.2.5.
         """
-        if self.quantum is None:
-            return np.where(worth > 0, self.epsilon * most, 0.0)
-        with np.errstate(divide="ignore"):
-            return np.where(worth > 0, self.quantum / worth, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = self.epsilon * most if self.quantum is None else self.quantum / worth
+        if self.steps is RateSteps.RELATIVE:
+            return GridLines.relative(most, self.epsilon, np.where(worth > 0, width, np.inf), self.max_rows)
+        return GridLines.fixed(most, np.where(worth > 0, width, 0.0), self.max_rows)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.planners.planner import NO_PLAN
@@ -34,7 +34,7 @@ def crossed(inputs):
 def made(network, epsilon, grid=Grid.SAFE, most=1e3, **options):
     """The tables, their planner, and the program."""
     program = Program.from_network(network)
-    tables = fit(program, np.full(program.inputs, most), epsilon, grid, **options)
+    tables = fit(program, np.full(program.inputs, most), epsilon, Fitting(grid, **options))
     return tables, tables.planner(), program
 
 
@@ -129,7 +129,7 @@ def test_rows_fit_and_give_what_they_say(shape: str) -> None:
     for seed in range(100 if SOAK else 8):
         network = random_network(seed, shape)
         program = Program.from_network(network)
-        tables = fit(program, np.full(program.inputs, 2.0), 0.3, max_rows=20_000)
+        tables = fit(program, np.full(program.inputs, 2.0), 0.3, Fitting(max_rows=20_000))
         for table, _ in tables.planner(prune=False).parts:
             flows = table.flows @ program.flow.T
             assert (table.flows @ program.rows.T <= program.limits * (1 + 1e-9) + 1e-12).all(), seed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.mailbox import Channel
@@ -66,7 +66,7 @@ def test_nodes_end_with_the_tables_of_a_coordinator_and_plan_as_well(shape: str)
     for seed in range(100 if SOAK else 10):
         network = random_network(seed, shape)
         program = Program.from_network(network)
-        central = fit(program, np.full(program.inputs, 4.0), 0.3, max_rows=20_000)
+        central = fit(program, np.full(program.inputs, 4.0), 0.3, Fitting(max_rows=20_000))
         nodes = made(network, 0.3, 4.0, max_rows=20_000, transport=ROUGH, seed=seed)
         assert nodes.epsilon == central.epsilon
         tops = [nodes.table(node) for node in nodes.tops()]
@@ -253,7 +253,7 @@ def test_a_table_that_would_be_too_large_makes_all_coarser() -> None:
     wide = chains([(0.064, 0.032), (0.032, 0.064)] * 2)
     nodes = made(wide, max_rows=500)
     assert nodes.epsilon > 0.1
-    assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, max_rows=500).epsilon
+    assert nodes.epsilon == fit(Program.from_network(wide), np.full(4, 1e3), 0.1, Fitting(max_rows=500)).epsilon
 
 
 def test_nodes_that_share_a_child_plan_together() -> None:

@@ -12,6 +12,7 @@ from adapt.core.fit.tables.drop_order import DropOrder
 from adapt.core.fit.tables.leaf import Triangle, feasible_grid, highest_rates, leaf_rows
 from adapt.core.fit.tables.local_plans import Part, worth_of_arrival
 from adapt.core.fit.tables.rows import TooManyRows
+from adapt.core.fit.tables.spacing import GridLines
 from tests.core.fit.networks import FIGURE_7
 
 FREE = np.array([np.inf])
@@ -33,7 +34,7 @@ def test_figure_7_takes_a_third_once_its_local_plan_is_applied() -> None:
 
 def test_figure_7_a_row_at_a_fifth_scores_0_28() -> None:
     part, order = leaf(FIGURE_7)
-    rows = leaf_rows(part, order, np.array([0.2]), np.array([0.1]), None, 100)
+    rows = leaf_rows(part, order, GridLines.fixed(np.array([0.2]), np.array([0.1])), None, 100)
     assert rows.rates[:, 0] == pytest.approx([0, 0.1, 0.2])
     assert rows.scores == pytest.approx([0, 0.2, 0.28], rel=1e-12)
 
@@ -54,11 +55,11 @@ def test_the_grid_holds_what_fits_and_is_not_cut(seed: int, inputs: int, how: st
         above = np.array(point) + (steps if how == "safe" else 0)
         if np.dot(point, loads) <= 1 and (cut is None or (above / corners).sum() > 1):
             expected.add(tuple(np.round(point, 9)))
-    found = feasible_grid(most, steps, loads, 1.0, cut, 10_000)
+    found = feasible_grid(GridLines.fixed(most, steps), loads, 1.0, cut, 10_000)
     assert {tuple(np.round(point, 9)) for point in found} == expected
     assert len(found) == len(expected)
 
 
 def test_more_rows_than_allowed_are_not_made() -> None:
     with pytest.raises(TooManyRows):
-        feasible_grid(np.ones(4), np.full(4, 0.1), np.zeros(4), 1.0, None, 1000)
+        feasible_grid(GridLines.fixed(np.ones(4), np.full(4, 0.1)), np.zeros(4), 1.0, None, 1000)
