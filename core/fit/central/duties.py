@@ -44,14 +44,14 @@ class Duties:
 def duties_of(program: Program) -> tuple[Duties, ...]:
     """The duties of all nodes of a network that have any.
 
-    A node drops on the arcs that leave its operators. On an arc of an input, the node of the input drops if it has one,
+    A node drops on the arcs that leave its splits. On an arc of an input, the node of the input drops if it has one,
     else the node that reads it.
     """
     wiring, network = program.wiring, program.wiring.network
     number = {node.name: at for at, node in enumerate(network.nodes)}
     measures = np.array([number[network.node_of(entering)] for entering in network.inputs], np.int64)
     arcs = program.drop_arcs[~program.free]
-    drops = np.array([number[_dropping(wiring, arc)] for arc in arcs], np.int64)
+    drops = np.array([number[dropping_node(wiring, arc)] for arc in arcs], np.int64)
     operators = np.array([number[operator.node] for operator in network.operators], np.int64)
     ends = np.array([*range(len(number)), *(number[link.target] for link in network.links)], np.int64)
     busy = np.unique(np.concatenate((measures, drops, operators)))
@@ -98,15 +98,19 @@ def known_network(network: Network, catalogues: Floats) -> Network:
     )
 
 
-def _dropping(wiring: Wiring, arc: int) -> str:
-    """The name of the node that drops on an arc."""
+def dropping_node(wiring: Wiring, arc: int) -> str:
+    """The name of the node that drops on an arc.
+
+    It is the node of the source where that has several consumers, and of an input that has a node; else the node that
+    reads.
+    """
     network = wiring.network
     source = network.sources[wiring.source[arc]]
-    if isinstance(source, Operator):
-        return source.node
-    target = network.sources[wiring.target[arc]]
-    assert isinstance(target, Operator), "drops before an output save nothing"
-    return source.node or target.node
+    reads = network.sources[wiring.target[arc]] if wiring.target[arc] >= 0 else source
+    leaving = wiring.arcs_of(int(wiring.source[arc]))
+    splits = isinstance(source, Operator) and leaving.stop - leaving.start > 1
+    own = source.node if splits or not isinstance(source, Operator) else None
+    return own or network.node_of(reads)
 
 
 def _at(values: Sequence[Each], chosen: Mask) -> Iterable[tuple[int, Each]]:

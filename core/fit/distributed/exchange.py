@@ -4,6 +4,7 @@ import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -38,6 +39,8 @@ class Transport:
         if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
             raise UsageError("message delay and jitter must be at least 0 s, the resend timeout above 0 s")
         check_ratio("--message-loss", self.loss)
+        if any(end <= start for start, end in pairwise(self.coordinator_down)):
+            raise UsageError("--coordinator-down must give ascending times, each a start and a later end: 1h-2h,5h-6h")
 
 
 @dataclass(slots=True)
