@@ -107,7 +107,8 @@ class TableOptions:
     workload: str | None = setting(
         None,
         "Input rates that solver-w expects and tables cover: a CSV with a column of tuples/s per input. Or, for"
-        " solver-w alone, `exponential`, with the rates in the network file as means. Default: the rates in the trace.",
+        " solver-w alone: `exponential`, with the rates in the network file as means; or `online`, learnt while the"
+        " network runs. Default: the rates in the trace.",
         "RATES.csv",
     )
     learn: float = setting(

@@ -274,7 +274,8 @@ class Coordinated(Exchanging[Correspondent]):
         """Derive what each node is deployed of a network."""
         self.program = program
         self._duties = {duty.node: duty for duty in duties_of(program)}
-        self._servers = {node: Server(Part.from_program(program, node)) for node in busy_nodes(program.wiring)}
+        busy = busy_nodes(program.wiring) if self._late else ()
+        self._servers = {node: Server(Part.from_program(program, node)) for node in busy}
 
 
 _OF_PLANS = ("keeps", "scores", "ids")

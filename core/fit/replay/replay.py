@@ -22,7 +22,7 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import MAX_PLANS
-from adapt.core.fit.planners.workload import Observed, Workload
+from adapt.core.fit.planners.workload import Learnt, Observed, Workload
 from adapt.core.fit.registry import COORDINATED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
@@ -68,7 +68,7 @@ class FitOptions:
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
         max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
         workload: Distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the
-            stream.
+            stream. Learnt: solver-w plans again as rates are reported.
         learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
             plans know the rates of the replay.
         margin: Rates that tables cover, as a multiple of the highest known.
@@ -169,8 +169,11 @@ class FitRun(Displayed):
         if not set(self.options.planners) & set(PRECOMPUTED):
             return ""
         options = self.options
-        if "plans" not in self.parameters and not options.learn and options.workload is None:
-            return "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+        online = isinstance(options.workload, Learnt)
+        if "plans" not in self.parameters and not options.learn and (options.workload is None or online):
+            said = "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+            often = "solver-w also knows how often they occur; --workload online learns that while the network runs."
+            return f"{said} {often}" if DropPlanner.SOLVER_W in options.planners and not online else said
         first = f"the first {options.learn:.0%} of the trace" if options.learn else ""
         said = f"Precomputed plans know {first}; the rest was replayed." if first else ""
         if "plans" in self.parameters:
@@ -342,11 +345,15 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     if rates is not None:
         known = options.workload.rates if isinstance(options.workload, Observed) else rates
         highest = known.max(axis=0) * options.margin
+        highest = np.where(highest > 0, highest, 1.0)
+    workload = options.workload or (None if rates is None else Observed(rates))
+    if isinstance(workload, Learnt) and rates is not None and highest is not None:
+        workload = Learnt(rates if options.learn else workload.rates, highest)
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
-        max_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
-        workload=options.workload or (None if rates is None else Observed(rates)),
+        max_rates=highest,
+        workload=workload,
         grid=options.grid,
         distance=options.distance,
         max_plans=options.max_plans,
