@@ -220,7 +220,7 @@ class Control:
         """Deliver the messages due at the start of a tick; returns whether more are on their way."""
         self._deliver()
         self._ticks += 1
-        return any(planner.stale for planner in self._distributed)
+        return any(planner.stale for planner in self._distributed if not isinstance(planner, Coordinated))
 
     def _deliver(self) -> None:
         """Deliver the messages due by the end of the ticks so far."""

@@ -50,7 +50,7 @@ def duties_of(program: Program) -> tuple[Duties, ...]:
     wiring, network = program.wiring, program.wiring.network
     number = {node.name: at for at, node in enumerate(network.nodes)}
     measures = np.array([number[network.node_of(entering)] for entering in network.inputs], np.int64)
-    arcs = program.drop_arcs[~program.free]
+    arcs = program.drop_arcs
     drops = np.array([number[dropping_node(wiring, arc)] for arc in arcs], np.int64)
     operators = np.array([number[operator.node] for operator in network.operators], np.int64)
     ends = np.array([*range(len(number)), *(number[link.target] for link in network.links)], np.int64)

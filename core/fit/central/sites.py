@@ -54,8 +54,9 @@ class Table:
         for duty in duties:
             if len(duty.arcs) and isinstance(planner, TablePlanner):
                 table, _ = planner.parts[part_of(planner, duty.arcs)]
-                shares = planner.program.keeps(table.low, table.flows)[:, duty.arcs]
-                made[duty.node] = cls.of(Sheet(duty.arcs, shares))
+                shares = planner.program.keeps(table.low, table.flows)
+                shares[:, planner.program.drop_arcs[planner.program.free]] = 1.0
+                made[duty.node] = cls.of(Sheet(duty.arcs, np.ascontiguousarray(shares[:, duty.arcs])))
             elif len(duty.arcs):
                 made[duty.node] = cls.empty()
         return made
