@@ -154,7 +154,7 @@ class MessageOptions:
     )
 
     def transport(self) -> "Transport | None":
-        """Delay and loss of messages, failures of a coordinator; None if none is given."""
+        """Delay, loss and failures; None if none is given."""
         from adapt.core.fit.distributed.exchange import Transport
 
         delay, jitter, loss, down = self.message_delay, self.message_jitter, self.message_loss, self.coordinator_down

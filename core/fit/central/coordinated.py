@@ -88,7 +88,7 @@ class Coordinated(Exchanging[Correspondent]):
 
     @property
     def stale(self) -> bool:
-        """Whether some plan, or what it should follow from, is still on its way."""
+        """Whether reports or plans are still on their way."""
         return self._behind or not self._exchange.up_to_date()
 
     @property
@@ -97,7 +97,10 @@ class Coordinated(Exchanging[Correspondent]):
         return len(self._made.parts) if isinstance(self._made, TablePlanner) else 1
 
     def settle(self, until_s: float = np.inf) -> None:
-        """Deliver messages until none is pending, or until a time; the coordinator fails and comes back on the way."""
+        """Deliver messages until none is pending, or until a time.
+
+        The coordinator fails and comes back on the way.
+        """
         while self._outages and self._outages[0] <= until_s:
             self._deliver(self._outages[0])
             self._exchange.wait(self._outages[0])
@@ -136,7 +139,10 @@ class Coordinated(Exchanging[Correspondent]):
                 self._exchange.carry(self._peers[node].start())
 
     def plan(self, rates: Floats) -> Plans:
-        """Plan for rates: as the coordinator would now, or as nodes do, by what has arrived."""
+        """Plan as the coordinator would now.
+
+        Where messages take time, as nodes do, by what has arrived.
+        """
         if not self._late:
             return self._made.plan(rates)
         ticks = [self._followed(each) for each in rates]
@@ -144,7 +150,7 @@ class Coordinated(Exchanging[Correspondent]):
 
     @property
     def steady(self) -> int:
-        """For how many points the planner surely stays as it is, at least 1."""
+        """Points for which the planner surely stays, at least 1."""
         return self._seen.left
 
     def used(self, rates: Floats, keeps: Floats, ids: Indices) -> None:

@@ -1,4 +1,4 @@
-"""A coordinator and the nodes that follow it: what each of them knows."""
+"""A coordinator and the nodes that follow it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from adapt.core.fit.planners.plan_table import TablePlanner
 from adapt.core.fit.planners.planner import ALONE, NO_PLAN, Planner, Plans
 
 COORDINATOR = -1
-"""The number of the coordinator, which is no node of the network."""
+"""The number of the coordinator; those of nodes start at 0."""
 
 _NOTHING = np.empty(0, np.int64)
 
@@ -30,7 +30,7 @@ class Table:
     """The shares of a node's arcs with each plan of a table.
 
     Attributes:
-        number: Tells tables apart; above 0, and 0 without a table.
+        number: Differs between tables; above 0, and 0 without a table.
         sheet: A row per plan, shape (plans, arcs).
     """
 
@@ -49,7 +49,10 @@ class Table:
 
     @classmethod
     def for_nodes(cls, planner: Planner, duties: Iterable[Duties]) -> "dict[int, Table]":
-        """The tables of all nodes that drop; empty ones where plans are made on demand."""
+        """The tables of all nodes that drop.
+
+        They are empty where plans are made on demand.
+        """
         made = {}
         for duty in duties:
             if len(duty.arcs) and isinstance(planner, TablePlanner):
@@ -62,9 +65,10 @@ class Table:
         return made
 
     def message(self, duty: Duties, keeps: Floats, found: int) -> Floats:
-        """Which plan a node should follow: number of its table, id, scale of its inputs.
+        """Which plan a node should follow.
 
-        Where the plan is in no table: 0, id, all shares.
+        Returns:
+            Number of its table, id, scale of its inputs; where the plan is in no table, 0, id and all shares.
         """
         if self.number == 0 or found < NO_PLAN:
             return np.concatenate(([0.0, found], keeps))
@@ -74,7 +78,7 @@ class Table:
 
 
 class ManagedNode(Correspondent):
-    """A node that reports to a coordinator, and drops as its last message says.
+    """A node that reports to a coordinator and follows its plans.
 
     Attributes:
         shares: Share kept on each of its arcs; None before any plan has arrived.
@@ -136,9 +140,9 @@ class ManagedNode(Correspondent):
 
 
 class Coordinator(Correspondent):
-    """The site that plans for all nodes, by what they have reported.
+    """Plans for all nodes by what they have reported.
 
-    It builds its planner once all catalogues have arrived, uploads the shares of precomputed plans, and tells each node
+    It builds its planner once all catalogues have arrived, uploads the shares of precomputed plans, and sends each node
     the plan for the rates reported.
     """
 
@@ -216,7 +220,10 @@ class Coordinator(Correspondent):
 
 
 def part_of(planner: Planner, arcs: Indices) -> int:
-    """The part of a planner's tables that plans a node's arcs; 0 without tables."""
+    """The part of a planner's tables for a node's arcs.
+
+    It is 0 without tables.
+    """
     if not isinstance(planner, TablePlanner):
         return 0
     columns = np.searchsorted(planner.program.drop_arcs, arcs)

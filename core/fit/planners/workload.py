@@ -87,9 +87,9 @@ WINDOW = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learnt:
-    """The rates observed while a network runs; before any, all rates up to the highest are equally likely.
+    """The rates observed while a network runs.
 
-    That counts as one more tick, so no overloaded rate is ruled out.
+    Before any, all rates up to the highest are equally likely; that counts as one more tick, so none is ruled out.
 
     Attributes:
         rates: Shape (times, inputs), perhaps none.
@@ -100,7 +100,7 @@ class Learnt:
     most: Floats
 
     def probability(self, low: Floats, high: Floats) -> Floats:
-        """The share of times within each box, and of the box that holds all."""
+        """The share of times within each box."""
         prior = np.prod(np.clip(np.minimum(high, self.most) - low, 0.0, None) / self.most, axis=1)
         seen = Observed(self.rates).probability(low, high) if len(self.rates) else np.zeros(len(low))
         return np.asarray((len(self.rates) * seen + prior) / (len(self.rates) + 1))
@@ -130,7 +130,7 @@ class Seen:
         return WINDOW if self.workload is None else self._due - self._ticks
 
     def add(self, rates: Floats) -> bool:
-        """Observe the rates of a tick, shape (inputs,); returns whether the workload is new."""
+        """Observe a tick's rates; returns whether the workload is new."""
         if self.workload is None:
             return False
         self._rates.append(rates)

@@ -359,7 +359,7 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int, dr
 
 
 def shedders_table(drops: Table) -> tuple[Table, ...]:
-    """The drop operators of each node, over all ticks, per planner; empty without drops."""
+    """The drop operators of each node; empty without drops."""
     sums: dict[tuple[Cell, ...], list[float]] = {}
     for row in drops.records():
         named = (row["planner"], row.get("node"), row["arc"], row.get("drop"))
