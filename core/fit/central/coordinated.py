@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
 from adapt.core.fit.central.duties import duties_of, known_network
-from adapt.core.fit.central.sites import COORDINATOR, Coordinator, ManagedNode, part_of
+from adapt.core.fit.central.sites import COORDINATOR, Coordinator, ManagedNode, id_of, part_of
 from adapt.core.fit.distributed.correspondent import Correspondent
 from adapt.core.fit.distributed.exchange import Exchanging, Traffic, Transport
 from adapt.core.fit.distributed.mailbox import Channel
@@ -169,9 +169,11 @@ class Coordinated(Exchanging[Correspondent]):
                 self._count_row(Channel(node, COORDINATOR, Topic.RATES), len(duty.inputs), before is None)
             part = self._parts[node]
             if len(duty.arcs) and (
-                before is None or before[2][part] != ids[part] or (before[1][duty.arcs] != keeps[duty.arcs]).any()
+                before is None
+                or id_of(before[2], part) != id_of(ids, part)
+                or (before[1][duty.arcs] != keeps[duty.arcs]).any()
             ):
-                whole = ids[part] < NO_PLAN or not isinstance(self._made, TablePlanner)
+                whole = id_of(ids, part) < NO_PLAN or not (isinstance(self._made, TablePlanner) and self._made.parts)
                 shares = len(duty.arcs) if whole else int(duty.scaled.sum())
                 self._count_row(Channel(COORDINATOR, node, Topic.PLAN), 2 + shares, before is None)
         self._observe(rates)

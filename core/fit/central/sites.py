@@ -13,7 +13,7 @@ from adapt.core.fit.distributed.mailbox import Channel, Overdue, Packet
 from adapt.core.fit.distributed.messages import Sheet, Topic
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.planners.plan_table import TablePlanner
-from adapt.core.fit.planners.planner import ALONE, NO_PLAN, Planner, Plans
+from adapt.core.fit.planners.planner import ALONE, NO_PLAN, UNSHED, Planner, Plans
 
 COORDINATOR = -1
 """The number of the coordinator; those of nodes start at 0."""
@@ -55,7 +55,7 @@ class Table:
         """
         made = {}
         for duty in duties:
-            if len(duty.arcs) and isinstance(planner, TablePlanner):
+            if len(duty.arcs) and isinstance(planner, TablePlanner) and planner.parts:
                 table, _ = planner.parts[part_of(planner, duty.arcs)]
                 shares = planner.program.keeps(table.low, table.flows)
                 shares[:, planner.program.drop_arcs[planner.program.free]] = 1.0
@@ -211,12 +211,17 @@ class Coordinator(Correspondent):
         assert self.planner is not None
         for node, table in self._tables.items():
             duty = self._duties[node]
-            found = int(plans.ids[0, part_of(self.planner, duty.arcs)])
+            found = id_of(plans.ids[0], part_of(self.planner, duty.arcs))
             row = table.message(duty, plans.keeps[0, duty.arcs], found)
             self._mail.send(Channel(COORDINATOR, node, Topic.PLAN), Sheet(duty.arcs, row[None]))
 
     def _react(self) -> None:
         """Nothing: it decides once all that arrives together is there."""
+
+
+def id_of(ids: Indices, part: int) -> int:
+    """The plan id of a part; nothing is dropped where no part plans."""
+    return int(ids[part]) if part < len(ids) else UNSHED
 
 
 def part_of(planner: Planner, arcs: Indices) -> int:
