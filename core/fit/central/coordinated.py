@@ -168,12 +168,11 @@ class Coordinated(Exchanging[Correspondent]):
             if len(duty.inputs) and (before is None or (before[0][duty.inputs] != rates[duty.inputs]).any()):
                 self._count_row(Channel(node, COORDINATOR, Topic.RATES), len(duty.inputs), before is None)
             part = self._parts[node]
-            if len(duty.arcs) and (
-                before is None
-                or id_of(before[2], part) != id_of(ids, part)
-                or (before[1][duty.arcs] != keeps[duty.arcs]).any()
+            found = id_of(ids, part)
+            if len(duty.arcs) and not (
+                before and id_of(before[2], part) == found and (before[1][duty.arcs] == keeps[duty.arcs]).all()
             ):
-                whole = id_of(ids, part) < NO_PLAN or not (isinstance(self._made, TablePlanner) and self._made.parts)
+                whole = found < NO_PLAN or not (isinstance(self._made, TablePlanner) and self._made.parts)
                 shares = len(duty.arcs) if whole else int(duty.scaled.sum())
                 self._count_row(Channel(COORDINATOR, node, Topic.PLAN), 2 + shares, before is None)
         self._observe(rates)
