@@ -479,6 +479,7 @@ class replay:
         message_delay: str | None = None,
         message_jitter: str | None = None,
         message_loss: float | None = None,
+        coordinator_down: str | None = None,
         nodes: Literal["model", "processes"] = "model",
         trust_upstream: bool = False,
         tau2: float = 0.8,

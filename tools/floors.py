@@ -51,6 +51,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/fit/planners",
         "core/fit/tables",
         "core/fit/distributed",
+        "core/fit/central",
         "core/fit/running",
         "core/fit/answers",
         "core/fit/rules",

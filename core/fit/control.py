@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.central.coordinated import Coordinated
+from adapt.core.fit.distributed.exchange import Traffic
+from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
@@ -14,7 +17,7 @@ from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import UNSHED, Planner
-from adapt.core.fit.registry import Distributed, PlannerOptions, Precomputed, planner_of, proof_of
+from adapt.core.fit.registry import Distributed, PlannerOptions, coordinated, planner_of, proof_of, tables_of
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
@@ -124,7 +127,8 @@ class Control:
         self._slowdown = np.ones(len(network.nodes))
         self._assumed = self._slowdown
         begun = clock()
-        self._use(planner or planner_of(name, network, options))
+        made = planner or planner_of(name, network, options)
+        self._use(coordinated(name, network, options, made, ahead=planner is not None))
         self._tick_s, self._ticks = settings.tick_us / 1e6, 0
         self._begun_s = [each.now_s for each in self._distributed]
         self._reported = Sent()
@@ -133,10 +137,19 @@ class Control:
 
     @property
     def sent(self) -> Sent:
-        """Messages that nodes exchanged to make plans; zero for a central planner."""
-        traffic = [each for planner in self._distributed for each in planner.traffic().values()]
-        messages, rows, size = (sum(getattr(each, name) for each in traffic) for name in ("messages", "rows", "size"))
-        return Sent(messages, rows, size)
+        """Messages that were exchanged to make plans."""
+        every = [planner.total for planner in self._distributed]
+        return Sent(
+            sum(each.messages for each in every), sum(each.rows for each in every), sum(each.size for each in every)
+        )
+
+    def traffic(self) -> dict[Topic, Traffic]:
+        """The same messages by topic."""
+        topics: dict[Topic, Traffic] = {}
+        for planner in self._distributed:
+            for channel, traffic in planner.traffic().items():
+                topics[channel.topic] = topics.get(channel.topic, Traffic()) + traffic
+        return topics
 
     def decide(self, rates: Floats) -> Decision:
         """Choose the shares to keep in the next tick.
@@ -151,13 +164,16 @@ class Control:
                 self.announce(rates[None])
             self._plan_next()
         planned = self._planned.popleft()
+        self._count(planned)
+        stale = stale or any(planner.stale for planner in self._coordinated)
         keeps, before = planned.keeps, self._keeps
         if (planned.ids != UNSHED).any():
             slight = (keeps >= before) & (keeps - before < self._settings.min_rate_change * keeps)
             keeps = np.where(slight, before, keeps)
         changed = bool((keeps != before).any())
         self._keeps = keeps
-        sent, self._reported = self.sent - self._reported, self.sent
+        so_far = self.sent
+        sent, self._reported = so_far - self._reported, so_far
         lost_s, self._lost_s = self._lost_s, 0.0
         return Decision(planned.rates, keeps, planned.ids, changed, planned.took_s + lost_s, sent, stale)
 
@@ -192,7 +208,7 @@ class Control:
     @property
     def table(self) -> int | None:
         """Number of precomputed plans or table rows; None without tables."""
-        made = [planner.size for planner in self._planner.planners if isinstance(planner, Precomputed)]
+        made = [planner.size for planner in tables_of(self._planner)]
         return sum(made) if made else None
 
     @property
@@ -204,7 +220,7 @@ class Control:
         """Deliver the messages due at the start of a tick; returns whether more are on their way."""
         self._deliver()
         self._ticks += 1
-        return any(planner.stale for planner in self._distributed)
+        return any(planner.stale for planner in self._distributed if not isinstance(planner, Coordinated))
 
     def _deliver(self) -> None:
         """Deliver the messages due by the end of the ticks so far."""
@@ -219,15 +235,25 @@ class Control:
         they would otherwise exchange messages for plans that are never used.
         """
         if self._options.transport is not None or self._settings.feedback:
-            self._together = 1 if self._distributed else min(2 * self._together, MAX_TOGETHER)
+            self._together = 1 if self._one_by_one else min(2 * self._together, MAX_TOGETHER)
         else:
             self._together = MAX_TOGETHER
+        self._together = min(self._together, *(each.steady for each in self._coordinated), MAX_TOGETHER)
         known = np.array([self._announced.popleft() for _ in range(min(self._together, len(self._announced)))])
         begun = self._clock()
         plans = self._shedding.plan(known)
         took_s = (self._clock() - begun) / len(known)
         for rates, keeps, ids in zip(known, plans.keeps, plans.ids, strict=True):
             self._planned.append(_Planned(rates, keeps, ids, took_s))
+
+    def _count(self, planned: _Planned) -> None:
+        """Count the messages that a coordinator and its nodes exchange for a plan."""
+        first = 0
+        for fragment, each in zip(self._planner.fragments, self._planner.planners, strict=True):
+            if isinstance(each, Coordinated):
+                ids = planned.ids[first : first + each.columns]
+                each.used(planned.rates[fragment.inputs], planned.keeps[fragment.arcs], ids)
+                first += len(ids)
 
     def _known(self, rates: Floats) -> Floats:
         self._seen.append(rates)
@@ -258,6 +284,9 @@ class Control:
         """Switch to a planner, with shares of windows before aggregates if windows are dropped."""
         self._planner = planner
         self._distributed = [each for each in planner.planners if isinstance(each, Distributed)]
+        self._coordinated = [each for each in self._distributed if isinstance(each, Coordinated)]
+        late = self._options.transport is not None
+        self._one_by_one = bool(self._distributed) and (late or not self._coordinated)
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
             self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from adapt.core.arrays import Floats
 from adapt.core.errors import UsageError
+from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.distributed.coordinator import Fit, Fitting, check_nodes, fit, proved
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.distributed_cuts import DFitCuts
@@ -22,7 +23,7 @@ from adapt.core.fit.planners.fragments import Fragment, FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.solver import MAX_PLANS, Regions
-from adapt.core.fit.planners.workload import Workload
+from adapt.core.fit.planners.workload import Learnt, Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
@@ -36,8 +37,16 @@ GUARANTEED_ROWS = 20_000
 COARSEST, FINER = 0.8, 2.0
 """Epsilon of the first table of c-fit with a budget, and how much finer each following one is."""
 
-Distributed: TypeAlias = DFit | DFitCuts
+Distributed: TypeAlias = DFit | DFitCuts | Coordinated
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
+
+COORDINATED = frozenset(
+    {
+        *(DropPlanner.PROPORTIONAL, DropPlanner.LP, DropPlanner.EXACT),
+        *(DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT),
+    }
+)
+"""Planners that need a coordinator, which knows everything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,10 +239,16 @@ PLANNERS: Mapping[DropPlanner, Callable[[Program, PlannerOptions], Planner]] = M
 """Builds each planner for the program of a fragment."""
 
 
+def tables_of(planner: FragmentPlanner) -> list[Precomputed]:
+    """The planners of fragments that have tables."""
+    every = (each.central if isinstance(each, Coordinated) else each for each in planner.planners)
+    return [each for each in every if isinstance(each, Precomputed)]
+
+
 def proof_of(planner: FragmentPlanner) -> Proof:
     """What precomputed plans of the worst fragment are proved to lose."""
     return max(
-        (each.proof for each in planner.planners if isinstance(each, Precomputed)),
+        (each.proof for each in tables_of(planner)),
         default=Proof(None),
         key=lambda proof: (1.0 if proof.epsilon is None else proof.epsilon, proof.unproved),
     )
@@ -263,5 +278,39 @@ def planner_of(
                     planner.settle()
                 return planner
         return PLANNERS[name](program, chosen.for_fragment(fragment))
+
+    return FragmentPlanner(network, make)
+
+
+def coordinated(
+    name: DropPlanner, network: Network, options: PlannerOptions, planner: FragmentPlanner, ahead: bool
+) -> FragmentPlanner:
+    """A planner with a coordinator in place of every central planner.
+
+    Args:
+        planner: Of this name.
+        ahead: Whether nodes got its plans before the start.
+    """
+    if name not in COORDINATED:
+        return planner
+    made = iter(planner.planners)
+
+    def make(fragment: Fragment) -> Planner:
+        chosen = options.for_fragment(fragment)
+
+        def again(network: Network, workload: Workload | None) -> Planner:
+            now = chosen if workload is None else replace(chosen, workload=workload)
+            return PLANNERS[name](Program.from_network(network, options.headroom), now)
+
+        return Coordinated(
+            next(made),
+            Program.from_network(fragment.network, options.headroom),
+            again,
+            options.transport,
+            options.seed,
+            ahead,
+            options.trust_upstream,
+            chosen.workload if name is DropPlanner.SOLVER_W and isinstance(chosen.workload, Learnt) else None,
+        )
 
     return FragmentPlanner(network, make)

@@ -10,6 +10,7 @@ from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans, from_tables
 from adapt.core.fit.network.doubts import doubts
 from adapt.core.fit.network.network_file import NetworkFile, read_network
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.planners.workload import Learnt
 from adapt.core.fit.registry import PlannerOptions
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, FitRun, planner_options, replay_fit
@@ -105,6 +106,8 @@ def replay_fit_trace(
     binding.check(trace.columns)
     columns = binding.columns
     parameters: dict[str, Any] = {"network": {"name": network.name, "text": network.text}}
+    if options.plans is not None and isinstance(fit.workload, Learnt):
+        raise UsageError("--plans cannot be combined with --workload online, which makes new plans while it runs")
     if options.workload_source is not None:
         parameters["workload"] = dict(options.workload_source)
     if options.costs is not None:

@@ -12,7 +12,7 @@ import pyarrow.csv as pcsv
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
-from adapt.core.fit.planners.workload import Exponential, Observed, Workload
+from adapt.core.fit.planners.workload import Exponential, Learnt, Observed, Workload
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location
 from adapt.traces.read_errors import readable
@@ -20,6 +20,10 @@ from adapt.traces.store.manifest import file_sha256
 
 EXPONENTIAL = "exponential"
 """In place of a file: independent exponential rates, with the rates in the network file as means."""
+
+
+ONLINE = "online"
+"""In place of a file: rates are learnt while the network runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class NamedWorkload:
 
 
 def open_workload(said: str, network: Network) -> NamedWorkload:
-    """Read a distribution of rates from a CSV, or `exponential`.
+    """Read a distribution of rates from a CSV, or `exponential`, or `online`.
 
     The CSV has a column of tuples/s for each input.
 
@@ -54,6 +58,8 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
                     f"--workload {EXPONENTIAL}: input {name!r} needs a rate in the network file, which is its mean"
                 )
         return NamedWorkload(Exponential(rates), {"exponential": dict(zip(names, rates.tolist(), strict=True))})
+    if said == ONLINE:
+        return NamedWorkload(Learnt(np.empty((0, len(names))), np.ones(len(names))), {ONLINE: True})
     path = location(said)
     with readable(path):
         sha256 = file_sha256(path)

@@ -9,7 +9,7 @@ from adapt.core.charts.chart import Chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
 from adapt.core.fit.replay.charts import shedding_charts
-from adapt.core.fit.replay.tables import planners_shown, tables_of_arcs
+from adapt.core.fit.replay.tables import planners_shown, shedders_table
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
 from adapt.core.ordered.replay.charts import ordered_charts
@@ -125,6 +125,9 @@ def _compare(run: StoredRun) -> Told:
     return sentences, shown_first, comparison_charts(tables)
 
 
+_FURTHER = ("traffic", "answers", "rules", "capacities")
+
+
 def _fit(run: StoredRun) -> Told:
     tables = run.tables
     planners, summary = verdict_under(tables["planners"], run.summary)
@@ -133,8 +136,8 @@ def _fit(run: StoredRun) -> Told:
     told = [
         replace(planners_shown(planners), note=""),
         summary,
-        *(tables[name] for name in ("answers", "rules", "capacities") if name in tables and tables[name].rows),
-        *tables_of_arcs(tables["drops"]),
+        *shedders_table(tables["drops"]),
+        *(tables[name] for name in _FURTHER if name in tables and tables[name].rows),
     ]
     return sentences, told, charts
 

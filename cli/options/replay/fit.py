@@ -115,7 +115,8 @@ class TableOptions:
     workload: str | None = setting(
         None,
         "Input rates that solver-w expects and tables cover: a CSV with a column of tuples/s per input. Or, for"
-        " solver-w alone, `exponential`, with the rates in the network file as means. Default: the rates in the trace.",
+        " solver-w alone: `exponential`, with the rates in the network file as means; or `online`, learnt while the"
+        " network runs. Default: the rates in the trace.",
         "RATES.csv",
     )
     learn: float = setting(
@@ -126,17 +127,26 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
-    """Messages between the nodes of a distributed planner."""
+    """Messages between nodes, and with a coordinator."""
 
-    PANEL: ClassVar[str] = "Messages between nodes (d-fit, d-fit-cuts)"
+    PANEL: ClassVar[str] = "Messages between nodes, or with a coordinator"
     message_delay: str | None = setting(
-        None, "Delay of messages. Nodes start to exchange plans when the trace starts.", "2s"
+        None,
+        "Delay of messages. Rates and plans are exchanged from the start of the trace on; until then, nodes go on with"
+        " what they know.",
+        "2s",
     )
     message_jitter: str | None = setting(
         None, "Maximum extra delay, uniformly random, so that messages overtake each other.", "1s"
     )
     message_loss: float | None = setting(
         None, "Share of messages lost. Messages are sent again until acknowledged.", "RATIO"
+    )
+    coordinator_down: str | None = setting(
+        None,
+        "Time in which the coordinator of a central planner is down, since the start. Back again, it knows nothing and"
+        " asks the nodes. Several: 1h-2h,5h-6h.",
+        "1h-2h",
     )
     nodes: Nodes = setting(
         Nodes.MODEL,
@@ -152,15 +162,16 @@ class MessageOptions:
     )
 
     def transport(self) -> "Transport | None":
-        """Delay and loss of messages; None if not given."""
+        """Delay, loss and failures; None if none is given."""
         from adapt.core.fit.distributed.exchange import Transport
 
-        delay, jitter, loss = self.message_delay, self.message_jitter, self.message_loss
-        if delay is None and jitter is None and loss is None:
+        delay, jitter, loss, down = self.message_delay, self.message_jitter, self.message_loss, self.coordinator_down
+        if delay is None and jitter is None and loss is None and down is None:
             return None
         delay_s = 0.0 if delay is None else _micros("--message-delay", delay) / 1e6
         jitter_s = 0.0 if jitter is None else _micros("--message-jitter", jitter) / 1e6
-        return Transport(delay_s, jitter_s, loss or 0.0, max(2 * (delay_s + jitter_s), Transport().resend_s))
+        resend_s = max(2 * (delay_s + jitter_s), Transport().resend_s)
+        return Transport(delay_s, jitter_s, loss or 0.0, resend_s, () if down is None else _outages(down))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,17 @@ class QueueOptions:
         if self.queue < 1:
             raise UsageError(f"--queue must be at least 1 (got {self.queue})")
         return Overload(factor, self.queue, 1.0)
+
+
+def _outages(text: str) -> tuple[float, ...]:
+    """Starts and ends, in seconds, of the times that an option gives."""
+    times = []
+    for each in text.split(","):
+        start, dash, end = each.partition("-")
+        if not dash:
+            raise UsageError(f"--coordinator-down {each.strip()!r} must be a start and an end, such as 1h-2h")
+        times += [_micros("--coordinator-down", part.strip()) / 1e6 for part in (start, end)]
+    return tuple(times)
 
 
 def _micros(option: str, text: str) -> int:

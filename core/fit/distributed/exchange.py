@@ -3,7 +3,8 @@
 import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -25,17 +26,21 @@ class Transport:
         jitter_s: Maximum extra delay, uniformly distributed, so that messages overtake each other.
         loss: Share of messages lost, in [0, 1).
         resend_s: Timeout after which an unacknowledged message is sent again.
+        coordinator_down: When a coordinator fails and comes back, in turn; seconds since the start, ascending.
     """
 
     delay_s: float = 0.0
     jitter_s: float = 0.0
     loss: float = 0.0
     resend_s: float = 1.0
+    coordinator_down: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not (0 <= self.delay_s < np.inf and 0 <= self.jitter_s < np.inf and 0 < self.resend_s < np.inf):
             raise UsageError("message delay and jitter must be at least 0 s, the resend timeout above 0 s")
         check_ratio("--message-loss", self.loss)
+        if any(end <= start for start, end in pairwise(self.coordinator_down)):
+            raise UsageError("--coordinator-down must give ascending times, each a start and a later end: 1h-2h,5h-6h")
 
 
 @dataclass(slots=True)
@@ -60,7 +65,14 @@ class Traffic:
 
     def __add__(self, other: "Traffic") -> "Traffic":
         """The sum of both."""
-        return Traffic(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Traffic(
+            self.messages + other.messages,
+            self.retries + other.retries,
+            self.lost + other.lost,
+            self.rows + other.rows,
+            self.erased + other.erased,
+            self.size + other.size,
+        )
 
 
 class Exchange:
@@ -101,6 +113,11 @@ class Exchange:
         """Traffic so far, by channel."""
         return {channel: replace(self._traffic[channel]) for channel in sorted(self._traffic)}
 
+    @property
+    def total(self) -> Traffic:
+        """Traffic so far, of all channels."""
+        return sum(self._traffic.values(), Traffic())
+
     def count(self, channel: Channel, traffic: Traffic) -> None:
         """Add traffic that was carried elsewhere."""
         self._traffic[channel] = self._traffic.get(channel, Traffic()) + traffic
@@ -109,6 +126,10 @@ class Exchange:
         """Lose messages on some channels; their traffic still counts."""
         self._events = [event for event in self._events if _channel(event[2]) not in channels]
         heapq.heapify(self._events)
+
+    def use(self, transport: Transport) -> None:
+        """Carry messages from now on by another transport."""
+        self._transport = transport
 
     def wait(self, until_s: float) -> None:
         """Advance the clock to a time."""
@@ -201,6 +222,11 @@ class Exchanging(Generic[Kind]):
     def traffic(self) -> dict[Channel, Traffic]:
         """Traffic so far, by channel."""
         return self._exchange.traffic()
+
+    @property
+    def total(self) -> Traffic:
+        """Traffic so far, of all channels."""
+        return self._exchange.total
 
     @property
     def down(self) -> set[int]:

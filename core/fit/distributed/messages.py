@@ -20,13 +20,20 @@ class Topic(StrEnum):
     CONDITIONS = "conditions"
     """Sent upstream: load per tuple/s of each arc, which shows where no drops are needed."""
     RATES = "rates"
-    """Sent to nodes whose tables hold the arcs: tuples/s that arrive on arcs of other nodes."""
+    """Sent to nodes whose tables hold the arcs: tuples/s that arrive on arcs of other nodes. To a coordinator: of
+    inputs."""
     QUESTIONS = "questions"
     """Sent downstream: planned rates, and the score that the receiver's cuts promise there."""
     ANSWERS = "answers"
     """Sent upstream: whether that score can be reached; if not, a cut precedes."""
     CUTS = "cuts"
     """Sent upstream: linear upper bounds of the best score; a score, then a slope per arc."""
+    CATALOGUE = "catalogue"
+    """Sent to a coordinator: cost and selectivity of each operator, capacity of each resource."""
+    PLANS = "plans"
+    """Sent by a coordinator: the shares that the receiver's arcs keep with each plan of a table, by id."""
+    PLAN = "plan"
+    """Sent by a coordinator: a plan's id, and how far to scale the receiver's inputs down to it."""
 
 
 ERASED_BYTES = 8

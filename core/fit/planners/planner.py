@@ -15,6 +15,9 @@ NO_PLAN = -1
 BEST = -3
 """Id where the table of plans proves too little: the best plan takes its place."""
 
+ALONE = -4
+"""Id where a node drops by itself: it has no plan, or an old one that would overload it."""
+
 MADE = 1
 """Id of plans made on demand."""
 

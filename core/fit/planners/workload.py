@@ -1,5 +1,6 @@
 """Distributions of input rates, for the workload-aware solver."""
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,3 +79,64 @@ class Observed:
     def for_inputs(self, inputs: Indices) -> "Observed":
         """The marginal distribution of some inputs."""
         return Observed(self.rates[:, inputs])
+
+
+WINDOW = 4096
+"""Newest ticks that a learnt workload holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """The rates observed while a network runs.
+
+    Before any, all rates up to the highest are equally likely; that counts as one more tick, so none is ruled out.
+
+    Attributes:
+        rates: Shape (times, inputs), perhaps none.
+        most: The highest rates, above 0, shape (inputs,).
+    """
+
+    rates: Floats
+    most: Floats
+
+    def probability(self, low: Floats, high: Floats) -> Floats:
+        """The share of times within each box."""
+        prior = np.prod(np.clip(np.minimum(high, self.most) - low, 0.0, None) / self.most, axis=1)
+        seen = Observed(self.rates).probability(low, high) if len(self.rates) else np.zeros(len(low))
+        return np.asarray((len(self.rates) * seen + prior) / (len(self.rates) + 1))
+
+    def for_inputs(self, inputs: Indices) -> "Learnt":
+        """The marginal distribution of some inputs."""
+        return Learnt(self.rates[:, inputs], self.most[inputs])
+
+
+class Seen:
+    """Rates as they are observed, and when to learn from them.
+
+    That is after 1, 2, 4, 8 ... ticks, and, once the window is full, after each window.
+
+    Attributes:
+        workload: As last learnt; None: nothing is learnt.
+    """
+
+    def __init__(self, known: Learnt | None) -> None:
+        self.workload = known
+        self._rates: deque[Floats] = deque([] if known is None else known.rates, WINDOW)
+        self._ticks, self._due = 0, 1
+
+    @property
+    def left(self) -> int:
+        """Ticks until the next time, at least 1."""
+        return WINDOW if self.workload is None else self._due - self._ticks
+
+    def add(self, rates: Floats) -> bool:
+        """Observe a tick's rates; returns whether the workload is new."""
+        if self.workload is None:
+            return False
+        self._rates.append(rates)
+        self._ticks += 1
+        if self._ticks < self._due:
+            return False
+        self._due += min(self._due, WINDOW)
+        self.workload = Learnt(np.array(self._rates), self.workload.most)
+        return True

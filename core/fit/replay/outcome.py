@@ -1,6 +1,7 @@
 """What one planner achieved in a replay of a query network."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from adapt.core.arrays import Floats
 from adapt.core.fit.answers.answers import Answer
 from adapt.core.fit.control import Decision, Sent
+from adapt.core.fit.distributed.exchange import Traffic
+from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.running.tick import Tick
@@ -25,11 +28,12 @@ class FitOutcome:
         decisions: One per tick.
         latencies: Results by latency bin; empty for a fluid flow.
         prepared_s: Time to build the planner.
-        sent: Messages between nodes.
+        sent: Messages exchanged to plan.
         table: Number of precomputed plans or table rows; None without tables.
         proof: The proved loss of precomputed plans.
         kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
         answers: Of aggregates that compute.
+        traffic: The same messages by topic.
     """
 
     planner: str
@@ -42,6 +46,7 @@ class FitOutcome:
     proof: Proof
     kept_use: Floats
     answers: tuple[Answer, ...] = ()
+    traffic: Mapping[Topic, Traffic] = field(default_factory=dict)
 
     @property
     def scores(self) -> Floats:

@@ -22,8 +22,8 @@ from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.solver import MAX_PLANS
-from adapt.core.fit.planners.workload import Observed, Workload
-from adapt.core.fit.registry import PlannerOptions, planner_of
+from adapt.core.fit.planners.workload import Learnt, Observed, Workload
+from adapt.core.fit.registry import COORDINATED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
 from adapt.core.fit.replay.tables import (
@@ -31,8 +31,10 @@ from adapt.core.fit.replay.tables import (
     nodes_table,
     planners_shown,
     planners_table,
+    shedders_table,
     summary_table,
     ticks_table,
+    traffic_table,
 )
 from adapt.core.fit.rules.rules import Rules
 from adapt.core.fit.rules.tables import capacities_table, rules_table, sentences
@@ -63,12 +65,12 @@ class FitOptions:
         rate_steps: Distances between the rates of these tables.
         plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
         distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
-        transport: Delay and loss of messages between nodes, which start with the trace. None: everything is delivered
-            by then, and later changes arrive at once.
+        transport: Delay and loss of messages, which start with the trace, and failures of a coordinator. None:
+            everything is delivered by then, and later changes arrive at once.
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
         max_plans: Maximum plans per precomputed table; the loss may then exceed epsilon.
         workload: Distribution of rates for solver-w, and, if observed, the rates that tables cover; None: those of the
-            stream.
+            stream. Learnt: solver-w plans again as rates are reported.
         learn: Share of the ticks, from the first on, whose rates precomputed plans know; the others are replayed. 0:
             plans know the rates of the replay.
         margin: Rates that tables cover, as a multiple of the highest known.
@@ -102,6 +104,8 @@ class FitOptions:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
         if self.start.apart and not {DropPlanner.D_FIT, DropPlanner.D_FIT_CUTS} & set(self.planners):
             raise UsageError("--nodes processes needs --planner d-fit or d-fit-cuts")
+        if self.transport and self.transport.coordinator_down and not COORDINATED & set(self.planners):
+            raise UsageError(f"--coordinator-down needs a planner with a coordinator: {', '.join(sorted(COORDINATED))}")
         if not self.planners:
             raise UsageError("at least one drop planner is needed")
         if not 0 < self.cost_scale < np.inf:
@@ -169,8 +173,11 @@ class FitRun(Displayed):
         if not set(self.options.planners) & set(PRECOMPUTED):
             return ""
         options = self.options
-        if "plans" not in self.parameters and not options.learn and options.workload is None:
-            return "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+        online = isinstance(options.workload, Learnt)
+        if "plans" not in self.parameters and not options.learn and (options.workload is None or online):
+            said = "Precomputed plans know the highest rates of this trace; --learn 0.5 plans from its first half."
+            often = "solver-w also knows how often they occur; --workload online learns that while the network runs."
+            return f"{said} {often}" if DropPlanner.SOLVER_W in options.planners and not online else said
         first = f"the first {options.learn:.0%} of the trace" if options.learn else ""
         said = f"Precomputed plans know {first}; the rest was replayed." if first else ""
         if "plans" in self.parameters:
@@ -180,13 +187,14 @@ class FitRun(Displayed):
         return " ".join(filter(None, (said, over if beyond else "")))
 
     def tables(self) -> dict[str, Table]:
-        """The tables `planners`, `ticks`, `nodes`, `drops`, `answers`, `rules` and `capacities`."""
+        """The tables `planners`, `traffic`, `ticks`, `nodes`, `drops`, `answers`, `rules` and `capacities`."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
-            "planners": planners_table(self.outcomes, wiring, self.optimum, self.full),
+            "planners": self._planners(),
+            "traffic": traffic_table(self.outcomes),
             "ticks": ticks_table(self.outcomes, wiring, self.rates, self.optimum, tick_us),
             "nodes": nodes_table(self.outcomes, wiring, tick_us),
-            "drops": drops_table(self.outcomes, wiring, tick_us),
+            "drops": drops_table(self.outcomes, wiring, tick_us, self.options.settings.drops),
             "answers": self._answers(),
             "rules": rules_table(self.rules),
             "capacities": capacities_table(self.rules),
@@ -194,11 +202,15 @@ class FitRun(Displayed):
 
     def shown(self) -> tuple[Table, ...]:
         """Planners below the verdict, the summary, rules, capacities."""
-        wiring = Wiring.from_network(self.network)
-        table = planners_table(self.outcomes, wiring, self.optimum, self.full)
-        tables = verdict_under(planners_shown(table), self.summary())
-        answers = self._answers()
-        return (*tables, *([answers] if answers.rows else []), rules_table(self.rules), capacities_table(self.rules))
+        tables = verdict_under(planners_shown(self._planners()), self.summary())
+        further = [table for table in (traffic_table(self.outcomes), self._answers()) if table.rows]
+        settings, wiring = self.options.settings, Wiring.from_network(self.network)
+        shedders = shedders_table(drops_table(self.outcomes, wiring, settings.tick_us, settings.drops))
+        return (*tables, *shedders, *further, rules_table(self.rules), capacities_table(self.rules))
+
+    def _planners(self) -> Table:
+        wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
+        return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us)
 
     def _answers(self) -> Table:
         return answers_table({outcome.planner: outcome.answers for outcome in self.outcomes})
@@ -285,7 +297,8 @@ def replay_fit(
         use = kept_use(wiring, flows, options.cost_scale)
         prepared = (control.prepared_s, control.sent, control.table, control.proof)
         computed = () if answers is None else answers.of(number, keeps, settings.tick_us)
-        outcomes.append(FitOutcome(name.value, ticks, decisions, runs.latencies(), *prepared, use, computed))
+        measured = (runs.latencies(), *prepared, use, computed, control.traffic())
+        outcomes.append(FitOutcome(name.value, ticks, decisions, *measured))
     optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
     return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive)
@@ -338,11 +351,15 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     if rates is not None:
         known = options.workload.rates if isinstance(options.workload, Observed) else rates
         highest = known.max(axis=0) * options.margin
+        highest = np.where(highest > 0, highest, 1.0)
+    workload = options.workload or (None if rates is None else Observed(rates))
+    if isinstance(workload, Learnt) and rates is not None and highest is not None:
+        workload = Learnt(rates if options.learn else workload.rates, highest)
     return PlannerOptions(
         headroom=options.settings.headroom,
         epsilon=options.settings.epsilon,
-        max_rates=None if highest is None else np.where(highest > 0, highest, 1.0),
-        workload=options.workload or (None if rates is None else Observed(rates)),
+        max_rates=highest,
+        workload=workload,
         grid=options.grid,
         rate_steps=options.rate_steps,
         plan_budget=options.plan_budget,

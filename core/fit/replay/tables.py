@@ -1,18 +1,21 @@
 """Tables of a replay with load shedding."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.names import DropPlanner
+from adapt.core.fit.central.duties import dropping_node
+from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.registry import COORDINATED
 from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
+from adapt.core.fit.running.window_drop import windows_behind
 from adapt.core.table import Cell, Column, Kind, Table
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -46,15 +49,32 @@ PLANNER_COLUMNS = (
         "unproved", Kind.SHARE, about="of the overloaded rates: the table could lose more than the epsilon asked for"
     ),
     Column("stale", Kind.COUNT, "ticks", "planned before all messages had arrived"),
-    Column("messages", Kind.COUNT, about="between nodes; retries included"),
+    Column("coordination", about="by messages with a coordinator, or between nodes; none: every node for itself"),
+    Column("messages", Kind.COUNT, about="exchanged to plan; retries included"),
     Column("message_rows", Kind.COUNT, "rows"),
     Column("message_bytes", Kind.BYTES, "bytes"),
+    Column("messages_per_s", Kind.NUMBER, about="over the whole replay"),
+    Column("bytes_per_s", Kind.NUMBER, "bytes/s", "likewise"),
+    Column("messages_per_change", Kind.NUMBER, about="per tick with a changed drop rate"),
+    Column("bytes_per_change", Kind.BYTES, "bytes", "likewise"),
+)
+
+TRAFFIC_COLUMNS = (
+    PLANNER,
+    Column("about"),
+    Column("messages", Kind.COUNT, about="retries included"),
+    Column("retries", Kind.COUNT, "messages", "not acknowledged in time"),
+    Column("lost", Kind.COUNT, "messages", "acknowledgements included"),
+    Column("rows", Kind.COUNT),
+    Column("erased", Kind.COUNT, "rows", "withdrawn"),
+    Column("bytes", Kind.BYTES, "bytes", "acknowledgements included"),
 )
 
 _SHOWN_IF_ANY = {
     "queue_drops",
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "combinations", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
+    *("messages_per_s", "bytes_per_s", "messages_per_change", "bytes_per_change"),
 }
 """Columns of planners shown only if a cell is neither empty nor 0."""
 
@@ -82,11 +102,14 @@ TICK_COLUMNS = (
     Column("queue_drops", Kind.COUNT, "tuples"),
     Column("latency", Kind.SECONDS, "s", "on average"),
     Column("latency_max", Kind.SECONDS, "s"),
-    Column("plan", about="id per independent part of the network; 0 drops nothing, -3 is exact"),
+    Column(
+        "plan",
+        about="id per independent part of the network, or per node; 0 drops nothing, -3 is exact, -4 a node's own",
+    ),
     Column("changed", about="whether a drop rate changed"),
     Column("planned_s", Kind.SECONDS, "s", "to make the plan"),
     Column("stale", about="whether messages were still on their way"),
-    Column("message_rows", Kind.COUNT, "rows", "between nodes, since the previous tick"),
+    Column("message_rows", Kind.COUNT, "rows", "exchanged since the previous tick"),
     Column("message_bytes", Kind.BYTES, "bytes", "likewise"),
 )
 
@@ -101,20 +124,47 @@ NODE_COLUMNS = (
 DROP_COLUMNS = (
     PLANNER,
     Column("end", Kind.SECONDS, "s", "of the tick"),
+    Column("node", about="that drops"),
     Column("arc"),
+    Column("drop", about="operator: of random tuples, or of whole windows"),
     Column("offered", Kind.COUNT, "tuples"),
     Column("dropped", Kind.COUNT, "tuples"),
     Column("keep", Kind.SHARE, about="planned share kept: of tuples, or of windows with --drops window"),
 )
 
 
-def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask) -> Table:
+def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask, tick_us: int) -> Table:
     """One row per planner.
 
     Args:
         full: Which ticks are overloaded, shape (ticks,).
     """
-    return Table.from_rows("Planners", PLANNER_COLUMNS, [_planner(each, wiring, optimum, full) for each in outcomes])
+    seconds = len(full) * tick_us / 1e6
+    rows = [[*_planner(each, wiring, optimum, full), *_price(each, seconds)] for each in outcomes]
+    return Table.from_rows("Planners", PLANNER_COLUMNS, rows)
+
+
+def _price(outcome: FitOutcome, seconds: float) -> list[Cell]:
+    """What the coordination of a planner costs."""
+    sent, changes = outcome.sent, outcome.changes
+    central = outcome.planner in COORDINATED
+    alone = outcome.planner in (DropPlanner.NONE, DropPlanner.GREEDY_LOCAL)
+    return [
+        "none" if alone else "coordinator" if central else "nodes",
+        *(sent.messages, sent.rows, sent.size),
+        *(sent.messages / seconds, sent.size / seconds),
+        *((sent.messages / changes, sent.size / changes) if changes else (None, None)),
+    ]
+
+
+def traffic_table(outcomes: Sequence[FitOutcome]) -> Table:
+    """One row per planner and topic of messages."""
+    rows = [
+        (outcome.planner, topic.value, *astuple(traffic))
+        for outcome in outcomes
+        for topic, traffic in sorted(outcome.traffic.items())
+    ]
+    return Table.from_rows("Messages", TRAFFIC_COLUMNS, rows)
 
 
 def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -> list[Cell]:
@@ -142,9 +192,6 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         outcome.proof.epsilon,
         outcome.proof.unproved if outcome.table else None,
         outcome.stale,
-        outcome.sent.messages,
-        outcome.sent.rows,
-        outcome.sent.size,
     ]
 
 
@@ -295,13 +342,17 @@ def nodes_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
     return Table.from_rows("Nodes", NODE_COLUMNS, rows)
 
 
-def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) -> Table:
+def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int, drops: Drops) -> Table:
     """One row per planner, tick, and arc with drops."""
+    behind = windows_behind(wiring) if drops is Drops.WINDOW else ((),) * len(wiring.arcs)
+    kinds = [Drops.WINDOW if windows else Drops.RANDOM for windows in behind]
     rows = [
         (
             outcome.planner,
             (at + 1) * tick_us / 1e6,
+            dropping_node(wiring, int(arc)),
             wiring.arcs[arc].name,
+            kinds[arc].value,
             round(float(tick.offered[arc])),
             round(float(tick.dropped[arc])),
             float(decision.keeps[arc]),
@@ -313,22 +364,31 @@ def drops_table(outcomes: Sequence[FitOutcome], wiring: Wiring, tick_us: int) ->
     return Table.from_rows("Drops", DROP_COLUMNS, rows)
 
 
-def tables_of_arcs(drops: Table) -> tuple[Table, ...]:
-    """Drops summed over ticks, per planner and arc; empty without drops."""
-    sums: dict[tuple[Cell, Cell], list[int]] = {}
+def shedders_table(drops: Table) -> tuple[Table, ...]:
+    """The drop operators of each node; empty without drops."""
+    sums: dict[tuple[Cell, ...], list[float]] = {}
     for row in drops.records():
-        so_far = sums.setdefault((row["planner"], row["arc"]), [0, 0, 0])
-        for at, amount in enumerate((1, int(row["offered"] or 0), int(row["dropped"] or 0))):
-            so_far[at] += amount
+        named = (row["planner"], row.get("node"), row["arc"], row.get("drop"))
+        amounts = (1, float(row["offered"] or 0), float(row["dropped"] or 0))
+        so_far = sums.setdefault(named, [0, 0, 0, 1.0])
+        so_far[:3] = (mine + more for mine, more in zip(so_far, amounts, strict=False))
+        so_far[3] = min(so_far[3], float(row["keep"] or 0))
     columns = [
         PLANNER,
+        Column("node", about="that drops"),
         Column("arc"),
+        Column("drop", about="operator: of random tuples, or of whole windows"),
         Column("ticks", Kind.COUNT, about="with drops on this arc"),
         Column("offered", Kind.COUNT, "tuples", "in these ticks"),
         Column("dropped", Kind.COUNT, "tuples"),
+        Column("keep_min", Kind.SHARE, about="smallest planned share kept"),
     ]
-    rows = [(*named, *amounts) for named, amounts in sums.items()]
-    return (Table.from_rows("Drops by arc", columns, rows),) if rows else ()
+    order = {planner: at for at, planner in enumerate(dict.fromkeys(named[0] for named in sums))}
+    rows = [
+        (*named, *map(round, amounts[:3]), amounts[3])
+        for named, amounts in sorted(sums.items(), key=lambda each: (order[each[0][0]], str(each[0][1])))
+    ]
+    return (Table.from_rows("Shedders", columns, rows),) if rows else ()
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -14,6 +14,7 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.registry import PLANNERS
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, replay_fit
+from adapt.core.fit.replay.tables import shedders_table
 from adapt.core.run import run_as_data
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 
@@ -68,7 +69,49 @@ def test_all_planners_run_over_one_trace_and_none_beats_the_optimum_as_fluid() -
     assert shares["none"] < shares["greedy-local"] < 1
     assert shares["solver"] >= 1 - NOW.epsilon
     sent = {row["planner"]: row["message_bytes"] for row in run.tables()["planners"].records()}
-    assert {name for name, size in sent.items() if size} == {"d-fit", "d-fit-cuts"}
+    assert {name for name, size in sent.items() if not size} == {"none", "greedy-local"}, "all others coordinate"
+
+
+def test_the_price_of_coordination_in_the_docs_is_measured() -> None:
+    """`docs/shedding.md`: what coordination costs."""
+    planners = tuple(map(DropPlanner, ("greedy-local", "exact", "solver", "d-fit", "d-fit-cuts")))
+    shares = {}
+    for delay_s in (None, 0.2, 40 * 3600.0):
+        run = replay(planners, flow=Flow.FLUID, transport=None if delay_s is None else Transport(delay_s))
+        rows = {row["planner"]: row for row in run.tables()["planners"].records()}
+        shares[delay_s] = {name: round(100 * row["optimum_share"], 1) for name, row in rows.items()}
+        if delay_s is None:
+            sent = {name: (row["messages"], row["message_bytes"]) for name, row in rows.items()}
+            of_exact = rows["exact"]
+            topics = [row["bytes"] for row in run.tables()["traffic"].records() if row["planner"] == "exact"]
+    assert sent == {
+        "greedy-local": (0, 0),
+        "exact": (41, 1696),
+        "solver": (42, 9784),
+        "d-fit": (3, 7404),
+        "d-fit-cuts": (2, 188),
+    }
+    assert (of_exact["coordination"], sum(topics)) == ("coordinator", 1696)
+    assert of_exact["messages_per_s"] == pytest.approx(41 / 20)
+    assert of_exact["bytes_per_change"] == pytest.approx(1696 / of_exact["changes"])
+    assert shares[None]["exact"] == 100
+    assert shares[None]["solver"] == 99.3
+    assert shares[0.2] | {"exact": 78.7, "solver": 78.0, "d-fit-cuts": 99.3} == shares[0.2]
+    assert set(shares[40 * 3600.0].values()) == {86.0}
+
+
+def test_shedders_are_listed_by_node() -> None:
+    run = replay((DropPlanner.NONE, DropPlanner.GREEDY_LOCAL, DropPlanner.EXACT))
+    (shedders,) = shedders_table(run.tables()["drops"])
+    found = {(row["planner"], row["node"], row["arc"], row["drop"]) for row in shedders.records()}
+    assert {(planner, node) for planner, node, *_ in found} == {
+        ("greedy-local", "A"),
+        ("greedy-local", "B"),
+        ("exact", "A"),
+    }
+    assert ("greedy-local", "B", "A0 -> B0", "random") in found
+    dropped = sum(row["dropped"] for row in shedders.records() if row["planner"] == "exact")
+    assert dropped == run.outcomes[2].total("dropped").sum()
 
 
 def test_with_coins_the_exact_plan_comes_near_the_optimum_and_the_unshed_queues_grow() -> None:
@@ -223,3 +266,10 @@ def test_a_replay_of_the_rest_is_that_of_the_rest_alone() -> None:
 def test_what_plans_cannot_know_is_refused(given: dict, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         replay((DropPlanner.C_FIT,), **given)
+
+
+def test_a_failing_coordinator_needs_a_planner_that_has_one() -> None:
+    with pytest.raises(UsageError, match="--coordinator-down needs a planner with a coordinator"):
+        FitOptions((DropPlanner.D_FIT,), transport=Transport(coordinator_down=(1.0, 2.0)))
+    with pytest.raises(UsageError, match="ascending"):
+        Transport(coordinator_down=(2.0, 1.0))

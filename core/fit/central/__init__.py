@@ -1,0 +1,1 @@
+"""Central planners: a coordinator that plans, and nodes that follow it."""
