@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from adapt.core.charts.chart import Chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
-from adapt.core.fit.replay.charts import shedding_charts
+from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, tables_of_arcs
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
@@ -130,10 +130,12 @@ def _fit(run: StoredRun) -> Told:
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
+    if "errors" in tables:
+        charts = (*charts, *statistics_charts(tables["errors"]))
     told = [
         replace(planners_shown(planners), note=""),
         summary,
-        *(tables[name] for name in ("answers", "rules", "capacities") if name in tables and tables[name].rows),
+        *(tables[name] for name in _FURTHER if name in tables and tables[name].rows),
         *tables_of_arcs(tables["drops"]),
     ]
     return sentences, told, charts
@@ -147,6 +149,9 @@ def _ordered(run: StoredRun) -> Told:
     charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
     return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts
 
+
+_FURTHER = ("statistics", "estimates", "changes", "answers", "rules", "capacities")
+"""Tables of a replay with load shedding, where it has them."""
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,

@@ -29,6 +29,9 @@ class Topic(StrEnum):
     """Sent upstream: linear upper bounds of the best score; a score, then a slope per arc."""
 
 
+LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS)
+"""What changes with costs and selectivities only, not with rates."""
+
 ERASED_BYTES = 8
 """Size of the number of an erased row."""
 
