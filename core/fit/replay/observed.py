@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.true_values import TrueValues, values_of
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import KINDS
-from adapt.core.fit.registry import planner_of
-from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
+from adapt.core.fit.planners.direct_planners import Exact
+from adapt.core.fit.program.program import Program
+from adapt.core.fit.replay.outcome import FitOutcome, overloaded
 from adapt.core.table import Cell, Column, Kind, Table
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -99,10 +99,12 @@ class Judged:
         optimum, full = np.zeros(len(rates)), np.zeros(len(rates), np.bool_)
         uses = tuple(np.zeros((len(rates), len(true.wiring(0).limits))) for _ in keeps)
         for ticks, wiring in true.constant():
-            optimum[ticks] = planner_of(DropPlanner.EXACT, wiring.network).plan(rates[ticks]).scores
-            full[ticks] = overloaded(kept_use(wiring, wiring.unshed(rates[ticks]), 1.0))
+            offered = wiring.unshed(rates[ticks])
+            optimum[ticks], full[ticks] = wiring.scores(offered), overloaded(wiring.uses(offered))
+            if full[ticks].any():
+                optimum[ticks] = Exact(Program.from_network(wiring.network)).plan(rates[ticks]).scores
             for use, kept in zip(uses, keeps, strict=True):
-                use[ticks] = kept_use(wiring, wiring.flows(rates[ticks], kept[ticks]), 1.0)
+                use[ticks] = wiring.uses(wiring.flows(rates[ticks], kept[ticks]))
         return cls(optimum, full, uses)
 
 
