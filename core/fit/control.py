@@ -146,7 +146,7 @@ class Control:
 
     @property
     def plan_bytes(self) -> int:
-        """Bytes of the messages that nodes plan with: tables, conditions, bounds and cuts."""
+        """Bytes of all tables, conditions, bounds and cuts sent."""
         traffic = [each for planner in self._distributed for each in planner.traffic().items()]
         return sum(each.size for channel, each in traffic if channel.topic in LASTING)
 

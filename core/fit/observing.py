@@ -76,7 +76,7 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """What is known at the end of a tick; kinds are those of `KINDS`.
+    """Estimates at the end of a tick; kinds are those of `KINDS`.
 
     Attributes:
         values: Estimates, nan if unknown; shape (kinds, operators).

@@ -165,18 +165,18 @@ class ObservingOptions:
     PANEL: ClassVar[str] = "True costs and selectivities (default: those of the network file)"
     true: str | None = setting(
         None,
-        "True costs and selectivities over time: a TOML file of changes, or drawn at random: drift:RATIO, jump:RATIO"
-        " and noise:RATIO, separated by commas, then @SEED. Plans do not know them.",
+        "True costs and selectivities, which change over time. A TOML file of changes, or drawn at random: drift:RATIO,"
+        " jump:RATIO and noise:RATIO, separated by commas, then @SEED.",
         "FILE.toml",
     )
     observe: int | None = setting(
         None,
-        "Let nodes estimate costs, selectivities and rates over this window while they run, and plan with the"
-        " estimates. Default: plan with the network file's values.",
+        "Plan with costs and selectivities that nodes estimate over this window while they run. Default: plan with"
+        " those of the network file.",
         "TICKS",
     )
     important_change: str = setting(
-        "20%", "Plans follow an estimate that differs by more than this from the value they use.", "RATIO"
+        "20%", "Difference of an estimate from the value that plans use, above which they use it.", "PERCENT"
     )
 
     def truth(self, network: "Network") -> "TrueSource | None":

@@ -56,7 +56,7 @@ class TrueValues:
         self.selectivities = np.minimum(self.mean_selectivities * factors[:, 1], most)
 
     def wiring(self, tick: int) -> Wiring:
-        """The network as it is in a tick; the same object while nothing changes."""
+        """The network in a tick; the same object while nothing changes."""
         first = int(self._first[tick])
         if first != self._at:
             self._at, self._wiring = first, self._made(self.costs[tick], self.selectivities[tick])
@@ -87,7 +87,7 @@ class TrueSource(Protocol):
     """Gives true values over time."""
 
     def over(self, network: Network, at_us: NDArray[np.int64]) -> TrueValues:
-        """The values in the ticks that start at these times, from the start of the replay."""
+        """The values in ticks that start at these times of the replay."""
         ...
 
     def as_data(self) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from adapt.core.fit.program.program import Program
 
 
 class KeptPlans(TablePlanner):
-    """Plans of a table, with newer statistics than those that the table was made with.
+    """Plans of a table that was made with older statistics.
 
     Where everything fits by the newer statistics, nothing is dropped. Elsewhere the plan of the table is applied, and
     all inputs are scaled down by the same share until it fits. So nodes are not overloaded, but nothing is proved of

@@ -172,7 +172,7 @@ def observed_tables(
 
 
 def observed_sentence(best: str, statistics: Table) -> str:
-    """How wrong the best planner was, and for how long nodes were overloaded."""
+    """Errors of the best planner, and how long nodes were overloaded."""
     row = next(row for row in statistics.records() if row["planner"] == best)
     off = (
         f"costs {_percent(row['cost_error'])} and selectivities {_percent(row['selectivity_error'])} off the true ones"

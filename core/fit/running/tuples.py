@@ -80,7 +80,10 @@ class Tuples:
         )
 
     def follow(self, wiring: Wiring) -> None:
-        """Change costs and selectivities, from the next tick on; a tuple in service is finished at the old cost."""
+        """Change costs and selectivities, from the next tick on.
+
+        A tuple in service is finished at the old cost.
+        """
         if wiring is not self._wiring:
             self._wiring, self._seconds = wiring, true_use(wiring, self._cost_scale) / wiring.limits[:, None]
             change_values(self._books.arcs, wiring, self._seconds)
