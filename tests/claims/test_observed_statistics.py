@@ -1,7 +1,7 @@
 """FIT, sections 2 and 8.2.5: statistics come from the running system, and D-FIT's deltas are cheaper than tables anew.
 
-Costs and selectivities drift by up to half, five seeds, on `examples/drifting.toml`; a tenth of the replay is three times
-as long as the window, as estimates are half a window late.
+Costs and selectivities drift by up to half, five seeds, on `examples/drifting.toml`. A tenth of the replay is three
+times as long as the window, as estimates are half a window late.
 Measured: the deltas of a change of cost are a third of the tables anew, those of a change of selectivity nearly all of
 them, unless nodes accept an error in what they exchange.
 """
