@@ -1,4 +1,4 @@
-"""True costs and selectivities, which may differ from the network file and change."""
+"""True costs and selectivities of operators, which change over time."""
 
 import re
 from collections.abc import Iterator, Mapping
