@@ -9,11 +9,12 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.fit.central.coordinated import Coordinated
 from adapt.core.fit.distributed.exchange import Traffic
-from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.messages import LASTING, Topic
 from adapt.core.fit.network.names import DropPlanner, Drops
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Indices, Wiring
+from adapt.core.fit.observing import Observer, Observing
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import UNSHED, Planner
@@ -92,7 +93,8 @@ class Control:
     plan ignores messages that have not arrived yet.
 
     With feedback, the work that a node did in a tick is divided by the expected work of the tuples served; the ratio,
-    smoothed, corrects the capacity that plans assume.
+    smoothed, corrects the capacity that plans assume. With observed statistics, plans assume the costs and
+    selectivities of the network until an estimate shows an important change.
 
     Source: FIT, section 7; the minimum change is that of the engine in which the paper was implemented.
     """
@@ -105,6 +107,7 @@ class Control:
         options: PlannerOptions,
         clock: Callable[[], float],
         planner: FragmentPlanner | None = None,
+        observing: Observing | None = None,
     ) -> None:
         """A control loop before its first tick.
 
@@ -112,6 +115,7 @@ class Control:
             settings: Lag, smoothing, minimum change, feedback.
             clock: Seconds; used only to measure planning time.
             planner: A precomputed planner.
+            observing: How nodes estimate costs and selectivities; None: they do not.
 
         Raises:
             UsageError: an option that the planner needs is missing, or the planner does not support this network.
@@ -126,9 +130,11 @@ class Control:
         self._together, self._lost_s = 1, 0.0
         self._slowdown = np.ones(len(network.nodes))
         self._assumed = self._slowdown
+        self.observer = None if observing is None else Observer(network, observing)
         begun = clock()
         made = planner or planner_of(name, network, options)
-        self._use(coordinated(name, network, options, made, ahead=planner is not None))
+        ahead, observes = planner is not None, observing is not None
+        self._use(coordinated(name, network, options, made, ahead=ahead, observes=observes))
         self._tick_s, self._ticks = settings.tick_us / 1e6, 0
         self._begun_s = [each.now_s for each in self._distributed]
         self._reported = Sent()
@@ -150,6 +156,12 @@ class Control:
             for channel, traffic in planner.traffic().items():
                 topics[channel.topic] = topics.get(channel.topic, Traffic()) + traffic
         return topics
+
+    @property
+    def plan_bytes(self) -> int:
+        """Bytes of all tables, conditions, bounds and cuts sent."""
+        traffic = [each for planner in self._distributed for each in planner.traffic().items()]
+        return sum(each.size for channel, each in traffic if channel.topic in LASTING)
 
     def decide(self, rates: Floats) -> Decision:
         """Choose the shares to keep in the next tick.
@@ -186,7 +198,9 @@ class Control:
         self._announced.extend(map(self._known, rates))
 
     def observe(self, tick: Tick, tick_s: float) -> None:
-        """Learn the nodes' speed from a finished tick."""
+        """Learn costs and selectivities, or the nodes' speed, from a finished tick."""
+        if self.observer is not None and self.observer.observe(tick, tick_s):
+            self._replan(self.observer.network)
         if not self._settings.feedback:
             return
         nodes = len(self._network.nodes)
@@ -196,7 +210,12 @@ class Control:
         ratio = np.divide(took, should, out=self._slowdown.copy(), where=known)
         self._slowdown = self._slowdown + _LEARNED * (ratio - self._slowdown)
         if (np.abs(self._slowdown / self._assumed - 1) > _CORRECTED).any():
-            self._correct()
+            self._assumed = self._slowdown
+            slower = tuple(
+                replace(node, capacity=node.capacity / float(slowdown))
+                for node, slowdown in zip(self._network.nodes, self._assumed, strict=True)
+            )
+            self._replan(replace(self._network, nodes=slower))
 
     def flows(self, rates: Floats, keeps: Floats) -> Floats:
         """Tuples/s kept on each arc at these shares; shape (ticks, arcs)."""
@@ -231,10 +250,10 @@ class Control:
     def _plan_next(self) -> None:
         """Plan a batch of the announced ticks.
 
-        With feedback, batches grow until a capacity is corrected. Distributed planners then plan one tick at a time, as
-        they would otherwise exchange messages for plans that are never used.
+        With feedback or observed statistics, batches grow until something changes. Distributed planners then plan one
+        tick at a time, as they would otherwise exchange messages for plans that are never used.
         """
-        if self._options.transport is not None or self._settings.feedback:
+        if self._options.transport is not None or self._settings.feedback or self.observer is not None:
             self._together = 1 if self._one_by_one else min(2 * self._together, MAX_TOGETHER)
         else:
             self._together = MAX_TOGETHER
@@ -264,20 +283,15 @@ class Control:
         self._smooth = before + self._settings.smoothing * (known - before)
         return self._smooth
 
-    def _correct(self) -> None:
-        """Plan with the corrected capacities from now on, and discard plans made ahead."""
+    def _replan(self, network: Network) -> None:
+        """Plan with other capacities, costs or selectivities from now on, and discard plans made ahead."""
         self._deliver()
         begun = self._clock()
         self._lost_s += sum(each.took_s for each in self._planned)
         self._announced.extendleft(each.rates for each in reversed(self._planned))
         self._planned.clear()
         self._together = 1
-        self._assumed = self._slowdown
-        nodes = tuple(
-            replace(node, capacity=node.capacity / float(slowdown))
-            for node, slowdown in zip(self._network.nodes, self._assumed, strict=True)
-        )
-        self._use(planner_of(self._name, replace(self._network, nodes=nodes), self._options, self._planner))
+        self._use(planner_of(self._name, network, self._options, self._planner))
         self._lost_s += self._clock() - begun
 
     def _use(self, planner: FragmentPlanner) -> None:

@@ -175,6 +175,7 @@ MAKERS: dict[str, Callable[[Path, Find, Most], None]] = {
     "clicks.csv": clicks,
     "departures.csv": departures,
     "examples/fx-ticks.toml": example,
+    "examples/drifting.toml": example,
     "rides": rides,
     "rides.orc": rides,
     "rides.avro": rides,

@@ -1,4 +1,4 @@
-"""Input rates and utilization, read from a CSV."""
+"""Input rates, utilization and true values, read from files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ import pyarrow.csv as pcsv
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
+from adapt.core.fit.network.true_file import read_true
+from adapt.core.fit.network.true_values import Drawn, TrueSource
 from adapt.core.fit.planners.workload import Exponential, Learnt, Observed, Workload
 from adapt.traces.locations.arrow import arrow_source
 from adapt.traces.locations.location import location
-from adapt.traces.read_errors import readable
+from adapt.traces.read_errors import parsed, readable
 from adapt.traces.store.manifest import file_sha256
 
 EXPONENTIAL = "exponential"
@@ -64,6 +66,16 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
     with readable(path):
         sha256 = file_sha256(path)
     return NamedWorkload(Observed(_columns(path, {"input": names})), {"name": path.name, "sha256": sha256})
+
+
+def open_true(said: str, network: Network) -> TrueSource:
+    """Read true costs and selectivities from a file, or draw them.
+
+    Raises:
+        BadInput: the file is missing or invalid.
+        UsageError: what is drawn is invalid.
+    """
+    return Drawn.from_text(said) or parsed(Path(said), lambda text: read_true(text, network))
 
 
 def read_costs(path: Path, network: Network) -> FittedCosts:

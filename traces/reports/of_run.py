@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from adapt.core.charts.chart import Chart
 from adapt.core.charts.over_time import imbalance_of_placements, imbalance_per_period, migration_per_period
 from adapt.core.errors import BadInput
-from adapt.core.fit.replay.charts import shedding_charts
+from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, shedders_table
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
@@ -125,14 +125,13 @@ def _compare(run: StoredRun) -> Told:
     return sentences, shown_first, comparison_charts(tables)
 
 
-_FURTHER = ("traffic", "answers", "rules", "capacities")
-
-
 def _fit(run: StoredRun) -> Told:
     tables = run.tables
     planners, summary = verdict_under(tables["planners"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     charts = shedding_charts(tables["planners"], tables["ticks"], tables["nodes"])
+    if "errors" in tables:
+        charts = (*charts, *statistics_charts(tables["errors"]))
     told = [
         replace(planners_shown(planners), note=""),
         summary,
@@ -150,6 +149,9 @@ def _ordered(run: StoredRun) -> Told:
     charts = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"])
     return sentences, [replace(workers, note=""), tables["operators"], summary, *further], charts
 
+
+_FURTHER = ("traffic", "statistics", "estimates", "changes", "answers", "rules", "capacities")
+"""Tables of a replay with load shedding, where it has them."""
 
 _MECHANISMS: Mapping[str, Callable[[StoredRun], Told]] = {
     "repartition": _repartition,

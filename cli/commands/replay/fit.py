@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, short_help
-from adapt.cli.options.replay.fit import MessageOptions, PlanningOptions, QueueOptions, RunningOptions, TableOptions
+from adapt.cli.options.replay.fit import (
+    MessageOptions,
+    ObservingOptions,
+    PlanningOptions,
+    QueueOptions,
+    RunningOptions,
+    TableOptions,
+)
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate, narrate_written
@@ -42,6 +49,7 @@ def fit(
     running: RunningOptions,
     planning: PlanningOptions,
     ahead: TableOptions,
+    observing: ObservingOptions,
     messages: MessageOptions,
     queue: QueueOptions,
 ) -> "FitRun":
@@ -87,6 +95,8 @@ def fit(
         learn=ahead.learn,
         margin=ahead.rate_margin,
         start=processes or Here(),
+        truth=observing.truth(named.read.network),
+        observing=observing.observing(),
     )
     costs = None if fitted is None else {operator.name: operator.cost for operator in fitted.network.operators}
     plans, source = running.plans, None if likely is None else likely.source

@@ -14,7 +14,10 @@ from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
     from adapt.core.fit.distributed.exchange import Transport
+    from adapt.core.fit.network.network import Network
     from adapt.core.fit.network.settings import SheddingSettings
+    from adapt.core.fit.network.true_values import TrueSource
+    from adapt.core.fit.observing import Observing
     from adapt.core.stage.conditions.shed_factor import Overload
 
 PLANNING_PANEL = "Drop plans (default: as the network file's [settings] say)"
@@ -172,6 +175,42 @@ class MessageOptions:
         jitter_s = 0.0 if jitter is None else _micros("--message-jitter", jitter) / 1e6
         resend_s = max(2 * (delay_s + jitter_s), Transport().resend_s)
         return Transport(delay_s, jitter_s, loss or 0.0, resend_s, () if down is None else _outages(down))
+
+
+@dataclass(frozen=True, slots=True)
+class ObservingOptions:
+    """True values of operators, and what nodes know of them."""
+
+    PANEL: ClassVar[str] = "True costs and selectivities (default: those of the network file)"
+    true: str | None = setting(
+        None,
+        "True costs and selectivities, which change over time. A TOML file of changes, or drawn at random: drift:RATIO,"
+        " jump:RATIO and noise:RATIO, separated by commas, then @SEED.",
+        "FILE.toml",
+    )
+    observe: int | None = setting(
+        None,
+        "Plan with costs and selectivities that nodes estimate over this window while they run. Default: plan with"
+        " those of the network file.",
+        "TICKS",
+    )
+    important_change: str = setting(
+        "20%", "Difference of an estimate from the value that plans use, above which they use it.", "PERCENT"
+    )
+
+    def truth(self, network: "Network") -> "TrueSource | None":
+        """The true values; None if not given."""
+        from adapt.traces.replay.workloads import open_true
+
+        return None if self.true is None else open_true(self.true, network)
+
+    def observing(self) -> "Observing | None":
+        """How nodes observe; None if they do not."""
+        from adapt.core.check.amount import percent_of
+        from adapt.core.fit.observing import Observing
+
+        important = amount_of("--important-change", self.important_change, percent_of)
+        return None if self.observe is None else Observing(self.observe, important)
 
 
 @dataclass(frozen=True, slots=True)

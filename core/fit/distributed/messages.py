@@ -36,6 +36,9 @@ class Topic(StrEnum):
     """Sent by a coordinator: a plan's id, and how far to scale the receiver's inputs down to it."""
 
 
+LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS)
+"""What changes with costs and selectivities only, not with rates."""
+
 ERASED_BYTES = 8
 """Size of the number of an erased row."""
 

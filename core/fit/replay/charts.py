@@ -88,6 +88,18 @@ def _share_of_best(planners: Table) -> Column:
     return column_of(planners, "optimum_share_full" if full else "optimum_share")
 
 
+def statistics_charts(errors: Table) -> tuple[Chart, ...]:
+    """How wrong the costs and selectivities were that plans used, over time."""
+    cases = _as_cases(errors)
+    charts = [
+        ("Errors of costs", ("cost_error",), "Relative error of the costs that each planner's plans use"),
+        ("Errors of selectivities", ("selectivity_error",), "Relative error of the selectivities that plans use"),
+        ("Errors of estimates", ("estimate_error",), "Relative error of the nodes' estimates"),
+    ]
+    known = [each for each in charts if any(is_real(cell) for cell in errors.values(each[1][0]))]
+    return tuple(lines_of_cases(cases, *each) for each in known)
+
+
 def _beside_each_other(planners: Table) -> Chart:
     """Score of each planner as a share of the best."""
     column = _share_of_best(planners)

@@ -12,12 +12,28 @@ from adapt.core.fit.control import Decision, Sent
 from adapt.core.fit.distributed.exchange import Traffic
 from adapt.core.fit.distributed.messages import Topic
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.observing import Observation
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.running.tick import Tick
 from adapt.core.histogram import percentile
 
 FULL = 1 + 1e-9
 """Utilization above which a resource is overloaded; less is rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """What nodes observed, and what they sent each other because of it.
+
+    Attributes:
+        observations: One per tick.
+        first_bytes: Bytes of the first tables, conditions, bounds and cuts; 0 where messages take time.
+        bytes: Bytes of all of them, later changes included.
+    """
+
+    observations: tuple[Observation, ...]
+    first_bytes: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +50,7 @@ class FitOutcome:
         kept_use: Utilization of each node and link by the tuples kept; shape (ticks, resources).
         answers: Of aggregates that compute.
         traffic: The same messages by topic.
+        followed: What nodes observed; None if they did not.
     """
 
     planner: str
@@ -47,6 +64,7 @@ class FitOutcome:
     kept_use: Floats
     answers: tuple[Answer, ...] = ()
     traffic: Mapping[Topic, Traffic] = field(default_factory=dict)
+    followed: Followed | None = None
 
     @property
     def scores(self) -> Floats:

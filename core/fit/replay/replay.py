@@ -20,12 +20,15 @@ from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.network.true_values import Given, TrueSource, TrueValues
 from adapt.core.fit.network.wiring import Wiring
+from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.solver import MAX_PLANS
 from adapt.core.fit.planners.workload import Learnt, Observed, Workload
 from adapt.core.fit.registry import COORDINATED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
-from adapt.core.fit.replay.outcome import FitOutcome, kept_use, overloaded
+from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
+from adapt.core.fit.replay.outcome import FitOutcome, Followed, kept_use, overloaded
 from adapt.core.fit.replay.tables import (
     drops_table,
     nodes_table,
@@ -75,6 +78,8 @@ class FitOptions:
             plans know the rates of the replay.
         margin: Rates that tables cover, as a multiple of the highest known.
         start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere. No result depends on it.
+        truth: True costs and selectivities over time; None: those of the network, with `cost_scale`.
+        observing: How nodes estimate them, and when plans follow; None: plans use those of the network.
     """
 
     planners: tuple[DropPlanner, ...]
@@ -94,8 +99,16 @@ class FitOptions:
     learn: float = 0.0
     margin: float = 1.0
     start: Here = Here()  # noqa: RUF009 - without state
+    truth: TrueSource | None = None
+    observing: Observing | None = None
 
     def __post_init__(self) -> None:
+        if self.truth is not None and self.cost_scale != 1:
+            raise UsageError("--true-costs cannot be combined with --true; write the costs to its file")
+        if self.observing is not None and self.settings.feedback:
+            raise UsageError("--observe cannot be combined with --feedback; both correct what plans assume of nodes")
+        if self.settings.drops is Drops.WINDOW and (self.truth is not None or self.observing is not None):
+            raise UsageError("--true and --observe need --drops random; dropped windows hide selectivities")
         if not 0 <= self.learn < 1:
             raise UsageError(f"--learn must be from 0 to below 1 (got {self.learn:g})")
         if not 0 < self.margin < np.inf:
@@ -131,6 +144,8 @@ class FitRun(Displayed):
         rates: Tuples/s of each input in each tick, shape (ticks, inputs).
         optimum: The best score of each tick's rates with actual costs, shape (ticks,).
         parameters: Everything that determines the result, except the stream; JSON data.
+        true: The true values, where they differ from those of the network or are observed; else None.
+        true_full: Whether a tick is overloaded by the true values, where they change; shape (ticks,).
     """
 
     mechanism: ClassVar[str] = "fit"
@@ -143,12 +158,16 @@ class FitRun(Displayed):
     rates: Floats
     optimum: Floats
     parameters: Mapping[str, Any]
+    true: TrueValues | None = None
+    true_full: NDArray[np.bool_] | None = None
     _made: list[Rules] = field(default_factory=list)
     """The rules, once they are asked for."""
 
     @property
     def full(self) -> NDArray[np.bool_]:
         """Whether a tick is overloaded: more arrives than fits; shape (ticks,)."""
+        if self.true_full is not None:
+            return self.true_full
         wiring = Wiring.from_network(self.network)
         return overloaded(kept_use(wiring, wiring.unshed(self.rates), self.options.cost_scale))
 
@@ -165,7 +184,8 @@ class FitRun(Displayed):
         table = summary_table(self.outcomes, self.counts, self.optimum, self.full, self.options.settings)
         verdict, best, *rest = table.rows[0]
         of_best = next(outcome.answers for outcome in self.outcomes if outcome.planner == best)
-        said = (str(verdict), self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
+        observed = observed_sentence(str(best), self._observed()["statistics"]) if self.true is not None else ""
+        said = (str(verdict), observed, self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
         return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
 
     def _known(self) -> str:
@@ -187,7 +207,7 @@ class FitRun(Displayed):
         return " ".join(filter(None, (said, over if beyond else "")))
 
     def tables(self) -> dict[str, Table]:
-        """The tables `planners`, `traffic`, `ticks`, `nodes`, `drops`, `answers`, `rules` and `capacities`."""
+        """Tables of planners, traffic, ticks, nodes, drops, answers, rules and capacities, and those observed."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": self._planners(),
@@ -198,12 +218,20 @@ class FitRun(Displayed):
             "answers": self._answers(),
             "rules": rules_table(self.rules),
             "capacities": capacities_table(self.rules),
+            **self._observed(),
         }
+
+    def _observed(self) -> dict[str, Table]:
+        """The tables of observed statistics; empty where true values are those of the network."""
+        if self.true is None:
+            return {}
+        return observed_tables(self.outcomes, self.network, self.true, self.optimum, self.options.settings.tick_us)
 
     def shown(self) -> tuple[Table, ...]:
         """Planners below the verdict, the summary, rules, capacities."""
         tables = verdict_under(planners_shown(self._planners()), self.summary())
-        further = [table for table in (traffic_table(self.outcomes), self._answers()) if table.rows]
+        observed = [] if self.true is None else [self._observed()["statistics"]]
+        further = [*observed, *(table for table in (traffic_table(self.outcomes), self._answers()) if table.rows)]
         settings, wiring = self.options.settings, Wiring.from_network(self.network)
         shedders = shedders_table(drops_table(self.outcomes, wiring, settings.tick_us, settings.drops))
         return (*tables, *shedders, *further, rules_table(self.rules), capacities_table(self.rules))
@@ -269,10 +297,16 @@ def replay_fit(
     kept = None if plans is None else plans(asked)
     ahead, covered = ({}, asked.max_rates) if kept is None else (kept.planners, kept.max_rates)
     assert covered is not None
-    controls = [Control(network, name, settings, asked, clock, ahead.get(name)) for name in names]
-    running = [_running(wiring, options) for _ in names]
+    controls = [Control(network, name, settings, asked, clock, ahead.get(name), options.observing) for name in names]
+    truth = options.truth or (Given(options.cost_scale) if options.observing else None)
+    true = None if truth is None else truth.over(network, np.arange(len(rates)) * settings.tick_us)
+    changing = true if options.truth is not None else None
+    first_bytes = [control.plan_bytes for control in controls]
+    running = [_running(wiring, options, changing) for _ in names]
     tuples = [run for run in running if isinstance(run, Tuples)]
     computing = tuples and any(operator.computes for operator in network.operators)
+    if computing and changing is not None:
+        raise UsageError("--true needs a network that computes no answers; remove compute from its file")
     answers = Answers(wiring, tuples, options.seed, binding.numbers, binding.groups) if computing else None
     for control in controls:
         control.announce(rates)
@@ -282,6 +316,8 @@ def replay_fit(
     for at, offered in enumerate(each.after(learnt_us) for each in replayed):
         for control, runs, log in zip(controls, running, done, strict=True):
             decision = control.decide(rates[at])
+            if changing is not None:
+                runs.follow(changing.wiring(at))
             tick = runs.run(offered, decision.keeps)
             control.observe(tick, offered.tick_s)
             log.append((decision, tick))
@@ -289,19 +325,28 @@ def replay_fit(
             answers.add(offered)
         passed += len(offered.at_us)
         report(f"tick {at + 1:,} of {len(rates):,}", passed, int(counts.by_tick.sum()))
+    all_keeps = [np.stack([decision.keeps for decision, _ in log]) for log in done]
+    if changing is not None:
+        judged = Judged.by(changing, rates, all_keeps)
+        optimum, uses = judged.optimum, judged.uses
+    else:
+        optimum = optimum_of(network, rates, options.cost_scale)
+        uses = tuple(
+            kept_use(wiring, control.flows(rates, keeps), options.cost_scale)
+            for control, keeps in zip(controls, all_keeps, strict=True)
+        )
     outcomes = []
     for number, (name, control, runs, log) in enumerate(zip(names, controls, running, done, strict=True)):
         decisions, ticks = tuple(decision for decision, _ in log), tuple(tick for _, tick in log)
-        keeps = np.stack([decision.keeps for decision in decisions])
-        flows = control.flows(rates, keeps)
-        use = kept_use(wiring, flows, options.cost_scale)
         prepared = (control.prepared_s, control.sent, control.table, control.proof)
-        computed = () if answers is None else answers.of(number, keeps, settings.tick_us)
-        measured = (runs.latencies(), *prepared, use, computed, control.traffic())
+        computed = () if answers is None else answers.of(number, all_keeps[number], settings.tick_us)
+        seen, observer = (first_bytes[number], control.plan_bytes), control.observer
+        followed = None if observer is None else Followed(tuple(observer.observations), *seen)
+        measured = (runs.latencies(), *prepared, uses[number], computed, control.traffic(), followed)
         outcomes.append(FitOutcome(name.value, ticks, decisions, *measured))
-    optimum = optimum_of(network, rates, options.cost_scale)
     decisive = {**parameters_of(binding, options), **(parameters or {})}
-    return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive)
+    true_full = None if changing is None else judged.full
+    return FitRun(tuple(outcomes), network, options, counts, covered, rates, optimum, decisive, true, true_full)
 
 
 def optimum_of(network: Network, rates: Floats, cost_scale: float = 1.0) -> Floats:
@@ -337,6 +382,8 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
             "capacity_tuples": overload.capacity_tuples,
         },
         "bindings": {entering.name: binding_text(entering.stream) for entering in binding.network.inputs},
+        **({} if options.truth is None else {"true": dict(options.truth.as_data())}),
+        **({} if options.observing is None else {"observing": options.observing.as_data()}),
     }
 
 
@@ -372,9 +419,10 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
     )
 
 
-def _running(wiring: Wiring, options: FitOptions) -> Running:
+def _running(wiring: Wiring, options: FitOptions, true: TrueValues | None) -> Running:
     if options.flow is Flow.FLUID:
         return Fluid(wiring, options.cost_scale)
     dropped = options.settings.drops is Drops.WINDOW
     windows = LivingWindows(wiring, options.seed, options.settings.batch) if dropped else None
-    return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows)
+    highest = None if true is None else true.highest()
+    return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows, highest)

@@ -260,7 +260,9 @@ def _proofs(outcomes: Sequence[FitOutcome], asked: float) -> Iterator[str]:
         if not outcome.table or ((kept or proof.reached) and not proof.unproved):
             continue
         some = f"{proof.unproved:.2%} of the overloaded rates"
-        if proof.epsilon is None:
+        if proof.epsilon is None and name in (DropPlanner.SOLVER, DropPlanner.SOLVER_W):
+            yield f"{name}: its plans were made for other costs and selectivities, so nothing is proved of them."
+        elif proof.epsilon is None:
             yield f"{name}: nothing is proved of its plans while messages are on their way."
         elif proof.bounds is not None:
             yield f"{name}: its table cannot prove epsilon {asked:.1%} in {some}, so these are planned exactly."

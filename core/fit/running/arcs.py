@@ -79,6 +79,7 @@ ARC = np.dtype(
         ("queue_drops", np.int64),
         ("served", np.int64),
         ("queued", np.int64),
+        ("work", np.float64),  # CPU seconds at its node, in the tick
     ],
     align=True,
 )
@@ -135,6 +136,22 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
         arcs["size"], arcs["slide"] = _lengths(windows.windows)
         arcs["own_size"], arcs["own_slide"] = _lengths(windows.own)
     return arcs
+
+
+def change_values(arcs: NDArray[Any], wiring: Wiring, seconds: Floats) -> None:
+    """Change the costs and selectivities in the records of arcs.
+
+    Args:
+        seconds: As of `arc_records`.
+    """
+    inner = np.flatnonzero(wiring.target >= 0)
+    arcs["on_node"][inner] = seconds[arcs["node"][inner], inner]
+    arcs["gain"] = wiring.gain
+    for at in inner:
+        operator = wiring.network.sources[wiring.target[at]]
+        assert isinstance(operator, Operator)
+        if operator.kind is OperatorKind.JOIN:
+            arcs["gain"][at] = operator.selectivity
 
 
 def server_records(servers: int) -> NDArray[Any]:

@@ -22,8 +22,13 @@ class Fluid:
         Args:
             cost_scale: Actual costs of operators / declared costs.
         """
-        self._wiring, self._use = wiring, true_use(wiring, cost_scale)
+        self._cost_scale = cost_scale
+        self.follow(wiring)
         self._queued = np.zeros(len(wiring.arcs))
+
+    def follow(self, wiring: Wiring) -> None:
+        """Change costs and selectivities, from the next tick on."""
+        self._wiring, self._use = wiring, true_use(wiring, self._cost_scale)
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick."""
@@ -40,6 +45,7 @@ class Fluid:
             served=served,
             queued=self._queued.copy(),
             busy_s=self._use @ served / wiring.limits,
+            work_s=(self._use * served / wiring.limits[:, None])[: len(wiring.network.nodes)].sum(axis=0),
             score=float(served @ wiring.worth / offered.tick_s),
             latency_s=None,
             latency_max_s=None,

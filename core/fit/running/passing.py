@@ -73,8 +73,11 @@ def advance(
         _serve(books, soonest, soonest >= nodes, now, reached)
     for number in range(len(servers)):
         if servers[number].done < np.inf:
-            servers[number].busy += end - servers[number].since
+            spent = end - servers[number].since
+            servers[number].busy += spent
             servers[number].since = end
+            if number < nodes:
+                books.arcs[books.pool[servers[number].head].arc].work += spent
     return -1
 
 
@@ -82,7 +85,8 @@ def advance(
 def _serve(books: Books, number: int, link: bool, now: float, reached: Reached | None) -> None:
     """A server finishes the first tuple of its queue: a link delivers it, a node processes it."""
     server = books.servers[number]
-    server.busy += now - server.since
+    spent = now - server.since
+    server.busy += spent
     place: Any = np.int64(server.head)
     waiting = books.pool[place]
     server.head = waiting.after
@@ -98,6 +102,7 @@ def _serve(books: Books, number: int, link: bool, now: float, reached: Reached |
         arc.queued -= 1
         arc.served += 1
         arc.worked += 1
+        arc.work += spent
         if reached is not None and arc.answer != NONE:
             arrived = reached.tuples[reached.size[0]]
             arrived.row = books.read[0].row

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.network.wiring import Indices, Wiring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +55,7 @@ class Tick:
         served: Processed by the operator, or read at an output.
         queued: Waiting or being processed at a link or node, at the end.
         busy_s: CPU or transfer time of each node, then link; shape (resources,).
+        work_s: CPU time at its node for the tuples of each arc.
         score: Weighted tuples/s at the outputs.
         latency_s: Mean time from arrival of a row to its results; None without results, or for a fluid flow.
         latency_max_s: The longest such time.
@@ -67,6 +68,7 @@ class Tick:
     served: Floats
     queued: Floats
     busy_s: Floats
+    work_s: Floats
     score: float
     latency_s: float | None
     latency_max_s: float | None
@@ -78,6 +80,10 @@ class Running(Protocol):
 
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick with these shares kept on the arcs, shape (arcs,)."""
+        ...
+
+    def follow(self, wiring: Wiring) -> None:
+        """Change the true costs and selectivities, from the next tick on."""
         ...
 
     def latencies(self) -> NDArray[np.int64]:

@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Wiring
-from adapt.core.fit.running.arcs import NONE, REACHED, READ, WAITING, arc_records, largest_burst, server_records
+from adapt.core.fit.running.arcs import (
+    NONE,
+    REACHED,
+    READ,
+    WAITING,
+    arc_records,
+    change_values,
+    largest_burst,
+    server_records,
+)
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
@@ -35,6 +44,7 @@ class Tuples:
         cost_scale: float = 1.0,
         overload: Overload | None = None,
         windows: LivingWindows | None = None,
+        highest: Wiring | None = None,
     ) -> None:
         """An empty network.
 
@@ -43,15 +53,17 @@ class Tuples:
             cost_scale: Actual costs of operators / declared costs.
             overload: Load shedding at full queues; None: queues are unbounded.
             windows: Windows kept or dropped whole, of the same seed; None: random tuples are dropped everywhere.
+            highest: The network with the highest selectivities to follow; None: they do not change.
 
         Raises:
             BadInput: an operator or input emits too many tuples for one.
         """
         self._wiring, self._scales = wiring, scales(wiring)
+        self._cost_scale = cost_scale
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
         self.windows = windows
         self._credits = np.zeros(wiring.inputs)
-        self._burst = largest_burst(wiring, self._scales)
+        self._burst = largest_burst(highest or wiring, self._scales)
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
         self._books = Books(
@@ -67,10 +79,19 @@ class Tuples:
             read=np.zeros(1, READ),
         )
 
+    def follow(self, wiring: Wiring) -> None:
+        """Change costs and selectivities, from the next tick on.
+
+        A tuple in service is finished at the old cost.
+        """
+        if wiring is not self._wiring:
+            self._wiring, self._seconds = wiring, true_use(wiring, self._cost_scale) / wiring.limits[:, None]
+            change_values(self._books.arcs, wiring, self._seconds)
+
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        counted = ("offered", "dropped", "queue_drops", "served")
+        counted = ("offered", "dropped", "queue_drops", "served", "work")
         for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
@@ -110,6 +131,7 @@ class Tuples:
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),
+            work_s=arcs["work"].copy(),
             score=float(counts["served"] @ self._wiring.worth / offered.tick_s),
             latency_s=float(read["latency"][0]) / count if count else None,
             latency_max_s=float(read["longest"][0]) if count else None,

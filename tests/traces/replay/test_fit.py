@@ -11,10 +11,12 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.workload import Observed
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.replay import FitOptions
 from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
+from adapt.traces.replay.workloads import open_true
 from adapt.traces.reports.reporting import reported
 from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest
@@ -126,6 +128,26 @@ def test_the_content_hash_of_a_run_is_of_what_was_measured_not_of_how_long_plann
     hashes = {name: read_run(here / f"{name}.fit").manifest.content_hash for name in ("fast", "slow", "other")}
     assert hashes["fast"] == hashes["slow"] != hashes["other"]
     assert other.parameters != fast.parameters
+
+
+def test_the_report_of_a_run_with_true_values_shows_how_wrong_they_were_known(here):
+    (here / "true.toml").write_text('[[change]]\nat = "300ms"\noperator = "book"\ncost = 0.001\n')
+    named = open_network(here / "n.toml")
+    options = {"truth": open_true(str(here / "true.toml"), named.read.network), "observing": Observing(4)}
+    made = replayed(here, "true.fit", planners=(DropPlanner.EXACT, DropPlanner.D_FIT), options=options)
+    stored = read_run(here / "true.fit")
+    assert stored.parameters["observing"] == {"window": 4, "important": 0.2}
+    assert {row["operator"] for row in stored.tables["changes"].records()} == {"book"}
+    assert stored.tables["statistics"] == made.tables()["statistics"]
+    told = reported(here / "true.fit")
+    titles = [table.title for table in told.tables]
+    assert {"Observed statistics", "Estimates", "Important changes"} <= set(titles)
+    assert "The optimum knows the true values." in str(made.summary().rows[0][0])
+    (here / "true.toml").write_text('[[change]]\nat = "300ms"\noperator = "pars"\ncost = 0.002\n')
+    with pytest.raises(BadInput, match=r"true.toml: change 1: operator 'pars' does not exist; did you mean 'parse'"):
+        open_true(str(here / "true.toml"), named.read.network)
+    with pytest.raises(BadInput, match="cannot be read"):
+        open_true(str(here / "none.toml"), named.read.network)
 
 
 def test_plans_made_in_advance_are_used_again_and_change_nothing(here):
