@@ -1,4 +1,4 @@
-"""Files of service times: measurements of an operator, and the mean of each key."""
+"""Files of service times: measurements, and means of keys."""
 
 from pathlib import Path
 
@@ -24,7 +24,9 @@ _HEADER = ["key", "service_time"]
 
 
 def read_service_times(path: Path) -> NDArray[np.float64]:
-    """Measured service times in seconds, ascending, from a Parquet or CSV file with microseconds in `service_us`.
+    """Measured service times in seconds, ascending.
+
+    The file is Parquet or CSV, with microseconds in column `service_us`.
 
     Raises:
         BadInput: The file cannot be read, has no such column of numbers, or one is negative, infinite or missing.
@@ -51,7 +53,9 @@ def read_service_times(path: Path) -> NDArray[np.float64]:
 
 
 def read_key_costs(path: Path, key_type: KeyType) -> KeyCosts:
-    """Mean service time of keys, from a CSV of `key,service_time` such as `amazon,45us`, with or without that header.
+    """Mean service times of keys.
+
+    The file is a CSV of `key,service_time` such as `amazon,45us`, with or without that header.
 
     Raises:
         BadInput: The file cannot be read, a line is not a key and a duration, or a key is there twice.
@@ -77,7 +81,7 @@ def read_key_costs(path: Path, key_type: KeyType) -> KeyCosts:
 
 
 def row_costs(service: Service, trace: Trace, seed: int) -> RowCosts | None:
-    """The CPU time of each row of a trace; None where service times are drawn.
+    """The CPU time of each row, or None if it is drawn.
 
     Raises:
         UsageError: The trace has no such column, or it does not hold numbers.

@@ -15,7 +15,7 @@ class BackendOptions:
     PANEL: ClassVar[str] = "Processes"
     backend: BackendName = setting(
         BackendName.SIM,
-        "Simulate workers, or run them as processes here, in real time.",
+        "Simulate workers, or run them as processes.",
         panel="Options",
     )
     work: WorkName = setting(

@@ -34,8 +34,7 @@ class ComparedCosts(CostOptions):
 
     DEFAULT_SERVICE: ClassVar[str] = "1ms"
     service_time: Annotated[
-        str | None,
-        option(f"{SERVICE_HELP} (default: the trace's cost, else 1ms).", SERVICE, "--service-time", "--service"),
+        str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 1ms).", SERVICE, shown=False)
     ] = None
 
 

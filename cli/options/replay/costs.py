@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 NETWORK_PANEL = "Network and disk"
 
-SERVICE = "45us|lognormal(1ms, 2)|pareto(1ms, 2.5)|empirical:FILE|COLUMN|keys:FILE"
-SERVICE_HELP = (
-    "CPU time per row: a mean, a distribution (also constant, normal, exponential), measurements, or a column or keys"
-    " with their own. Of a mean alone the spread is unknown: lognormal, coefficient of variation 1"
-)
+SERVICE = "45us"
+SERVICE_HELP = "CPU time per row, or its distribution"
 ASSUMED = (
     "service times: only their mean, {time}, is known, so they are drawn from a lognormal distribution with a"
     " coefficient of variation of 1; state yours with --service-time"
@@ -35,8 +32,7 @@ class CostOptions:
     PANEL: ClassVar[str] = "Costs"
     DEFAULT_SERVICE: ClassVar[str] = "45us"
     service_time: Annotated[
-        str | None,
-        option(f"{SERVICE_HELP} (default: the trace's cost, else 45us).", SERVICE, "--service-time", "--service"),
+        str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 45us).", SERVICE, shown=False)
     ] = None
     produce_time: str = setting("0.5us", "CPU time to produce a row.", "0.5us")
     marshal_time: str = setting("0.2us", "CPU time to serialize or deserialize a tuple of state.", "0.2us")

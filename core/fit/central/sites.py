@@ -220,7 +220,7 @@ class Coordinator(Correspondent):
 
 
 def id_of(ids: Indices, part: int) -> int:
-    """The plan id of a part; nothing is dropped where no part plans."""
+    """The plan id of a part; without a part, nothing is dropped."""
     return int(ids[part]) if part < len(ids) else UNSHED
 
 

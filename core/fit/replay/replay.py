@@ -207,7 +207,7 @@ class FitRun(Displayed):
         return " ".join(filter(None, (said, over if beyond else "")))
 
     def tables(self) -> dict[str, Table]:
-        """Tables of planners, traffic, ticks, nodes, drops, answers, rules and capacities, and those observed."""
+        """All tables of the run, by name."""
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
         return {
             "planners": self._planners(),

@@ -1,4 +1,4 @@
-"""Service times: how the CPU time of a row spreads around its mean, and what `--service-time` says of both."""
+"""Distributions of service times, and `--service-time`."""
 
 import re
 from dataclasses import dataclass, field

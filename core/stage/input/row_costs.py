@@ -1,4 +1,7 @@
-"""CPU time of each row: from a column or from its key, alone or with a spread around it."""
+"""CPU time of each row.
+
+It comes from a column or from the row's key, alone or with a spread around it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +50,10 @@ class KeyCosts:
             raise BadInput("the service time of a key is negative or infinite")
 
     def of(self, keys: pa.Array) -> NDArray[np.float64]:
-        """The mean of each row's key; of keys that are not named, the mean over all that are."""
+        """The mean of each row's key.
+
+        Keys that are not named have the mean over all that are.
+        """
         if pa.types.is_dictionary(keys.type):
             known = self.of(keys.dictionary)
             places = keys.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
@@ -77,7 +83,10 @@ class RowCosts:
     seed: int = 0
 
     def reader(self) -> Reader:
-        """What reads the rows of a pass; a row's draw depends on its number and the seed alone."""
+        """A reader for one pass over the rows.
+
+        A row's draw depends on its number and the seed alone.
+        """
         if self.spread is None:
             return lambda column, _: self._mean_s(column)
         factors = self.spread.factors(_DRAWS, np.random.default_rng([self.seed, _PURPOSE]))
