@@ -159,7 +159,7 @@ class Control:
 
     @property
     def plan_bytes(self) -> int:
-        """Bytes of all tables, conditions, bounds and cuts sent."""
+        """Bytes sent that change with costs and selectivities, not with rates."""
         traffic = [each for planner in self._distributed for each in planner.traffic().items()]
         return sum(each.size for channel, each in traffic if channel.topic in LASTING)
 

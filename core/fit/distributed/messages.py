@@ -36,7 +36,7 @@ class Topic(StrEnum):
     """Sent by a coordinator: a plan's id, and how far to scale the receiver's inputs down to it."""
 
 
-LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS)
+LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS, Topic.CATALOGUE, Topic.PLANS)
 """What changes with costs and selectivities only, not with rates."""
 
 ERASED_BYTES = 8

@@ -16,6 +16,7 @@ from adapt.core.fit.planners.direct_planners import Exact
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.replay.outcome import FitOutcome, overloaded
 from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.values import duration
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -33,8 +34,8 @@ STATISTICS_COLUMNS = (
     Column("held", Kind.SHARE, about="of the 95 % intervals hold the true value"),
     Column("changes", Kind.COUNT, about="important changes of a value"),
     Column("replans", Kind.COUNT, "ticks", "after which plans changed for them"),
-    Column("first_bytes", Kind.BYTES, "bytes", "of the first tables or cuts between nodes"),
-    Column("replan_bytes", Kind.BYTES, "bytes", "of what nodes sent per replan, mean"),
+    Column("first_bytes", Kind.BYTES, "bytes", "of the first tables, cuts or plans"),
+    Column("replan_bytes", Kind.BYTES, "bytes", "sent per replan, mean"),
 )
 
 ERROR_COLUMNS = (
@@ -179,7 +180,7 @@ def observed_sentence(best: str, statistics: Table) -> str:
     )
     return (
         f"The optimum knows the true values. Plans of {best} used {off}, on average, after {row['changes']:,} important"
-        f" changes; a node or link was overloaded for {row['overloaded']:,.4g} s."
+        f" changes; a node or link was overloaded for {duration(row['overloaded'])}."
     )
 
 

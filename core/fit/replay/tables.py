@@ -17,6 +17,7 @@ from adapt.core.fit.replay.bound_rows import Counts
 from adapt.core.fit.replay.outcome import FitOutcome
 from adapt.core.fit.running.window_drop import windows_behind
 from adapt.core.table import Cell, Column, Kind, Table
+from adapt.core.values import duration
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -285,7 +286,7 @@ def _verdict(outcomes: Sequence[FitOutcome], best: FitOutcome, optimum: Floats, 
         ticks = f"the {full.sum():,} overloaded ticks (of {len(full):,})"
         sentences[0] = f"{sentences[0][:-1]}, and {in_full[best.planner]:.1%} in {ticks}."
         reached = in_full
-    waits = {each.planner: f"{_longest_wait_s(each):.3g} s" for each in outcomes}
+    waits = {each.planner: duration(_longest_wait_s(each)) for each in outcomes}
     others = [
         f"{name} {share:.1%} (queues up to {waits[name]})"
         for name, share in reached.items()
