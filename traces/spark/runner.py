@@ -202,15 +202,20 @@ def _of_task(
 def _together(
     blocks: Iterable[list[pa.RecordBatch]], together: Callable[[pa.Table], pa.Table]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of blocks, those of some at a time together."""
+    """The rows of blocks, those of some at a time together; without rows an empty batch, which has the columns."""
     held: list[pa.RecordBatch] = []
     for done, found in enumerate(blocks, 1):
         held += found
-        if done % TASK_ITEMS == 0 or sum(map(len, held)) > _HELD_ROWS:
-            yield from together(pa.Table.from_batches(held)).to_batches()
+        if held and (done % TASK_ITEMS == 0 or sum(map(len, held)) > _HELD_ROWS):
+            yield from _batches(together(pa.Table.from_batches(held)))
             held = []
     if held:
-        yield from together(pa.Table.from_batches(held)).to_batches()
+        yield from _batches(together(pa.Table.from_batches(held)))
+
+
+def _batches(table: pa.Table) -> list[pa.RecordBatch]:
+    """The batches of a table, at least one."""
+    return table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
 
 
 def _all(work: Callable[[int], Iterable[pa.RecordBatch]], block: int) -> list[pa.RecordBatch]:

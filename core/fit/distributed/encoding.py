@@ -16,7 +16,7 @@ from adapt.core.fit.distributed.messages import Delta, Sheet, Topic
 from adapt.core.fit.distributed.node_table import NodeTable
 from adapt.core.fit.distributed.peer import Deployment
 from adapt.core.fit.network.computed import Computed, Function
-from adapt.core.fit.network.names import Grid, OperatorKind
+from adapt.core.fit.network.names import Grid, OperatorKind, RateSteps
 from adapt.core.fit.network.network import Input, Network, Node, Operator, Output, Window
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.bounds import Bounds
@@ -25,9 +25,9 @@ from adapt.core.fit.tables.rows import FitRows
 from adapt.core.fit.tables.spacing import Spacing
 
 _MESSAGES = (Acknowledged, Channel, Data, Overdue, Delta, Sheet, Topic)
-_DEPLOYED = (Deployment, GroupDeployment, Question, Places, Bounds, Part, Spacing, Grid, FitRows, NodeTable, UsageError)
+_DEPLOYED = (Deployment, GroupDeployment, Question, Places, Bounds, Part, Spacing, Grid, RateSteps, FitRows, NodeTable)
 _NETWORK = (Network, Node, Input, Operator, Output, Window, Computed, Function, OperatorKind)
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_MESSAGES, *_DEPLOYED, *_NETWORK)}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_MESSAGES, *_DEPLOYED, *_NETWORK, UsageError)}
 
 
 def encoded(value: object) -> bytes:
