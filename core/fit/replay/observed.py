@@ -180,7 +180,7 @@ def observed_sentence(best: str, statistics: Table) -> str:
     )
     return (
         f"The optimum knows the true values. Plans of {best} used {off}, on average, after {row['changes']:,} important"
-        f" changes; a node or link was overloaded for {duration(float(row['overloaded']))}."
+        f" changes; a node or link was overloaded for {duration(float(row['overloaded'] or 0))}."
     )
 
 
