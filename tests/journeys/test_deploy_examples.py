@@ -12,6 +12,7 @@ import pytest
 
 from adapt.traces.store.disk import remove_tree
 from examples import broker
+from tests.tiers import soak
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FOLLOWED = "predicted equals actual on every partition"
@@ -46,6 +47,7 @@ def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys,
     assert capsys.readouterr().out.splitlines()[-1] == FOLLOWED
 
 
+@soak
 def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restart(spark, tmp_path, capsys, monkeypatch):
     assert example("spark_streaming.py", monkeypatch)["job"](spark.newSession(), tmp_path)
     said = capsys.readouterr().out.splitlines()
@@ -69,6 +71,7 @@ def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescal
     assert said[-1] == "10,000 rows under 4 broadcast plans, each where its plan says: True"
 
 
+@soak
 @needs_a_compiler
 def test_java_and_adapt_route_alike():
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

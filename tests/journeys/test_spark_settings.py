@@ -164,7 +164,7 @@ def check(spark, monkeypatch, tmp_path, sources, plan, usual, settings, *, of_se
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("of_session", [True, False])
+@pytest.mark.parametrize("of_session", [True, False] if SOAK else [True])
 def test_many_unusual_settings_at_once(spark, monkeypatch, tmp_path, sources, plan, usual, of_session):
     settings = {name: values[0] for name, values in SETTINGS.items()}
     settings |= {"spark.sql.ansi.enabled": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "77"}
