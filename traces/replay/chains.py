@@ -8,9 +8,10 @@ from pathlib import Path
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
-from adapt.core.ordered.chain.chain import Chain, PythonFunction
+from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
-from adapt.core.ordered.retail.retail import PRESETS
+from adapt.core.ordered.chain.own import OwnFunction, own_function
+from adapt.core.ordered.retail.retail import PRESETS, Preset
 from adapt.traces.read_errors import parsed
 
 
@@ -22,11 +23,13 @@ class NamedChain:
         name: Name of the file, or of the retail chain.
         text: Text of the file.
         chain: The parsed chain.
+        preset: The retail chain that it is; None for a file.
     """
 
     name: str
     text: str
     chain: Chain
+    preset: Preset | None = None
 
     def columns(self) -> list[str]:
         """Columns of a trace that the chain reads, without duplicates."""
@@ -58,22 +61,22 @@ class NamedChain:
 def open_chain(path: Path) -> NamedChain:
     """Read a chain file, or a retail chain by name.
 
-    Python functions are imported from the module path and from the folder of the file.
+    Own functions are imported from the module path and from the folder of the file.
 
     Raises:
         BadInput: the file is missing or is not a chain; names the file, and the line if possible.
     """
     if str(path) in PRESETS and not path.exists():
         preset = PRESETS[str(path)]
-        return NamedChain(str(path), preset.text, preset.chain)
+        return NamedChain(str(path), preset.text, preset.chain, preset)
     no_text = "is not UTF-8 text; give a chain of operators in TOML"
     return parsed(path, lambda text: NamedChain(path.name, text, read_chain(text, _loader(path.parent))), no_text)
 
 
-def _loader(folder: Path) -> Callable[[str], PythonFunction]:
+def _loader(folder: Path) -> Callable[[str], OwnFunction]:
     """Load functions by `module:function`, also from modules in the folder of the file."""
 
-    def load(name: str) -> PythonFunction:
+    def load(name: str) -> OwnFunction:
         module_name, _, function_name = name.partition(":")
         beside = str(folder.absolute())
         sys.path.append(beside)
@@ -93,6 +96,6 @@ def _loader(folder: Path) -> Callable[[str], PythonFunction]:
                 f"function {name!r}: {module_name} has no function {function_name!r}"
                 f"{did_you_mean(function_name, known)}"
             )
-        return PythonFunction(name, call)
+        return own_function(name, call)
 
     return load
