@@ -578,6 +578,7 @@ class replay:
         trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         chain: File,
+        output: File | None = None,
         out: File | None = None,
         workers: str | None = None,
         engine: Literal["threads", "sim"] | None = None,
@@ -586,6 +587,7 @@ class replay:
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         plan: File | Plan | None = None,
         rows: int | None = None,
+        check: int | None = None,
         force: bool = False,
         slice: str = "100us",
         ct_window: str = "20ms",
@@ -600,7 +602,6 @@ class replay:
         output_time: str = "0us",
         lock_handover: str = "0.15us",
         seed: int = 0,
-        check: bool = True,
     ) -> OrderedRun:
         """Run a chain of operators in order on many cores."""
 

@@ -99,7 +99,9 @@ def _cache_folder() -> Path:
 
 @cache
 def stamp_of(module: str, file: str) -> str:
-    """Digest of a module's source, its imports from this package or its own, and the compiler.
+    """Digest of a module's source, imports and compiler.
+
+    Imports are those from this package or the module's own.
 
     Raises:
         OSError: a source cannot be read, or was edited since this process started.

@@ -1,6 +1,6 @@
 """The three vendors with the most reviews of each hour.
 
-Trace: adapt ingest anonreviews.csv.bz2 --key vendorId -o reviews.trace
+Trace: adapt ingest anonreviews.csv.bz2 --key "int(vendorId)" -o reviews.trace
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Output rows of an ordered replay, in order: as a Parquet, CSV or JSON lines file, or on stdout."""
+"""Output rows of an ordered replay, in a file or on stdout."""
 
 import json
 import sys
@@ -144,7 +144,7 @@ class _Writer:
 
 
 class Egress:
-    """Takes output rows, and writes them or keeps a retail chain's for its answer."""
+    """Takes output rows to write, or for a retail chain's answer."""
 
     def __init__(self, chain: BoundChain, preset: Preset | None, writer: BinaryIO | None, form: EgressFormat) -> None:
         """Start without rows."""
@@ -187,7 +187,9 @@ class Egress:
 
 @contextmanager
 def opened_egress(chain: BoundChain, preset: Preset | None, target: EgressTarget | None) -> Iterator[Egress]:
-    """What takes the output rows of a run; a file is complete after the block, or absent.
+    """What takes the output rows of a run.
+
+    A file is complete after the block, or absent.
 
     Raises:
         EnvironmentFailure: the file cannot be written.

@@ -114,7 +114,10 @@ class Chain:
 
 
 def made_keys(operators: Sequence[Operator]) -> frozenset[str]:
-    """Names of the operators whose key is made in the chain, by their own or an earlier function."""
+    """Names of the operators whose key is made in the chain.
+
+    By their own function, or by an earlier one of the user's.
+    """
     made, found = set[str](), set[str]()
     for operator in operators:
         role = role_of(operator.function)

@@ -1,7 +1,8 @@
-"""Operators that users write in Python: a function, or a class whose fields are the state of a key.
+"""Operators that users write in Python.
 
-Parameters are named after columns. The annotation of the result says what a call gives: `bool` for a filter, a
-`NamedTuple` (or None) for a map, an iterator of them for any number of outputs.
+An operator is a function, or a class whose fields are the state of a key. Parameters are named after columns. The
+annotation of the result says what a call gives: `bool` for a filter, a `NamedTuple` (or None) for a map, an iterator of
+them for any number of outputs.
 """
 
 import ast
@@ -17,7 +18,7 @@ from adapt.core.errors import BadInput, did_you_mean
 
 
 class WordType(StrEnum):
-    """Type of a value in a tuple or a state, as users annotate it."""
+    """Type of a value in a tuple or a state."""
 
     INTEGER = "int"
     """64 bits; times are microseconds since 1970."""

@@ -116,7 +116,7 @@ class Memory:
         return function.failure() or RuntimeError(f"the function of operator {self.at_fault!r} failed")
 
     def take_kept(self) -> Words:
-        """The tuples that left since the last call, at most as many as are kept; those after them get room."""
+        """The tuples that left since the last call; others get their room."""
         words = self._sizes(self._chain.operators[-1])[1] - 1
         room = len(self._kept) // words
         taken = np.empty((room, words), np.int64)
@@ -243,7 +243,10 @@ class Memory:
 
 
 def runs_functions(chain: BoundChain) -> bool:
-    """Whether a model runs the functions of a chain: if one is the user's own; else it moves copies of tuples."""
+    """Whether a model runs the functions of a chain.
+
+    If one is the user's own; otherwise it moves copies of tuples.
+    """
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 

@@ -1,6 +1,6 @@
-"""Serial run of compiled functions: the reference for whole streams, without queues and reorder buffers.
+"""Serial run of compiled functions: the reference for whole streams.
 
-A tuple has a mark before its fields, as in the engine.
+It has no queues and no reorder buffers. A tuple has a mark before its fields, as in the engine.
 """
 
 from collections.abc import Iterator
@@ -163,7 +163,10 @@ def _copied(source: int, place: int, words: int) -> None:
 
 
 def marked_chunks(chain: BoundChain, rows: int | None = None) -> Iterator[Words]:
-    """The tuples of a chain, or the first of them, after their marks, some at a time."""
+    """The tuples of a chain, or the first ones, some at a time.
+
+    Each follows its mark.
+    """
     total = len(chain.tuples) if rows is None else min(rows, len(chain.tuples))
     for first in range(0, total, _CHUNK):
         end = min(first + _CHUNK, total)

@@ -64,7 +64,9 @@ class Function(ABC):
 
     @property
     def closing(self) -> AtAddress | None:
-        """As `compiled`, for a punctuation, once per partition, with its time as the first word; None to ignore it.
+        """As `compiled`, for a punctuation, once per partition; None to ignore it.
+
+        Its time is the first word of the tuple.
 
         Functions that define it have `Windowed` steps.
         """

@@ -67,7 +67,10 @@ def _run_function(header: Header, tally: Tally, operator: Operator, partition: i
 
 @inlined
 def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Put a batch's outputs into the ring buffer: those of its function, or copies by drawn selectivity."""
+    """Put a batch's outputs into the ring buffer.
+
+    Those of its function, or copies by drawn selectivity.
+    """
     if operator.function:
         return _run_function(header, tally, operator, partition, serial, tuples)
     size, made = operator.out_words, 0

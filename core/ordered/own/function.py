@@ -1,4 +1,4 @@
-"""Own functions: the user's code in plain Python, and compiled with the same results."""
+"""Own functions: the user's code in plain Python, and compiled."""
 
 import struct
 import traceback
@@ -153,7 +153,7 @@ class Own(Function):
         return ", ".join(f"{name}={value!r}" for (name, _), value in named)
 
     def failure(self) -> Exception | None:
-        """What the user's code raised in a worker, found by repeating the call in plain Python."""
+        """What the user's code raised, by repeating the call in plain Python."""
         own, words = self.own, [int(word) for word in self._fault[FAULT_WORDS:].view(np.uint64)]
         given = len(self._bound.fields) if self._fault[WHERE] == IN_STEP else 1
         state = [_state_from(own, words[given:])] if own.keeps_state else []
@@ -279,7 +279,7 @@ def _check_state(own: OwnFunction, state: Any) -> None:
 
 
 def function_of(bound: BoundOperator) -> Function:
-    """The function of an operator; of the user's own, one for a single run."""
+    """The function of an operator; an own one is for a single run."""
     function = bound.operator.function
     return Own(bound, function) if isinstance(function, OwnFunction) else FUNCTIONS[function]
 

@@ -1,7 +1,7 @@
-"""Compiled form of own functions: a generated call per tuple around the user's code.
+"""Compiled form of own functions.
 
-The user's function is compiled with its helpers; its outputs are converted to the declared types. Machine code is
-cached by the code of the function and of its helpers.
+A generated function, called per tuple, calls the user's code. The user's function is compiled with its helpers; its
+outputs are converted to the declared types. Machine code is cached by the code of the function and of its helpers.
 """
 
 import re
@@ -40,7 +40,10 @@ _WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
 
 
 class NotCompiled(Exception):
-    """A function that Numba cannot compile; the message says why, in which line, and what to write instead."""
+    """A function that Numba cannot compile.
+
+    The message says why, in which line, and what to write instead.
+    """
 
 
 def _as_float(typing: Any, word: Any) -> Any:  # noqa: ARG001

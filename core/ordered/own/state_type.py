@@ -35,7 +35,10 @@ class StateType(_types.Type):  # type: ignore[misc]
         super().__init__(name=f"State({kind.descr})")
 
     def field(self, name: str) -> tuple[Any, int, int] | None:
-        """Type, offset and length of a field; its length is 0 if it is a single value."""
+        """Type, offset and length of a field.
+
+        The length is 0 for a single value. None: there is no such field.
+        """
         fields: Any = self.kind.fields
         if name not in fields:
             return None

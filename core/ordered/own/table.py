@@ -69,7 +69,10 @@ def _grown(table: int, size: int) -> bool:
 
 @inlined
 def state_of(table: int, key: int, words: int, first: int) -> int:
-    """Address of a key's state of some words, a new one with the first values; 0 without memory."""
+    """Address of a key's state; 0 without memory.
+
+    A new state has the first values.
+    """
     size = _size(words)
     if load(table, _USED) == load(table, _ENTRIES) and not _grown(table, size):
         return 0
@@ -112,7 +115,7 @@ def is_first(state: int, words: int, first: int) -> bool:
 
 @inlined
 def forget_first(table: int, words: int, first: int) -> None:
-    """Remove the states that have their first values, and keep the order of the others."""
+    """Remove the states with first values; others keep their order."""
     memory, used, size, kept = load(table, TABLE), load(table, _USED), _size(words), 0
     for number in range(used):
         entry = memory + size * number

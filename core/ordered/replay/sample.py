@@ -1,4 +1,4 @@
-"""Comparison of compiled functions with their plain Python form, on the first rows of a stream."""
+"""Comparison of compiled functions with their plain Python form."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,9 @@ _CLOSE = 1e-12
 
 
 def check_sample(chain: BoundChain, rows: int) -> None:
-    """Check that compiled functions give what plain Python gives, on the first rows and at the end of a stream of them.
+    """Check that compiled functions give what plain Python gives.
+
+    On a stream of the first rows, with its end.
 
     Raises:
         BadInput: an operator differs, or an own function raised an exception; names the operator and the row.

@@ -68,7 +68,9 @@ def _run_marked(
 def run_batch(
     header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int, outputs: int
 ) -> tuple[int, int, int, int]:
-    """Run the operator on a batch, up to a tuple whose outputs have no room in the ring buffer.
+    """Run the operator on a batch.
+
+    Up to a tuple whose outputs have no room in the ring buffer.
 
     Returns:
         The tuples before that one; their outputs, below 0 if the function failed; the block with the outputs of that

@@ -33,7 +33,10 @@ def awaits_taking(header: Header) -> bool:
 
 @flattened
 def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Emit outputs of the last operator, as many as may leave; returns their number."""
+    """Emit outputs of the last operator.
+
+    As many as may leave; returns their number.
+    """
     size = fixed(operator, "out_words")
     fold = np.uint64(header.egress_hash)
     left = header.egress_tuples

@@ -53,7 +53,9 @@ def send_down(header: Header, operator: Operator, outputs: int, count: int) -> i
 
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send ready batches; returns whether the next operator, or the room for kept tuples, is full.
+    """Send ready batches; returns whether there is no room for more.
+
+    In the next work queue, or for kept tuples.
 
     Needs the flag `sending`.
     """

@@ -99,7 +99,10 @@ def release_all(record: int, step: int, records: int) -> None:
 
 @compiled
 def take_kept(address: int, into: int, most: int, words: int) -> int:
-    """Copy out the tuples that left since the last call, and make room for as many more; returns their number."""
+    """Copy out the tuples that left since the last call.
+
+    Others get their room. Returns their number.
+    """
     header = record_at(address, HEADER, 0)
     first = header.keep - most
     end = min(load_atomic(header, "egress_tuples"), header.keep)
