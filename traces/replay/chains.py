@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import ModuleType
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
@@ -73,22 +74,37 @@ def open_chain(path: Path) -> NamedChain:
     return parsed(path, lambda text: NamedChain(path.name, text, read_chain(text, _loader(path.parent))), no_text)
 
 
+_beside_chains = set[str]()
+"""Modules from folders of chains: each chain imports its own, as it is now."""
+
+
+def _imported(name: str, folder: Path) -> ModuleType:
+    sys.path.append(beside := str(folder.absolute()))
+    if name in _beside_chains:
+        sys.modules.pop(name, None)
+    invalidate_caches()
+    try:
+        module = import_module(name)
+    finally:
+        sys.path.remove(beside)
+    if Path(getattr(module, "__file__", None) or "").is_relative_to(beside):
+        _beside_chains.add(name)
+    return module
+
+
 def _loader(folder: Path) -> Callable[[str], OwnFunction]:
     """Load functions by `module:function`, also from modules in the folder of the file."""
+    modules = dict[str, ModuleType]()
 
     def load(name: str) -> OwnFunction:
         module_name, _, function_name = name.partition(":")
-        beside = str(folder.absolute())
-        sys.path.append(beside)
         try:
-            module = import_module(module_name)
+            module = modules.get(module_name) or modules.setdefault(module_name, _imported(module_name, folder))
         except Exception as error:
             raise BadInput(
                 f"function {name!r}: the module {module_name!r} cannot be imported ({type(error).__name__}: {error}); "
                 "modules are looked up on Python's path and in the folder of the chain"
             ) from error
-        finally:
-            sys.path.remove(beside)
         call = getattr(module, function_name, None)
         if not callable(call):
             known = [each for each in vars(module) if callable(getattr(module, each)) and not each.startswith("_")]

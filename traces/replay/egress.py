@@ -142,6 +142,11 @@ class _Writer:
             self._open.close()
         self._file.flush()
 
+    def abandon(self) -> None:
+        """Keep a Parquet writer from completing a file that was closed."""
+        if isinstance(self._open, pq.ParquetWriter):
+            self._open.is_open = False
+
 
 class Egress:
     """Takes output rows to write, or for a retail chain's answer."""
@@ -184,6 +189,11 @@ class Egress:
             self._writer.close()
         return answer
 
+    def abandon(self) -> None:
+        """Write no more, as the run failed."""
+        if self._writer is not None:
+            self._writer.abandon()
+
 
 @contextmanager
 def opened_egress(chain: BoundChain, preset: Preset | None, target: EgressTarget | None) -> Iterator[Egress]:
@@ -200,4 +210,9 @@ def opened_egress(chain: BoundChain, preset: Preset | None, target: EgressTarget
         yield Egress(chain, preset, sys.stdout.buffer, target.format)
     else:
         with whole_file(target.path, force=target.force) as partial, partial.open("wb") as file:
-            yield Egress(chain, preset, file, target.format)
+            egress = Egress(chain, preset, file, target.format)
+            try:
+                yield egress
+            except BaseException:
+                egress.abandon()
+                raise

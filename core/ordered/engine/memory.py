@@ -15,7 +15,7 @@ from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PART
 from adapt.core.ordered.engine.kernel.worker import release_all, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
-from adapt.core.ordered.engine.serial import Egress
+from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Function
@@ -113,7 +113,8 @@ class Memory:
         function = self._functions[int(self.header["fault_operator"])]
         if self.header["fault"] == NO_MEMORY:
             return MemoryError(f"operator {self.at_fault!r} ran out of memory for its state or its outputs")
-        return function.failure() or RuntimeError(f"the function of operator {self.at_fault!r} failed")
+        failure = function.failure(lambda: run_serially(self._chain))
+        return failure or RuntimeError(f"the function of operator {self.at_fault!r} failed")
 
     def take_kept(self) -> Words:
         """The tuples that left since the last call; others get their room."""

@@ -14,7 +14,7 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION, copy_words
 from adapt.core.ordered.engine.kernel.worker import release_all
-from adapt.core.ordered.engine.serial import Egress
+from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE
 from adapt.core.ordered.own.function import function_of
 from adapt.core.random_bits import mixed
@@ -113,9 +113,9 @@ def _folded(start: np.uint64, tuples: Any) -> np.uint64:
 class CompiledStep:
     """An operator's compiled function with its state."""
 
-    def __init__(self, bound: BoundOperator) -> None:
+    def __init__(self, chain: BoundChain, bound: BoundOperator) -> None:
         """Start with the initial state."""
-        self._function, self._bound = function_of(bound), bound
+        self._function, self._chain, self._bound = function_of(bound), chain, bound
         most, size = max(self._function.most(bound), 1), len(bound.gives) + 1
         self._state = self._function.state(bound)
         own = [word % 2**64 for word in self._function.words(bound)]
@@ -145,7 +145,8 @@ class CompiledStep:
         if ended == NO_MEMORY:
             raise MemoryError(f"operator {bound.operator.name!r} ran out of memory for its state or its outputs")
         if ended < 0:
-            raise self._function.failure() or RuntimeError(f"the function of operator {bound.operator.name!r} failed")
+            failure = self._function.failure(lambda: run_serially(self._chain))
+            raise failure or RuntimeError(f"the function of operator {bound.operator.name!r} failed")
         made = np.empty((int(self._result[_USED]), len(bound.gives) + 1), np.int64)
         _copied(int(self._result[_FOUND]), made.ctypes.data, made.size)
         return made
@@ -184,7 +185,7 @@ def reference_egress(chain: BoundChain) -> Egress:
         BadInput: an own function raised an exception.
         MemoryError: a function ran out of memory.
     """
-    steps = [CompiledStep(bound) for bound in chain.operators]
+    steps = [CompiledStep(chain, bound) for bound in chain.operators]
     tuples, fold = 0, np.uint64(FOLD)
     try:
         for chunk in marked_chunks(chain):

@@ -108,6 +108,6 @@ class Function(ABC):
         """Words of the state that hold memory blocks."""
         return ()
 
-    def failure(self) -> Exception | None:
-        """What the compiled step raised, if it can tell."""
+    def failure(self, repeat: Callable[[], object]) -> Exception | None:  # noqa: ARG002 (for own functions)
+        """What the compiled step raised, if it can tell; `repeat` runs the stream in plain Python."""
         return None

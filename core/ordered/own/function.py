@@ -152,8 +152,11 @@ class Own(Function):
         named = zip(self.own.parameters, self.arguments(row), strict=True)
         return ", ".join(f"{name}={value!r}" for (name, _), value in named)
 
-    def failure(self) -> Exception | None:
-        """What the user's code raised, by repeating the call in plain Python."""
+    def failure(self, repeat: Callable[[], object]) -> Exception | None:
+        """What the user's code raised.
+
+        By repeating the call in plain Python, or the whole stream if the call had changed the state before.
+        """
         own, words = self.own, [int(word) for word in self._fault[FAULT_WORDS:].view(np.uint64)]
         given = len(self._bound.fields) if self._fault[WHERE] == IN_STEP else 1
         state = [_state_from(own, words[given:])] if own.keeps_state else []
@@ -166,7 +169,11 @@ class Own(Function):
                 list(own.step(*state, *self.arguments(tuple(words[:given]))) or ())
         except Exception as error:
             return self.raised(error, on)
-        return BadInput(f"{self.where}: {own.name} failed {on}")
+        try:
+            repeat()
+        except BadInput as error:
+            return error
+        return BadInput(f"{self.where}: {own.name} failed {on}, when compiled only")
 
     def raised(self, error: Exception, on: str) -> BadInput:
         """An exception of the user's code as a sentence."""

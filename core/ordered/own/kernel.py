@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import NumbaError, TypingError
+from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 from numba.extending import intrinsic
 
 from adapt.core.atomics import allocate, load, reallocate, replace, store
@@ -72,6 +72,22 @@ def _decimal(typing: Any, value: Any) -> Any:  # noqa: ARG001
     return types.float64(value), lambda context, builder, signature, arguments: context.cast(
         builder, arguments[0], signature.args[0], types.float64
     )
+
+
+def _row_of(own: OwnFunction) -> Any:
+    """In a kernel, the row that a call gave; no row, which is not read, if the call always gives None."""
+    tuple_of: Any = types.BaseTuple.from_types
+    of = tuple_of([types.float64 if kind is WordType.FLOAT else types.int64 for _, kind in own.outputs])
+
+    def typed(typing: Any, made: Any) -> Any:  # noqa: ARG001
+        def row(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            if isinstance(made, types.NoneType):
+                return context.get_constant_null(of)
+            return context.cast(builder, arguments[0], signature.args[0], of)
+
+        return of(made), row
+
+    return _intrinsic(typed)
 
 
 _TOOLS: Mapping[str, Any] = {
@@ -146,7 +162,7 @@ def compiled_kernels(own: OwnFunction, layout: Layout) -> Kernels:
         for each in (step, close):
             if each is not None:
                 _ = each.address
-    except (NumbaError, NotImplementedError) as error:
+    except (NumbaError, UnsupportedBytecodeError, NotImplementedError) as error:
         raise NotCompiled(f"{own.name}: {_sentence(str(error), own)}") from error
     return Kernels(step, close)
 
@@ -155,7 +171,7 @@ def _at_address(own: OwnFunction, function: Any, source: str, name: str) -> AtAd
     kind = state_kind(own) if own.keeps_state else None
     given = "" if own.output is None else str(signature(own.output))
     decisive = repr((source, kind, given, own.outputs, _code(function, {})))
-    names = {**_TOOLS, "user": _translated(function, _constructors(own), {}), "room_for": _room}
+    names = {**_TOOLS, "user": _translated(function, _constructors(own), {}), "room_for": _room, "row_of": _row_of(own)}
     if kind is not None:
         names["state_from"] = state_from(kind)
     exec(compile(source, f"<{own.name}>", "exec"), names)
@@ -279,7 +295,7 @@ def _written(own: OwnFunction, gives: Gives, call: str, fields: int, indent: str
         f"{inner}    if grown == 0:\n"
         f"{inner}        return {NO_MEMORY}\n"
         f"{inner}    block = grown\n{inner}    place = block + 8\n{inner}    room *= 2\n"
-        + f"{inner}{', '.join(names)}, = made\n"
+        + f"{inner}{', '.join(names)}, = row_of(made)\n"
         + "".join(f"{inner}store(place + count * stride, {at}, {value})\n" for at, value in enumerate(values))
         + f"{inner}count += 1\n"
     )
@@ -358,6 +374,7 @@ _SAYS: tuple[tuple[str, Callable[..., str]], ...] = (
         r"Cannot determine Numba type of <class '([\w.]+)'>",
         lambda found: f"it uses a {found[1]}; use numbers, fields of self, and functions of this module or of math",
     ),
+    (r"unsupported opcode \(IMPORT_NAME\)", lambda _: "it imports a module; import at the top of the file"),
     (
         r"Use of unsupported opcode \((\w+)\)|(?:The )?use of (\w+) (?:is )?(?:not supported|unsupported)",
         lambda found: f"Numba does not support {found[1] or found[2]}; write a plain loop or condition",

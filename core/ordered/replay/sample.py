@@ -31,7 +31,7 @@ def check_sample(chain: BoundChain, rows: int) -> None:
         end[0, MARK], end[0, 1] = PUNCTUATION, END
         tuples = np.concatenate([tuples, end])
     for bound in chain.operators:
-        compiled = CompiledStep(bound)
+        compiled = CompiledStep(chain, bound)
         try:
             made = compiled.passed(tuples)
         finally:
@@ -85,8 +85,8 @@ def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, comp
     name = bound.operator.function
     return (
         f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "
-        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits and arrays are not checked for "
-        "their bounds"
+        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits (both are shown so), and "
+        "arrays are not checked for their bounds"
     )
 
 

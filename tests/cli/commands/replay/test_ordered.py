@@ -166,7 +166,7 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
     assert [row["workers"] for row in json.loads(done.out)["workers"]] == [1]
     last = json.loads((here / "o.jsonl").read_text().splitlines()[-1])
     assert last == {"distinct": 50}
-    assert "with no speed-up to model" in adapt.refused(2, "replay", "ordered", *f"{line} --engine sim".split())
+    assert "the model has no speed-up to show" in adapt.refused(2, "replay", "ordered", *f"{line} --engine sim".split())
 
 
 @pytest.mark.parametrize(
