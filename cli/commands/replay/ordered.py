@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     "engine",
     "reorder",
     "work_queue",
-    "heuristic",
     "plan",
     "rows",
     "check",
@@ -56,8 +55,7 @@ def ordered(
     ),
     check: int | None = setting(
         None,
-        "Check the output against a serial run, and compiled functions against plain Python on N rows; 0 for neither. "
-        "Default: all rows for built-in functions, 5,000 for your own.",
+        "Rows on which functions are checked against plain Python; 0 for no check.",
         "N",
         shown=False,
     ),

@@ -164,9 +164,9 @@ def _copied(source: int, place: int, words: int) -> None:
 
 
 def marked_chunks(chain: BoundChain, rows: int | None = None) -> Iterator[Words]:
-    """The tuples of a chain, or the first ones, some at a time.
+    """The tuples of a chain, some at a time.
 
-    Each follows its mark.
+    Each follows its mark. With `rows`, the first ones only.
     """
     total = len(chain.tuples) if rows is None else min(rows, len(chain.tuples))
     for first in range(0, total, _CHUNK):

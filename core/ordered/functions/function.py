@@ -109,5 +109,8 @@ class Function(ABC):
         return ()
 
     def failure(self, repeat: Callable[[], object]) -> Exception | None:  # noqa: ARG002 (for own functions)
-        """What the compiled step raised, if it can tell; `repeat` runs the stream in plain Python."""
+        """What the compiled step raised, if it can tell.
+
+        `repeat` runs the stream in plain Python.
+        """
         return None

@@ -286,7 +286,7 @@ def _check_state(own: OwnFunction, state: Any) -> None:
 
 
 def function_of(bound: BoundOperator) -> Function:
-    """The function of an operator; an own one is for a single run."""
+    """The function of an operator, for a single run."""
     function = bound.operator.function
     return Own(bound, function) if isinstance(function, OwnFunction) else FUNCTIONS[function]
 
