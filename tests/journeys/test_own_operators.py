@@ -26,6 +26,7 @@ from tests.traces.small_traces import write_trace
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ordered"
 SOAK = bool(os.environ.get("ADAPT_SOAK"))
+soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
 LINE = re.compile(r'(\S+) \S+ \S+ \[([^]]+)\] "[^"]*" \d+ (\d+|-) ')
 ALL_FX = {"fxcm:nzdusd": 5, "oanda:nzdusd": 0, "fxcm:eurusd": 5, "oanda:eurusd": 0, "oanda:xauusd": 0}
 """Streams, and the hours that their clocks are behind UTC."""
@@ -180,6 +181,7 @@ def left(here):
     return sorted(path.name for path in here.iterdir() if "out.parquet" in path.name)
 
 
+@soak
 def test_an_interrupt_during_output_leaves_nothing(here):
     process = started(command(here, 1_000_000, 1), start_new_session=True)
     while not left(here):  # the run begins after the output was opened
@@ -198,6 +200,7 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
 
+@soak
 @pytest.mark.skipif(sys.platform != "linux", reason="limits a process's files")
 def test_a_disk_that_is_full_in_the_middle_of_output_leaves_nothing(here):
     process = started(command(here, 1, 1, rows=200_000), preexec_fn=limited)
