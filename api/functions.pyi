@@ -587,15 +587,17 @@ class replay:
         trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         chain: File,
+        output: File | None = None,
         out: File | None = None,
         workers: str | None = None,
         backend: Literal["threads", "sim"] | None = None,
         reorder: Literal["claim", "retry", "lock"] = "claim",
         work_queue: Literal["hybrid", "partitioned"] = "hybrid",
-        heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         plan: File | Plan | None = None,
         rows: int | None = None,
+        check: int | None = None,
         force: bool = False,
+        heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         slice: str = "100us",
         ct_window: str = "20ms",
         ring_buffer: int = 4096,
@@ -609,7 +611,6 @@ class replay:
         output_time: str = "0us",
         lock_handover: str = "0.15us",
         seed: int = 0,
-        check: bool = True,
     ) -> OrderedRun:
         """Run a chain of operators in order on many cores."""
 

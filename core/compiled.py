@@ -71,9 +71,9 @@ class AtAddress:
     It does not raise or print.
     """
 
-    def __init__(self, signature: str, function: Callable[..., Any]) -> None:
+    def __init__(self, signature: str, function: Callable[..., Any], cache: KernelCache | None = None) -> None:
         """Compile on first use of the address; the signature has numba's syntax."""
-        self._signature, self._function = signature, function
+        self._signature, self._function, self._cache = signature, function, cache or KernelCache(function)
         self._made: Any = None
 
     @property
@@ -85,7 +85,7 @@ class AtAddress:
 
     def _make(self) -> Any:
         made = _cfunc(self._function, _normalized(self._signature), locals={}, options={})
-        made._cache = KernelCache(self._function)
+        made._cache = self._cache
         made.compile()
         return made
 

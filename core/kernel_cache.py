@@ -46,9 +46,9 @@ class KernelCache:
     folder, a full disk, a damaged file), the kernel is compiled again.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        """Sources are read on first use."""
-        self._function = function
+    def __init__(self, function: Callable[..., Any], stamp: str | None = None) -> None:
+        """Sources are read on first use, unless their stamp is given."""
+        self._function, self._given = function, stamp
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The compiled function of a signature; None if not cached."""
@@ -77,7 +77,7 @@ class KernelCache:
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, Any, tuple[Any, ...]]:
         """The folder of the stamp, the files of a signature, and the key that verifies them."""
         function, code = self._function, self._function.__code__
-        stamp = _stamp(function.__module__, code.co_filename)
+        stamp = self._given or stamp_of(function.__module__, code.co_filename)
         closure = _dumps(tuple(cell.cell_contents for cell in function.__closure__ or ()))
         key = (signature, codegen.magic_tuple(), code.co_firstlineno, code.co_code, closure)
         kernel = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")
@@ -98,8 +98,10 @@ def _cache_folder() -> Path:
 
 
 @cache
-def _stamp(module: str, file: str) -> str:
-    """Digest of a module's source, its imports from this package or its own, and the compiler.
+def stamp_of(module: str, file: str) -> str:
+    """Digest of a module's source, imports and compiler.
+
+    Imports are those from this package or the module's own.
 
     Raises:
         OSError: a source cannot be read, or was edited since this process started.

@@ -3,14 +3,16 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import ModuleType
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
-from adapt.core.ordered.chain.chain import Chain, PythonFunction
+from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
-from adapt.core.ordered.retail.retail import PRESETS
+from adapt.core.ordered.chain.own import OwnFunction, own_function
+from adapt.core.ordered.retail.retail import PRESETS, Preset
 from adapt.traces.read_errors import parsed
 
 
@@ -22,11 +24,13 @@ class NamedChain:
         name: Name of the file, or of the retail chain.
         text: Text of the file.
         chain: The parsed chain.
+        preset: The retail chain that it is; None for a file.
     """
 
     name: str
     text: str
     chain: Chain
+    preset: Preset | None = None
 
     def columns(self) -> list[str]:
         """Columns of a trace that the chain reads, without duplicates."""
@@ -58,34 +62,49 @@ class NamedChain:
 def open_chain(path: Path) -> NamedChain:
     """Read a chain file, or a retail chain by name.
 
-    Python functions are imported from the module path and from the folder of the file.
+    Own functions are imported from the module path and from the folder of the file.
 
     Raises:
         BadInput: the file is missing or is not a chain; names the file, and the line if possible.
     """
     if str(path) in PRESETS and not path.exists():
         preset = PRESETS[str(path)]
-        return NamedChain(str(path), preset.text, preset.chain)
+        return NamedChain(str(path), preset.text, preset.chain, preset)
     no_text = "is not UTF-8 text; give a chain of operators in TOML"
     return parsed(path, lambda text: NamedChain(path.name, text, read_chain(text, _loader(path.parent))), no_text)
 
 
-def _loader(folder: Path) -> Callable[[str], PythonFunction]:
-    """Load functions by `module:function`, also from modules in the folder of the file."""
+_beside_chains = set[str]()
+"""Modules from folders of chains: each chain imports its own, as it is now."""
 
-    def load(name: str) -> PythonFunction:
+
+def _imported(name: str, folder: Path) -> ModuleType:
+    sys.path.append(beside := str(folder.absolute()))
+    if name in _beside_chains:
+        sys.modules.pop(name, None)
+    invalidate_caches()
+    try:
+        module = import_module(name)
+    finally:
+        sys.path.remove(beside)
+    if Path(getattr(module, "__file__", None) or "").is_relative_to(beside):
+        _beside_chains.add(name)
+    return module
+
+
+def _loader(folder: Path) -> Callable[[str], OwnFunction]:
+    """Load functions by `module:function`, also from modules in the folder of the file."""
+    modules = dict[str, ModuleType]()
+
+    def load(name: str) -> OwnFunction:
         module_name, _, function_name = name.partition(":")
-        beside = str(folder.absolute())
-        sys.path.append(beside)
         try:
-            module = import_module(module_name)
+            module = modules.get(module_name) or modules.setdefault(module_name, _imported(module_name, folder))
         except Exception as error:
             raise BadInput(
                 f"function {name!r}: the module {module_name!r} cannot be imported ({type(error).__name__}: {error}); "
                 "modules are looked up on Python's path and in the folder of the chain"
             ) from error
-        finally:
-            sys.path.remove(beside)
         call = getattr(module, function_name, None)
         if not callable(call):
             known = [each for each in vars(module) if callable(getattr(module, each)) and not each.startswith("_")]
@@ -93,6 +112,6 @@ def _loader(folder: Path) -> Callable[[str], PythonFunction]:
                 f"function {name!r}: {module_name} has no function {function_name!r}"
                 f"{did_you_mean(function_name, known)}"
             )
-        return PythonFunction(name, call)
+        return own_function(name, call)
 
     return load

@@ -1,7 +1,7 @@
 """Ordered replay of a stored trace, without Spark."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,11 @@ import pyarrow as pa
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.ordered.chain.bound import BoundChain, bind
-from adapt.core.ordered.chain.names import PartitionBy
+from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.chains import NamedChain
+from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.plans import read_plan
@@ -52,12 +53,14 @@ class OrderedOptions:
         ordered: Workers, backend and settings.
         plan: Plan for the operators that are partitioned by a plan.
         rows: Number of first rows to replay; None for all.
+        output: Where the output rows of the run with the most workers are written; None for nowhere.
     """
 
     chain: NamedChain
     ordered: Ordered
     plan: NamedPlan | None = None
     rows: int | None = None
+    output: EgressTarget | None = None
 
 
 def replay_ordered_trace(
@@ -74,16 +77,20 @@ def replay_ordered_trace(
     """Run a trace through a chain by each number of workers.
 
     The order of the rows is the serial order. The columns that the chain names are held in memory for all rows: 8 bytes
-    per value, plus the columns themselves while keys are numbered. `clock` gives seconds, for timing Python functions,
-    `cpu_clock` the CPU seconds of this process. The run is kept at `out`, if given.
+    per value, plus the columns themselves while keys are numbered. `clock` gives seconds, for a serial run, `cpu_clock`
+    the CPU seconds of this process. The run is kept at `out`, if given.
 
     Raises:
-        UsageError: an argument is out of range, the run would hang or take too much memory, threads would have to run a
-            Python function, a plan is given that no operator uses, or a plan is missing.
+        UsageError: an argument is out of range, the run would hang or take too much memory, the model is to give output
+            or to run a function that cannot be compiled, a plan is given that no operator uses, or a plan is missing.
         EnvironmentFailure: `out` exists or cannot be written.
         BadInput: the trace lacks a column of the chain, or is damaged.
     """
     check_folder_free(out, force=force)
+    if options.output is not None:
+        options.output.check()
+        if options.ordered.backend is Backend.SIM:
+            raise UsageError(f"--output needs --backend {Backend.THREADS}; the model gives times, and no rows")
     chain, plan, rows = options.chain, options.plan, options.rows
     chain.check_columns(trace.columns)
     _check_plan(chain, plan)
@@ -96,7 +103,20 @@ def replay_ordered_trace(
     if plan is not None:
         parameters["plan"] = plan.plan.content_hash()
         inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
-    run = replay_ordered(bound, options.ordered, clock=clock, cpu_clock=cpu_clock, parameters=parameters, told=progress)
+    with opened_egress(bound, chain.preset, options.output) as egress:
+        run = replay_ordered(
+            bound,
+            options.ordered,
+            clock=clock,
+            cpu_clock=cpu_clock,
+            parameters=parameters,
+            told=progress,
+            taken=None if options.output is None and chain.preset is None else egress.take,
+        )
+        if options.output is not None and run.outcomes[-1].is_ordered is False:
+            raise RuntimeError("the output differs from that of the serial run, so it was not written; this is a bug")
+        answer = egress.finish() if options.ordered.backend is Backend.THREADS else None
+    run = replace(run, answer=answer)
     keep_run(run, out, command, inputs, force=force)
     return run
 

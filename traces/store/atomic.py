@@ -111,6 +111,25 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
     replace_whole(target, data)
 
 
+@contextmanager
+def whole_file(target: Path, *, force: bool = False) -> Iterator[Path]:
+    """A temporary file that becomes `target` on success, else is removed.
+
+    Raises:
+        EnvironmentFailure: see `check_free`; or another run is writing it; or the disk fails.
+    """
+    if is_stored(target):
+        run_folders.check_free(target, force=force, folder=False)
+        with disk.disk_failures(cast(Path, target)), disk.complete_file(cast(Path, target), 0) as passing:
+            yield passing
+        return
+    if target.is_dir():
+        raise EnvironmentFailure(f"{target} is a folder, but the output is a file; choose another name")
+    check_free(target, force=force)
+    with _replacing(target) as partial:
+        yield partial
+
+
 def replace_whole(target: Path, data: bytes) -> None:
     """Write one file atomically, over any existing one.
 
@@ -120,11 +139,18 @@ def replace_whole(target: Path, data: bytes) -> None:
     if is_stored(target):
         target.write_bytes(data)
         return
+    with _replacing(target) as partial:
+        disk.write_bytes(partial, data)
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A file that replaces another one on success, else is removed."""
     partial = _partial_of(target)
     with disk.disk_failures(target), ExitStack() as locks:
         claim = _claim(partial, target, disk.make_file, locks)
         try:
-            disk.write_bytes(partial, data)
+            yield partial
             disk.sync(partial)
             disk.rename(partial, target)
             disk.sync(target.absolute().parent)

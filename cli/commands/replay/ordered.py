@@ -10,7 +10,7 @@ from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, Worke
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import is_for_programs, narrate
+from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written
 from adapt.cli.terminal.stages import stages
 from adapt.core.ordered.chain.names import Backend
 
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    "chain", "out", "workers", "backend", "reorder", "work_queue", "heuristic", "plan", "rows", "format", "force"
+    "chain",
+    "output_rows",
+    "out",
+    "workers",
+    "backend",
+    "reorder",
+    "work_queue",
+    "plan",
+    "rows",
+    "check",
+    "format",
+    "force",
 )
 def ordered(
     trace: TracePath,
@@ -39,8 +50,14 @@ def ordered(
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
     rows: int | None = setting(None, "Replay only the first N rows.", "N"),
     seed: SeedOption = 0,
-    check: bool = setting(
-        True, "Check that the output equals that of a serial run, in plain Python or by one worker of the model."
+    output_rows: Path | None = setting(
+        None, "File for the output rows, in order (.parquet, .csv, .jsonl); - prints them.", "FILE", "--output"
+    ),
+    check: int | None = setting(
+        None,
+        "Rows on which functions are checked against plain Python; 0 for no check.",
+        "N",
+        shown=False,
     ),
 ) -> "OrderedRun":
     """Run a chain of operators in order on many cores.
@@ -55,10 +72,14 @@ def ordered(
 
     from adapt.core.ordered.replay.replay import Ordered
     from adapt.traces.replay.chains import open_chain
+    from adapt.traces.replay.egress import STDOUT, EgressTarget
     from adapt.traces.replay.ordered import OrderedOptions, open_named_plan, replay_ordered_trace
     from adapt.traces.store.trace import open_trace
 
     output.check()
+    target = None
+    if output_rows is not None:
+        target = EgressTarget.named(output_rows, csv=output.format is Format.CSV, force=output.force)
     cores = _cores()
     counts = workers.counts(cores)
     how = Ordered(
@@ -68,7 +89,7 @@ def ordered(
         contention=model.assumed(),
         seed=seed,
         cores=cores,
-        serial=check,
+        check=check,
     )
     if workers.backend is None and how.backend is Backend.SIM:
         narrate(
@@ -76,7 +97,7 @@ def ordered(
             " threads they would share the cores"
         )
     named, opened = open_chain(chain), open_trace(trace)
-    options = OrderedOptions(named, how, None if plan is None else open_named_plan(plan), rows)
+    options = OrderedOptions(named, how, None if plan is None else open_named_plan(plan), rows, target)
     with stages() as progress:
         run = replay_ordered_trace(
             opened,
@@ -88,6 +109,12 @@ def ordered(
             command=command_line(),
             progress=progress,
         )
+    for why in run.obstacles:
+        narrate(f"{why}; the chain ran serially, in plain Python")
+    if output_rows is not None and output_rows != STDOUT:
+        narrate_written(output_rows)
+    if output_rows == STDOUT:
+        return run
     whole = [run.summary(), *run.tables().values()]
     output.show(whole if is_for_programs(output.format) else run.shown(), run.as_data())
     return run

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations
+from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations, made_keys
 from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.names import PartitionBy
+from adapt.core.ordered.chain.own import OwnFunction, WordType
 from adapt.core.ordered.chain.ranges import range_partitions
 from adapt.core.ordered.chain.roles import TIME, VALUE, Passes, role_of
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
@@ -43,6 +44,7 @@ class BoundOperator:
         gives: Names of the words of its outputs.
         partition_of: The partition of each key; None if it has no key, or a key made in the chain.
         partitions: Number of partitions; 1 if it has no key.
+        types: Types of the fields that own functions read; others are integers.
     """
 
     operator: Operator
@@ -51,6 +53,7 @@ class BoundOperator:
     gives: tuple[str, ...]
     partition_of: PartitionOf | None
     partitions: int
+    types: Mapping[str, WordType] = field(default_factory=dict)
 
     @property
     def value_at(self) -> int:
@@ -63,8 +66,10 @@ class BoundOperator:
 
         Keys that are made in the chain are stored as they are.
         """
-        field = _key_of(self.operator)
-        return -1 if field is None else self.fields.index(field)
+        key = self.operator.key
+        if key is None:
+            return -1
+        return self.fields.index(key if self.partition_of is None else _key_field(key))
 
     @property
     def cost_at(self) -> int:
@@ -93,11 +98,17 @@ class BoundChain:
         tuples: Input tuples in serial order, shape (tuples, fields).
         punctuations: Indexes of the tuples that are punctuations, ascending; only their first word, the time, has a
             meaning.
+        types: Types of the output's fields; others are integers.
+        texts: Texts by column, in the order of their numbers.
+        times: Types of the columns that hold times.
     """
 
     operators: tuple[BoundOperator, ...]
     tuples: Words
     punctuations: Words = field(default_factory=lambda: np.zeros(0, np.int64))
+    types: Mapping[str, WordType] = field(default_factory=dict)
+    texts: Mapping[str, pa.Array] = field(default_factory=dict)
+    times: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -117,11 +128,11 @@ class BoundChain:
 
 def columns_by_operator(chain: Chain) -> tuple[tuple[str, ...], ...]:
     """Columns of a trace that each operator reads."""
-    made: set[str] = {VALUE}
+    made, keys_made = _made_at_ingress(chain), made_keys(chain.operators)
     named = []
     for operator in chain.operators:
         role = role_of(operator.function)
-        key = [operator.key] if operator.key is not None and not role.made_key else []
+        key = [operator.key] if operator.key is not None and operator.name not in keys_made else []
         cost = [operator.cost] if isinstance(operator.cost, str) else []
         named.append((*key, *cost, *(name for name in role.reads if name not in made)))
         made.update(role.makes)
@@ -150,29 +161,86 @@ def bind(
     rows = max((len(column) for column in columns.values()), default=0)
     words: dict[str, Words] = {}
     partition_of: dict[str, PartitionOf] = {}
-    made = {VALUE}
+    texts: dict[str, pa.Array] = {}
+    types: dict[str, WordType] = {}
+    types_at: list[dict[str, WordType]] = []
+    made, keys_made = _made_at_ingress(chain), made_keys(chain.operators)
+    built_in = {name for each in chain.operators if not _is_own(each) for name in role_of(each.function).reads}
     for operator in chain.operators:
         role = role_of(operator.function)
-        if operator.key is not None and not role.made_key:
+        if operator.key is not None and operator.name not in keys_made:
             codes, keys = _keys(operator, _column(operator, operator.key, columns))
             words[_key_field(operator.key)] = codes
+            texts[_key_field(operator.key)] = keys
+            types[_key_field(operator.key)] = WordType.TEXT
             partition_of[operator.name] = _partitions(operator, keys, plan)
         if isinstance(operator.cost, str):
             words[_cost_field(operator.cost)] = _cost_ns(operator, _column(operator, operator.cost, columns))
         for name in role.reads:
-            if name not in made and name not in words:
+            if name in made or name in words:
+                continue
+            if name in built_in:
                 words[name] = _whole_numbers(operator, name, _column(operator, name, columns))
+            else:
+                words[name], types[name], known = _encoded(operator, name, _column(operator, name, columns))
+                texts.update(known)
         made.update(role.makes)
-    words[VALUE] = np.arange(rows, dtype=np.int64)
+        if isinstance(operator.function, OwnFunction):
+            _check_types(operator, operator.function, types, texts)
+        types_at.append(dict(types))
+        if isinstance(operator.function, OwnFunction):
+            types.update(operator.function.outputs)
+    if VALUE in _made_at_ingress(chain):
+        words[VALUE] = np.arange(rows, dtype=np.int64)
     layouts = layouts_of(chain.operators, tuple(words))
     bound = tuple(
-        BoundOperator(operator, number, *fields, partition_of.get(operator.name), _count(operator, plan))
-        for number, (operator, fields) in enumerate(zip(chain.operators, pairwise(layouts), strict=True))
+        BoundOperator(operator, number, *fields, partition_of.get(operator.name), _count(operator, plan), known_types)
+        for number, (operator, fields, known_types) in enumerate(
+            zip(chain.operators, pairwise(layouts), types_at, strict=True)
+        )
     )
     tuples = np.ascontiguousarray(np.stack([words[name] for name in layouts[0]], axis=1))
+    shown = types, texts, {name: each.type for name, each in columns.items() if pa.types.is_timestamp(each.type)}
     if chain.punctuations is None:
-        return BoundChain(bound, tuples)
-    return BoundChain(bound, *_punctuated(chain.punctuations, tuples, columns))
+        return BoundChain(bound, tuples, np.zeros(0, np.int64), *shown)
+    return BoundChain(bound, *_punctuated(chain.punctuations, tuples, columns), *shown)
+
+
+def _made_at_ingress(chain: Chain) -> set[str]:
+    """The row number, unless all functions are the user's own, which read columns only."""
+    return set() if all(map(_is_own, chain.operators)) else {VALUE}
+
+
+def _is_own(operator: Operator) -> bool:
+    return isinstance(operator.function, OwnFunction)
+
+
+def _check_types(
+    operator: Operator, own: OwnFunction, types: Mapping[str, WordType], texts: Mapping[str, pa.Array]
+) -> None:
+    """Check the declared types of an own function against the columns.
+
+    Raises:
+        BadInput: a column has another type, or a text output is named after no text column.
+    """
+    where = f"operator {operator.name!r}: {own.name}"
+    for name, declared in own.parameters:
+        there = types.get(name, WordType.INTEGER)
+        if declared not in (None, there, *_TAKEN_AS.get(there, ())):
+            raise BadInput(f"{where}: parameter {name!r} is declared {declared}, but the column is {there}")
+    for name, declared in own.outputs:
+        if declared is WordType.TEXT and name not in texts:
+            raise BadInput(
+                f"{where}: output {name!r} is a text, so it must be named after a text column that the chain reads"
+                f"{did_you_mean(name, [each for each in texts if not each.startswith('key ')])}"
+            )
+
+
+_TAKEN_AS: Mapping[WordType, tuple[WordType, ...]] = {
+    WordType.INTEGER: (WordType.FLOAT,),
+    WordType.FLAG: (WordType.INTEGER, WordType.FLOAT),
+}
+"""Declared types that a column of another type is converted to."""
 
 
 def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -183,14 +251,14 @@ def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[
     Raises:
         BadInput: an operator reads a field that an earlier one drops.
     """
-    roles = [role_of(operator.function) for operator in operators]
+    roles, keys_made = [role_of(operator.function) for operator in operators], made_keys(operators)
     there = [columns]
     for role in roles:
         passed = () if role.passes is Passes.NONE else there[-1]
         there.append((*passed, *(name for name in role.makes if name not in passed)))
     needed = [set(there[-1])]
     for number in reversed(range(len(operators))):
-        role, reads = roles[number], _reads(operators[number])
+        role, reads = roles[number], _reads(operators[number], operators[number].name in keys_made)
         for name in reads:
             if name not in there[number]:
                 raise BadInput(
@@ -227,10 +295,10 @@ def _said(name: str) -> str:
     return f"the {name}" if " " in name else f"the field {name!r}"
 
 
-def _reads(operator: Operator) -> tuple[str, ...]:
-    key = _key_of(operator)
+def _reads(operator: Operator, is_key_made: bool) -> tuple[str, ...]:
+    key = operator.key
     return (
-        *([key] if key is not None else []),
+        *([] if key is None else [key if is_key_made else _key_field(key)]),
         *([_cost_field(operator.cost)] if isinstance(operator.cost, str) else []),
         *role_of(operator.function).reads,
     )
@@ -261,13 +329,6 @@ def _punctuated(
     return np.ascontiguousarray(np.insert(tuples, before, rows, axis=0)), before + np.arange(len(before))
 
 
-def _key_of(operator: Operator) -> str | None:
-    """The field of the operator's key."""
-    if operator.key is None:
-        return None
-    return operator.key if role_of(operator.function).made_key else _key_field(operator.key)
-
-
 def _key_field(column: str) -> str:
     return f"key {column}"
 
@@ -284,6 +345,24 @@ def _whole_numbers(operator: Operator, name: str, column: pa.Array | pa.ChunkedA
         row = int(np.argmax((words < 0) | (words >= below)))
         raise BadInput(f"{where}: column {name!r} must be from 0 to below {below} (got {words[row]} in row {row})")
     return words
+
+
+def _encoded(
+    operator: Operator, name: str, column: pa.Array | pa.ChunkedArray
+) -> tuple[Words, WordType, dict[str, pa.Array]]:
+    """A column as words, with their type, and its texts by number if it holds texts."""
+    where = f"operator {operator.name!r}"
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.cast(column, pa.float64()).fill_null(float("nan"))
+        return np.array(column.to_numpy(), np.float64).view(np.int64), WordType.FLOAT, {}
+    if pa.types.is_boolean(column.type) and not column.null_count:
+        return _whole_words(where, name, column.cast(pa.int8())), WordType.FLAG, {}
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        words, texts = _numbered(column)
+        return words, WordType.TEXT, {name: texts}
+    return _whole_words(where, name, column), WordType.INTEGER, {}
 
 
 def _whole_words(where: str, name: str, column: pa.Array | pa.ChunkedArray) -> Words:
@@ -325,11 +404,16 @@ def _keys(operator: Operator, column: pa.Array | pa.ChunkedArray) -> tuple[Words
             f"operator {operator.name!r}: key column {operator.key!r} must be string, integer or "
             f"binary (its type is {kind})"
         )
+    return _numbered(column)
+
+
+def _numbered(column: pa.Array | pa.ChunkedArray) -> tuple[Words, pa.Array]:
+    """The number of each value, in the order of first appearance, and the values by number."""
     encoded = column.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # of no chunk
-        return np.zeros(0, np.int64), pa.array([], kind)
+        return np.zeros(0, np.int64), pa.array([], column.type)
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
 
 

@@ -1,12 +1,12 @@
 """Linear chains of operators, as users describe them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
 
 MOST_OPERATORS = 32
@@ -14,19 +14,6 @@ MOST_PARTITIONS = 1 << 20
 MOST_OUTPUTS = 1 << 16
 """Outputs of one tuple."""
 LONGEST_COST_US = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class PythonFunction:
-    """User-defined function in Python.
-
-    Attributes:
-        name: `module:function`, as in the chain.
-        call: Takes the value of a tuple and the state of its key, which it may change; returns the output values.
-    """
-
-    name: str
-    call: Callable[[int, dict[Any, Any]], Iterable[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +26,8 @@ class Operator:
         key: Column with the key of the state; of a partitioned operator only.
         partitions: Number of partitions, 1 to 2^20; None if a plan gives it.
         by: How keys are partitioned.
-        cost: Microseconds of work per tuple, or a column with them; for `work` and Python functions only.
-        selectivity: Mean outputs per tuple; for `work` and Python functions only.
+        cost: Microseconds of work per tuple, or a column with them; for `work`, and for own functions in a model.
+        selectivity: Mean outputs per tuple; for `work` only.
         function: Function that it runs.
 
     Raises:
@@ -56,7 +43,7 @@ class Operator:
     by: PartitionBy = PartitionBy.HASH
     cost: float | str = 0.0
     selectivity: float = 1.0
-    function: FunctionName | PythonFunction = FunctionName.WORK
+    function: FunctionName | OwnFunction = FunctionName.WORK
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -119,6 +106,27 @@ class Chain:
                     f"operator {operator.name!r} runs {operator.function}, which needs punctuations; add "
                     "[punctuations] to the chain"
                 )
+            if operator.name in made_keys(self.operators) and operator.by is not PartitionBy.HASH:
+                raise BadInput(
+                    f"operator {operator.name!r}: key {operator.key!r} is made in the chain, which only "
+                    f'by = "{PartitionBy.HASH}" can partition; remove by'
+                )
+
+
+def made_keys(operators: Sequence[Operator]) -> frozenset[str]:
+    """Names of the operators whose key is made in the chain.
+
+    By their own function, or by an earlier one of the user's.
+    """
+    made, found = set[str](), set[str]()
+    for operator in operators:
+        role = role_of(operator.function)
+        is_made = isinstance(operator.function, OwnFunction) and operator.key in made
+        if operator.key is not None and (role.made_key or is_made):
+            found.add(operator.name)
+        if isinstance(operator.function, OwnFunction):
+            made.update(role.makes)
+    return frozenset(found)
 
 
 def _check_key(operator: Operator) -> None:
@@ -150,13 +158,17 @@ def _check_function(operator: Operator) -> None:
         raise BadInput(f"{where}: cost must be from 0 to {LONGEST_COST_US:g} microseconds (got {operator.cost:g})")
     if not 0 <= operator.selectivity < MOST_OUTPUTS:
         raise BadInput(f"{where}: selectivity must be from 0 to below {MOST_OUTPUTS} (got {operator.selectivity:g})")
-    if isinstance(operator.function, PythonFunction):
-        return
-    role = role_of(operator.function)
+    role, is_own = role_of(operator.function), isinstance(operator.function, OwnFunction)
     if operator.kind not in role.kinds:
         kinds = " or ".join(sorted(role.kinds))
         raise BadInput(f"{where} is {operator.kind}, but function {operator.function} needs a {kinds} operator")
-    if operator.function is not FunctionName.WORK and (operator.cost != 0.0 or operator.selectivity != 1.0):
+    if is_own and operator.selectivity != 1.0:
+        raise BadInput(f"{where} runs {operator.function}, which decides its outputs itself; remove selectivity")
+    if (
+        operator.function is not FunctionName.WORK
+        and not is_own
+        and (operator.cost != 0.0 or operator.selectivity != 1.0)
+    ):
         raise BadInput(
             f"{where} runs {operator.function}, which takes no cost and no selectivity; remove both, "
             f'or set function = "{FunctionName.WORK}"'

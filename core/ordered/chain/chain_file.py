@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations, PythonFunction
+from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
 from adapt.core.toml import Element, called, elements, number_of, only
 from adapt.core.units.durations import duration_us
@@ -23,15 +24,15 @@ FIELDS = {
 """Fields of each kind of element."""
 
 
-Load: TypeAlias = Callable[[str], PythonFunction]
-"""Loads a Python function by `module:function`."""
+Load: TypeAlias = Callable[[str], OwnFunction]
+"""Loads an own function by `module:function`."""
 
 
 def read_chain(text: str, load: Load | None = None) -> Chain:
     """Parse a chain from TOML text.
 
     Args:
-        load: Loads Python functions; None refuses them.
+        load: Loads own functions; None refuses them.
 
     Raises:
         BadInput: the text is not TOML, or an element is invalid; names the element and its line.
@@ -87,12 +88,12 @@ def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
     )
 
 
-def _function(element: Element, load: Load | None) -> FunctionName | PythonFunction:
+def _function(element: Element, load: Load | None) -> FunctionName | OwnFunction:
     named = element.text_or_none("function") or ""
     if ":" not in named:
         return element.choice("function", FunctionName, FunctionName.WORK)
     if load is None:
-        raise BadInput(f"{element.where}: Python function {named!r} cannot be used here")
+        raise BadInput(f"{element.where}: own function {named!r} cannot be used here")
     try:
         return load(named)
     except BadInput as error:

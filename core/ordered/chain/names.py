@@ -122,4 +122,3 @@ class CostSource(StrEnum):
 
     CHAIN = "the chain"
     THREADS = "the real engine with one worker"
-    PYTHON = "the serial run in Python"

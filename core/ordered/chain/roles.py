@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind
+from adapt.core.ordered.chain.own import Gives, OwnFunction
 
 VALUE = "value"
 """The field that operators change; at the ingress, the row number."""
@@ -84,6 +85,14 @@ ROLES: Mapping[FunctionName, Role] = {
 }
 
 
-def role_of(function: object) -> Role:
-    """Role of a built-in or a Python function."""
-    return ROLES[function] if isinstance(function, FunctionName) else _OF_VALUES
+def role_of(function: FunctionName | OwnFunction) -> Role:
+    """Role of a built-in or an own function."""
+    if isinstance(function, FunctionName):
+        return ROLES[function]
+    return Role(
+        _PARTITIONED | _STATEFUL if function.keeps_state else _STATELESS,
+        tuple(name for name, _ in function.parameters),
+        tuple(name for name, _ in function.outputs),
+        Passes.ALL if function.gives is Gives.FILTER else Passes.NONE,
+        at_punctuations=function.close is not None,
+    )

@@ -4,20 +4,22 @@ from math import ceil
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
+from adapt.core.ordered.engine.kernel.codes import GOES_ON
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
-from adapt.core.ordered.engine.kernel.worker import release_all
+from adapt.core.ordered.engine.kernel.worker import release_all, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
-from adapt.core.ordered.engine.serial import Egress
+from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.storage import Storage
-from adapt.core.ordered.functions.function import MOST, OWN, PACE, STATE, STRIDE, Function
-from adapt.core.ordered.functions.registry import function_of
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Function
+from adapt.core.ordered.own.function import function_of
 
 _REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
 _HEURISTICS: dict[Heuristic, int] = {each: getattr(codes, each.name) for each in Heuristic}
@@ -40,13 +42,21 @@ class Memory:
     """
 
     def __init__(
-        self, chain: BoundChain, settings: RunSettings, pace: int, keep: int, model: Modeled | None = None
+        self,
+        chain: BoundChain,
+        settings: RunSettings,
+        pace: int,
+        keep: int,
+        model: Modeled | None = None,
+        *,
+        waits: bool = False,
     ) -> None:
         """Lay out a run.
 
         Args:
             pace: Steps of busy work in 1024 ns.
             keep: How many output tuples to keep.
+            waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
 
         Raises:
@@ -55,6 +65,8 @@ class Memory:
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._scratch = Storage(settings), 0
         self._blocks: list[tuple[int, int, int]] = []
+        self._functions: list[Function] = []
+        self._copies = model is not None and not runs_functions(chain)
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
@@ -65,17 +77,21 @@ class Memory:
         self._partitions = [self.storage.records(bound.partitions, PARTITION) for bound in chain.operators]
         sizes = queue_sizes(chain, settings)
         for bound, queue in zip(chain.operators, sizes, strict=True):
-            if model is None:
-                function = function_of(bound.operator)
+            if not self._copies:
+                function = function_of(bound)
+                self._functions.append(function)
                 most = max(function.most(bound), 1)
                 self._lay_out(bound, queue, most)
                 record = self.operators[bound.number]
                 record["function"] = function.compiled.address
                 record["closing"] = 0 if function.closing is None else function.closing.address
                 record["words_at"] = self._function_words(bound, function, pace, most)
-            else:
+            elif model is not None:
                 self._lay_out(bound, queue, max(ceil(model.selectivities[bound.number]), 1))
         self._write_header(keep)
+        self.header["waits"] = waits
+        if waits:
+            self.header["kept_mask"] = keep - 1
 
     @property
     def address(self) -> int:
@@ -92,10 +108,20 @@ class Memory:
         """The name of the operator whose function failed."""
         return self._chain.operators[int(self.header["fault_operator"])].operator.name
 
-    @property
-    def fault(self) -> int:
-        """The result of the function that failed."""
-        return int(self.header["fault"])
+    def failure(self) -> Exception:
+        """Why an operator's function failed."""
+        function = self._functions[int(self.header["fault_operator"])]
+        if self.header["fault"] == NO_MEMORY:
+            return MemoryError(f"operator {self.at_fault!r} ran out of memory for its state or its outputs")
+        failure = function.failure(lambda: run_serially(self._chain))
+        return failure or RuntimeError(f"the function of operator {self.at_fault!r} failed")
+
+    def take_kept(self) -> Words:
+        """The tuples that left since the last call; others get their room."""
+        words = self._sizes(self._chain.operators[-1])[1] - 1
+        room = len(self._kept) // words
+        taken = np.empty((room, words), np.int64)
+        return taken[: take_kept(self.address, taken.ctypes.data, room, words)]
 
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
@@ -106,12 +132,18 @@ class Memory:
         """Stop all workers."""
         self.header["stop"] = why
 
+    def end_if_running(self, why: int) -> None:
+        """Stop all workers, unless the run has ended."""
+        if self.header["stop"] == GOES_ON:
+            self.end(why)
+
     def run(self, elapsed_s: float) -> WorkersRun:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
         tallies = tuple(self._tally(bound) for bound in self._chain.operators)
         marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
-        kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)[: egress.tuples]
+        kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
+        kept = kept[: 0 if self.header["waits"] else egress.tuples]
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
 
     def stuck(self) -> str:
@@ -135,8 +167,8 @@ class Memory:
         )
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
-        """The words of an operator's inputs and outputs. In a model, tuples pass unchanged."""
-        if self._model is not None:
+        """The words of an operator's inputs and outputs. In a model of built-in functions, tuples pass unchanged."""
+        if self._copies:
             return len(self._chain.fields) + 1, len(self._chain.fields) + 1
         return len(bound.fields) + 1, len(bound.gives) + 1
 
@@ -175,7 +207,7 @@ class Memory:
 
     def _key_at(self, bound: BoundOperator) -> int:
         """The word that holds the key; -1 in a model whose key is made in the chain."""
-        if self._model is None:
+        if not self._copies:
             return bound.key_at
         return -1 if bound.partition_of is None else self._chain.fields.index(bound.fields[bound.key_at])
 
@@ -204,11 +236,19 @@ class Memory:
         header["patience"] = _PATIENCE
         header["scratch_words"] = self._scratch + LINE // 8
         header["scratch_at"] = self.storage.room(settings.workers * int(header["scratch_words"]))
-        header["kept_at"], header["keep"] = self._kept.ctypes.data, keep
+        header["kept_at"], header["keep"], header["kept_mask"] = self._kept.ctypes.data, keep, np.iinfo(np.int64).max
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
         header["egress_hash"] = np.uint64(FOLD).view(np.int64)
+
+
+def runs_functions(chain: BoundChain) -> bool:
+    """Whether a model runs the functions of a chain.
+
+    If one is the user's own; otherwise it moves copies of tuples.
+    """
+    return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 
 def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:

@@ -6,7 +6,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.functions.registry import function_of
+from adapt.core.ordered.own.function import function_of
 
 
 def queue_sizes(chain: BoundChain, settings: RunSettings) -> list[int]:
@@ -28,7 +28,7 @@ def queue_sizes(chain: BoundChain, settings: RunSettings) -> list[int]:
     if settings.reorder is not Reorder.RETRY:
         return sizes * len(operators)
     for bound, after in pairwise(operators):
-        function = function_of(bound.operator)
+        function = function_of(bound)
         if function.unbounded:
             raise UsageError(
                 f"operator {bound.operator.name!r} runs {bound.operator.function}, which may give any number of "

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD, folded
 from adapt.core.ordered.functions.function import Row, Step, Windowed
-from adapt.core.ordered.functions.registry import function_of
+from adapt.core.ordered.own.function import function_of
 
 _AT_ONCE = 1 << 16
 """Rows converted to Python integers at once."""
@@ -42,16 +42,22 @@ class SerialRun:
     inputs: tuple[int, ...]
 
 
-def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] | None = None) -> SerialRun:
+def run_serially(
+    chain: BoundChain,
+    keep: int = 0,
+    told: Callable[[int], None] | None = None,
+    taken: Callable[[Words], None] | None = None,
+) -> SerialRun:
     """Run each tuple through the whole chain before the next.
 
     Args:
         keep: How many output tuples to keep.
         told: Called now and then with the number of rows done.
+        taken: Called with the output tuples in order, some at a time.
 
     Source: ordered streams, section 5, Definition 5.1: the order that every concurrent run must keep.
     """
-    stages = [_Stage(bound, function_of(bound.operator).step(bound)) for bound in chain.operators]
+    stages = [_Stage(bound, function_of(bound).step(bound)) for bound in chain.operators]
     inputs, fold, left = [0] * len(stages), FOLD, 0
     kept: list[Row] = []
     times = dict(zip(chain.punctuations.tolist(), chain.tuples[chain.punctuations, 0].tolist(), strict=True))
@@ -66,6 +72,8 @@ def run_serially(chain: BoundChain, keep: int = 0, told: Callable[[int], None] |
                     fold = folded(fold, word)
             kept += rows[: max(keep - left, 0)]
             left += len(rows)
+            if taken is not None and rows:
+                taken(np.array(rows, np.uint64).view(np.int64))
     return SerialRun(Egress(left, fold), tuple(kept), tuple(inputs))
 
 

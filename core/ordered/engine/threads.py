@@ -1,36 +1,48 @@
-"""Threaded engine: compiled workers that run without Python's global lock."""
+"""Threaded backend: compiled workers that run without Python's global lock."""
 
 import threading
+from collections.abc import Callable
 
-from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.functions.function import NO_MEMORY
 from adapt.core.ordered.functions.work import measured_pace
 
+KEPT = 1 << 14
+"""Output tuples that wait for the caller who takes them; workers wait if there are more."""
 
-def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = None, keep: int = 0) -> WorkersRun:
+_TAKEN_EVERY_S = 0.002
+
+
+def run_by_workers(
+    chain: BoundChain,
+    settings: RunSettings,
+    pace: int | None = None,
+    keep: int = 0,
+    taken: Callable[[Words], None] | None = None,
+) -> WorkersRun:
     """Run a chain on threads, with the output of the serial run.
 
     Args:
         pace: Steps of busy work in 1024 ns on this machine; measured if None.
         keep: How many output tuples to keep.
+        taken: Called with the output tuples in order, some at a time, instead of keeping them.
 
     Raises:
         UsageError: the run would hang or take too much memory.
+        BadInput: an own function raised an exception.
         MemoryError: a function ran out of memory for its state.
         RuntimeError: an operator's function failed or the run stalled; a bug in the program.
-        BaseException: a worker failed; the others are stopped.
+        BaseException: a worker failed, or `taken`, or an interrupt; the workers are stopped.
     """
-    memory = Memory(chain, settings, measured_pace() if pace is None else pace, keep)
-    elapsed_s = _run(memory, settings.workers)
+    pace = measured_pace() if pace is None else pace
+    memory = Memory(chain, settings, pace, keep if taken is None else KEPT, waits=taken is not None)
+    elapsed_s = _run(memory, settings.workers, taken)
     if memory.ended == FAULTY:
-        if memory.fault == NO_MEMORY:
-            raise MemoryError(f"operator {memory.at_fault!r} ran out of memory for its state or its outputs")
-        raise RuntimeError(f"the function of operator {memory.at_fault!r} failed")
+        raise memory.failure()
     if memory.ended != FINISHED:
         raise RuntimeError(
             f"the run stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"
@@ -38,12 +50,12 @@ def run_by_workers(chain: BoundChain, settings: RunSettings, pace: int | None = 
     return memory.run(elapsed_s)
 
 
-def _run(memory: Memory, workers: int) -> float:
+def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) -> float:
     """Run all workers to the end; returns the seconds it took."""
     _compile(memory)
     deaths: list[BaseException] = []
     threads = [
-        threading.Thread(target=_work, args=(memory, worker, deaths), name=f"worker {worker}")
+        threading.Thread(target=_work, args=(memory, worker, deaths), name=f"worker {worker}", daemon=True)
         for worker in range(workers)
     ]
     start = kernel.now_ns()
@@ -51,15 +63,30 @@ def _run(memory: Memory, workers: int) -> float:
         for thread in threads:
             thread.start()
         for thread in threads:
+            while taken is not None and thread.is_alive():
+                _take(memory, taken)
+                thread.join(_TAKEN_EVERY_S)
             thread.join()
-    except BaseException:  # an interrupt, or no more threads available
-        memory.end(DEAD)
-        raise
-    elapsed_s = (kernel.now_ns() - start) / 1e9
-    memory.release()
+        elapsed_s = (kernel.now_ns() - start) / 1e9
+        while taken is not None and _take(memory, taken):
+            pass
+    finally:  # also on an interrupt, a failure of `taken`, or no more threads
+        memory.end_if_running(DEAD)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        memory.release()
     if deaths:
         raise deaths[0]
     return elapsed_s
+
+
+def _take(memory: Memory, taken: Callable[[Words], None]) -> bool:
+    """Hand over the output tuples so far; returns whether there were any."""
+    rows = memory.take_kept()
+    if len(rows):
+        taken(rows)
+    return len(rows) > 0
 
 
 def _compile(memory: Memory) -> None:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -62,14 +62,20 @@ class Blocks:
 class Function(ABC):
     """Arithmetic of an operator."""
 
-    closing: ClassVar[AtAddress | None] = None
-    """As `compiled`, for a punctuation, once per partition, with its time as the first word; None to ignore it.
+    @property
+    def closing(self) -> AtAddress | None:
+        """As `compiled`, for a punctuation, once per partition; None to ignore it.
 
-    Functions that define it have `Windowed` steps.
-    """
+        Its time is the first word of the tuple.
 
-    unbounded: ClassVar[bool] = False
-    """Whether a tuple can have more outputs than `most`."""
+        Functions that define it have `Windowed` steps.
+        """
+        return None
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a tuple can have more outputs than `most`."""
+        return False
 
     @property
     @abstractmethod
@@ -101,3 +107,10 @@ class Function(ABC):
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:  # noqa: ARG002
         """Words of the state that hold memory blocks."""
         return ()
+
+    def failure(self, repeat: Callable[[], object]) -> Exception | None:  # noqa: ARG002 (for own functions)
+        """What the compiled step raised, if it can tell.
+
+        `repeat` runs the stream in plain Python.
+        """
+        return None

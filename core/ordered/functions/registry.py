@@ -1,12 +1,10 @@
 """Registry of operator functions by name."""
 
-from adapt.core.ordered.chain.chain import Operator, PythonFunction
 from adapt.core.ordered.chain.names import FunctionName
 from adapt.core.ordered.functions.baskets import BasketPairs
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.falling_revenue import FallingRevenue
 from adapt.core.ordered.functions.function import Function
-from adapt.core.ordered.functions.interpreted import Interpreted
 from adapt.core.ordered.functions.item_pairs import ItemPairs
 from adapt.core.ordered.functions.mean_pages import MeanPages
 from adapt.core.ordered.functions.sessions import SessionItems, SessionPages
@@ -41,10 +39,3 @@ FUNCTIONS: dict[FunctionName, Function] = {
     FunctionName.FINAL_TOP_30: Top(30, final=True),
     FunctionName.FALLING_REVENUE: FallingRevenue(),
 }
-
-
-def function_of(operator: Operator) -> Function:
-    """The function of an operator."""
-    if isinstance(operator.function, PythonFunction):
-        return Interpreted(operator, operator.function)
-    return FUNCTIONS[operator.function]

@@ -5,6 +5,7 @@ import numpy as np
 from adapt.core.atomics import load, store
 from adapt.core.compiled import inlined
 from adapt.core.ordered.chain.mixing import FOLD
+from adapt.core.ordered.engine.kernel.batch import fail, run_batch
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
 from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
 from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, outputs_at, tuple_at
@@ -36,8 +37,42 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
 
 
 @inlined
+def _put(operator: Operator, serial: int, tuples: int, outputs: int, block: int) -> None:
+    """Put a batch into the ring buffer."""
+    slot = slot_at(operator, serial)
+    slot.tuples = tuples
+    slot.outputs = outputs
+    slot.block = block
+    slot.ticket = serial + 1
+
+
+@inlined
+def _run_function(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
+    """Run the operator's function on a batch, in as many pieces as outputs without room need; returns its outputs."""
+    end, total = serial + tuples, 0
+    while serial < end:
+        outputs = outputs_at(operator, serial)
+        done, made, block, held = run_batch(header, tally, operator, partition, serial, end - serial, outputs)
+        if made < 0:
+            fail(header, operator, made)
+            return total
+        if done:
+            _put(operator, serial, done, made, 0)
+        if block:
+            _put(operator, serial + done, 1, held, block)
+        total += made + held
+        serial += done + (block != 0)
+    return total
+
+
+@inlined
 def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Put a batch's outputs into the ring buffer, by drawn selectivity."""
+    """Put a batch's outputs into the ring buffer.
+
+    Those of its function, or copies by drawn selectivity.
+    """
+    if operator.function:
+        return _run_function(header, tally, operator, partition, serial, tuples)
     size, made = operator.out_words, 0
     outputs, whole, share = outputs_at(operator, serial), operator.whole, np.uint64(operator.share)
     for number in range(serial, serial + tuples):
@@ -67,8 +102,5 @@ def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int
             tally.bare_made += 1
             store(outputs, made * size, mark | BARE)
             made += 1
-    slot = slot_at(operator, serial)
-    slot.tuples = tuples
-    slot.outputs = made
-    slot.ticket = serial + 1
+    _put(operator, serial, tuples, made, 0)
     return made

@@ -1,4 +1,4 @@
-"""Discrete-event model of the ordered engine, for any number of workers."""
+"""Discrete-event model of the ordered backend, for any number of workers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention, Modeled
-from adapt.core.ordered.engine.kernel.codes import FINISHED
+from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model_memory import model_memory
@@ -22,8 +22,8 @@ class ModelRun:
     """Result of a run of the model.
 
     Attributes:
-        run: Measurements by the clock of the model. The egress consists of copies of the input tuples, as many as were
-            drawn, and is the same for all settings.
+        run: Measurements by the clock of the model. The egress is that of the functions in a chain with own ones; else
+            it consists of copies of the input tuples, as many as were drawn, and is the same for all settings.
         contention: The contention that was assumed.
         events: Number of events.
     """
@@ -46,7 +46,8 @@ def run_model(
 
     Serial numbers, ring buffers, work queues, partitions of keys, delegation and scheduling heuristics are those of the
     real engine. Costs and numbers of outputs are given, or drawn by operator and serial number, independent of the
-    schedule. Caches, memory, scheduling overhead and the operating system's scheduler are not modeled.
+    schedule; a chain with own functions runs all its functions on the stream instead of drawing outputs. Caches,
+    memory, scheduling overhead and the operating system's scheduler are not modeled.
 
     Args:
         contention: Time that workers cost each other.
@@ -58,6 +59,7 @@ def run_model(
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the reorder buffer or work queue.
+        BadInput: an own function raised an exception.
         RuntimeError: the run stalled; a bug in the program.
 
     Source: ordered streams, sections 3 to 6; the model is ours.
@@ -87,6 +89,9 @@ def run_model(
     modeled = Modeled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
     memory = model_memory(chain, settings, modeled)
     simulate(memory.address)
+    memory.release()
+    if memory.ended == FAULTY:
+        raise memory.failure()
     if memory.ended != FINISHED:
         raise RuntimeError(
             f"the model stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"

@@ -4,7 +4,7 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.engine.contention import Modeled
-from adapt.core.ordered.engine.memory import Memory
+from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.events import MODEL_WORKER
 
@@ -20,7 +20,8 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled) -> Me
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
         share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-        record["cost_at"] = -1 if cost_us is not None else chain.fields.index(bound.fields[bound.cost_at])
+        fields = bound.fields if runs_functions(chain) else chain.fields
+        record["cost_at"] = -1 if cost_us is not None else fields.index(bound.fields[bound.cost_at])
         record["cost_ns"] = round((cost_us or 0.0) * 1000)
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
         record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data

@@ -1,20 +1,14 @@
 """Costs and selectivities of operators, from the chain or measured."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.chain import MOST_OUTPUTS, PythonFunction
+from adapt.core.ordered.chain.chain import MOST_OUTPUTS
 from adapt.core.ordered.chain.names import CostSource, FunctionName
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.functions.function import Row
-from adapt.core.ordered.functions.registry import function_of
-
-_SAMPLE = 20_000
-"""Rows on which the plain-Python steps are timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +24,6 @@ class Costs:
     us: tuple[float | None, ...]
     selectivities: tuple[float, ...]
     sources: tuple[CostSource, ...]
-
-
-def is_python(chain: BoundChain) -> bool:
-    """Whether an operator runs a Python function, which threads cannot run."""
-    return any(isinstance(bound.operator.function, PythonFunction) for bound in chain.operators)
 
 
 def is_given(chain: BoundChain) -> bool:
@@ -66,28 +55,6 @@ def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention
     return _where_not_said(chain, measured, given, CostSource.THREADS)
 
 
-def interpreted_costs(chain: BoundChain, clock: Callable[[], float]) -> Costs:
-    """Costs of the plain-Python steps over the first rows.
-
-    Only for operators without a cost in the chain.
-
-    Args:
-        chain: A chain with Python functions.
-        clock: A clock in seconds.
-    """
-    first = np.delete(chain.tuples[:_SAMPLE], chain.punctuations[chain.punctuations < _SAMPLE], axis=0)
-    rows: Sequence[Row] = [tuple(words) for words in first.view(np.uint64).tolist()]
-    measured, selectivities = [], []
-    for bound in chain.operators:
-        step = function_of(bound.operator).step(bound)
-        start = clock()
-        made = [given for row in rows for given in step(row)]
-        measured.append((clock() - start) * 1e6 / max(len(rows), 1))
-        selectivities.append(len(made) / max(len(rows), 1))
-        rows = made[: _SAMPLE * 8]
-    return _where_not_said(chain, measured, selectivities, CostSource.PYTHON)
-
-
 def _measured_us(tally: OperatorTally, contention: Contention) -> float:
     if not tally.inputs:
         return 0.0
@@ -111,7 +78,7 @@ def _where_not_said(
 def _says_cost(bound: BoundOperator) -> bool:
     """A cost of 0 means that the chain gives none."""
     function = bound.operator.function
-    may = function is FunctionName.WORK or isinstance(function, PythonFunction)
+    may = function is FunctionName.WORK or isinstance(function, OwnFunction)
     return may and (isinstance(bound.operator.cost, str) or bound.operator.cost > 0)
 
 

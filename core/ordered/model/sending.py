@@ -1,6 +1,6 @@
 """Sending in the model, by flag or by lock."""
 
-from adapt.core.atomics import load
+from adapt.core.atomics import load, release
 from adapt.core.compiled import inlined, record_after
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
 from adapt.core.ordered.engine.kernel.reorder_buffer import send_down
@@ -52,7 +52,8 @@ def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
     serial = operator.next
     slot = slot_at(operator, serial)
     held, sent = slot.outputs, operator.sent
-    outputs = outputs_at(operator, serial) + 8 * sent * operator.out_words
+    block = slot.block
+    outputs = (block if block else outputs_at(operator, serial)) + 8 * sent * operator.out_words
     sent += send_down(header, operator, outputs, held - sent)
     wake_idle(header)
     if sent < held:
@@ -60,6 +61,8 @@ def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
         tally.blocked += 1
         return False
     operator.sent = 0
+    slot.block = 0
+    release(block)
     slot.ticket = 0
     operator.next = serial + slot.tuples
     return True

@@ -154,3 +154,5 @@ def simulate(address: int) -> None:
         header.now_ns = soonest
         header.events += 1
         _happen(header, model_worker_at(header, worker), worker)
+        if header.stop:
+            return

@@ -7,10 +7,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.memory import runs_functions
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
+from adapt.core.ordered.engine.reference import reference_egress
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
@@ -20,11 +23,11 @@ from adapt.core.ordered.model.operator_costs import (
     Costs,
     fitted_costs,
     given_costs,
-    interpreted_costs,
     is_given,
-    is_python,
 )
+from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.outcome import WorkersOutcome
+from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
     WORKERS_FIRST,
@@ -40,6 +43,9 @@ from adapt.core.ordered.replay.tables import (
 )
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.table import Displayed, Table
+
+SAMPLE = 5_000
+"""Rows on which own functions are compared with plain Python."""
 
 TIMED = 10_000
 """Default number of timed tuples in a run."""
@@ -63,7 +69,8 @@ class Ordered:
         contention: Contention between workers of the model.
         seed: Random seed of the model.
         cores: Cores of the machine.
-        serial: Whether to compare the output with a serial run.
+        check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
+            rows of built-in functions and `SAMPLE` rows of own ones.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -75,11 +82,13 @@ class Ordered:
     contention: Contention = MEASURED
     seed: int = 0
     cores: int = 1
-    serial: bool = True
+    check: int | None = None
 
     def __post_init__(self) -> None:
         if not self.workers:
             raise UsageError("workers must name at least one number of workers, such as 1,2,4")
+        if self.check is not None and self.check < 0:
+            raise UsageError(f"check must be at least 0 rows (got {self.check})")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
@@ -105,6 +114,8 @@ class OrderedRun(Displayed):
         egress: Output of the serial run, or of the first run without one.
         costs: Costs that the model used; None for real workers.
         parameters: Everything that determines the result, except the trace; JSON data.
+        obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
+        answer: What a retail chain answers; None for others.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -115,12 +126,21 @@ class OrderedRun(Displayed):
     egress: Egress
     costs: Costs | None
     parameters: Mapping[str, Any]
+    obstacles: tuple[str, ...] = ()
+    answer: Table | None = None
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
         return ordered_summary(
-            self.chain, self.outcomes, self.egress, ordered.backend, ordered.cores, self.costs, ordered.contention
+            self.chain,
+            self.outcomes,
+            self.egress,
+            ordered.backend,
+            ordered.cores,
+            self.costs,
+            ordered.contention,
+            self.obstacles,
         )
 
     def tables(self) -> dict[str, Table]:
@@ -140,10 +160,11 @@ class OrderedRun(Displayed):
         return tables
 
     def shown(self) -> tuple[Table, ...]:
-        """Tables shown first: workers, operators, a model's assumptions."""
+        """Tables shown first: answer, workers, operators, a model's assumptions."""
         tables = self.tables()
         workers, summary = verdict_under(tables["workers"], self.summary())
         return (
+            *([] if self.answer is None else [self.answer]),
             with_columns(workers, WORKERS_FIRST),
             with_columns(of_most_workers(tables["operators"]), OPERATORS_FIRST),
             *(tables[name] for name in ("costs", "constants") if name in tables),
@@ -167,32 +188,41 @@ def replay_ordered(
     cpu_clock: Clock,
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
+    taken: Callable[[Words], None] | None = None,
 ) -> OrderedRun:
     """Run a chain by each number of workers.
 
-    The output of threads is compared with that of the serial run in plain Python; that of the model, which moves copies
-    of input tuples, with its own run by one worker. Costs that the chain does not give are measured with one real
-    worker, or with the plain-Python steps if an operator runs a Python function.
+    The output of threads is compared with that of a serial run: in plain Python if all rows are checked, else by the
+    compiled functions, which are compared with plain Python on the first rows. The model runs own functions on the
+    stream likewise; of built-in ones it moves copies of input tuples, and is compared with its own run by one worker.
+    Costs that the chain does not give are measured with one real worker. A chain with a function that cannot be
+    compiled runs serially, in plain Python.
 
     Args:
-        clock: Clock in seconds, for timing Python functions.
+        clock: Clock in seconds, for a serial run.
         cpu_clock: CPU seconds of this process.
         parameters: Further parameters to record.
         told: Progress callback.
+        taken: Called with the output tuples of the run with the most workers, in order, some at a time.
 
     Raises:
-        UsageError: an argument is out of range, the run would hang, or threads would have to run a Python function.
-        BadInput: a Python function fails on a tuple.
+        UsageError: an argument is out of range, the run would hang, or the model is given a function that cannot be
+            compiled.
+        BadInput: an own function raised an exception, or differs from its plain Python form.
         RuntimeError: a bug in the program.
     """
     tell = told or (lambda *_: None)
     check_chain(chain, ordered)
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.backend is Backend.SIM:
-        costs = costs_of(chain, ordered, clock, tell)
+        costs = costs_of(chain, ordered, tell)
         outcomes, egress = _by_model(chain, ordered, costs, tell)
         return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
-    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell)
+    why = tuple(obstacles(chain.operators))
+    if why:
+        alone = _alone(chain, clock, tell, taken)
+        return OrderedRun(chain, ordered, (alone,), alone.run.egress, None, decisive, why)
+    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell, taken)
     return OrderedRun(chain, ordered, outcomes, serial or outcomes[0].run.egress, None, decisive)
 
 
@@ -200,32 +230,28 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     """Check a chain and its options before a run.
 
     Raises:
-        UsageError: the run would hang, or threads would have to run a Python function.
+        UsageError: the run would hang, or the model is given a function that cannot be compiled.
     """
     for workers in ordered.workers:
         queue_sizes(chain, replace(ordered.settings, workers=workers))
-    if ordered.backend is Backend.THREADS and is_python(chain):
-        warm_up(chain)
+    if ordered.backend is Backend.SIM:
+        for why in obstacles(chain.operators):
+            raise UsageError(
+                f"{why}; without that it runs serially (--backend threads), and the model has no speed-up to show"
+            )
 
 
 def warm_up(chain: BoundChain) -> None:
-    """Run without tuples, to exclude compilation from measurements.
-
-    Raises:
-        UsageError: an operator runs a Python function.
-    """
+    """Run without tuples, to exclude compilation from measurements."""
     run_by_workers(replace(chain, tuples=chain.tuples[:0]), RunSettings(), pace=1)
 
 
-def costs_of(chain: BoundChain, ordered: Ordered, clock: Clock, told: Told | None = None) -> Costs:
+def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> Costs:
     """Operator costs for the model, from the chain or measured."""
     if is_given(chain):
         return given_costs(chain)
-    tell = told or (lambda *_: None)
-    if is_python(chain):
-        tell("timing Python functions", 0, 0)
-        return interpreted_costs(chain, clock)
-    tell("measuring costs with one worker", 0, 0)
+    if told is not None:
+        told("measuring costs with one worker", 0, 0)
     settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
     warm_up(chain)
     measured = run_by_workers(chain, settings)
@@ -236,6 +262,7 @@ def _by_model(
     chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told
 ) -> tuple[tuple[WorkersOutcome, ...], Egress]:
     rows = chain.rows
+    reference = _checked(chain, ordered, tell) if runs_functions(chain) else None
 
     def run(workers: int) -> WorkersOutcome:
         tell(f"{workers} workers", 0, 0)
@@ -245,17 +272,57 @@ def _by_model(
         return WorkersOutcome(workers, rows, done.run, None, None)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
-    if not ordered.serial:
+    if ordered.check == 0:
         return tuple(outcomes.values()), outcomes[ordered.workers[0]].run.egress
-    alone = (outcomes.get(1) or run(1)).run.egress
+    alone = reference or (outcomes.get(1) or run(1)).run.egress
     return tuple(replace(one, is_ordered=one.run.egress == alone) for one in outcomes.values()), alone
 
 
+def _checked(chain: BoundChain, ordered: Ordered, tell: Told) -> Egress | None:
+    """Compare compiled functions with plain Python; returns the egress of a serial run, None if nothing is checked."""
+    default = SAMPLE if runs_functions(chain) else chain.rows
+    rows = default if ordered.check is None else ordered.check
+    if not rows:
+        return None
+    if rows >= chain.rows and not runs_functions(chain):
+        return run_serially(chain, told=lambda done: tell("serial run", done, chain.rows)).egress
+    tell("checking against plain Python", 0, 0)
+    check_sample(chain, rows)
+    return reference_egress(chain)
+
+
+def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words], None] | None) -> WorkersOutcome:
+    """A serial run in plain Python, as a run by one worker."""
+    start_s = clock()
+    done = run_serially(chain, told=lambda rows: tell("serial run", rows, chain.rows), taken=taken)
+    elapsed_s = clock() - start_s
+    outputs, none = [*done.inputs[1:], done.egress.tuples], np.zeros(0, np.int64)
+    tallies = tuple(
+        OperatorTally(
+            bound.operator.name,
+            inputs,
+            gave,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            np.zeros(32, np.int64),
+            np.zeros(bound.partitions, np.int64),
+        )
+        for bound, inputs, gave in zip(chain.operators, done.inputs, outputs, strict=True)
+    )
+    run = WorkersRun(done.egress, elapsed_s, tallies, Marks(none, none, none), none.reshape(0, len(chain.gives)))
+    return WorkersOutcome(1, chain.rows, run, None, None)
+
+
 def _by_threads(
-    chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told
+    chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told, taken: Callable[[Words], None] | None
 ) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
     rows = chain.rows
-    serial = run_serially(chain, told=lambda done: tell("serial run", done, rows)).egress if ordered.serial else None
+    serial = _checked(chain, ordered, tell)
     warm_up(chain)
     pace = measured_pace()
     outcomes = []
@@ -263,7 +330,7 @@ def _by_threads(
         tell(f"{workers} workers", 0, 0)
         settings = ordered.settings_of(workers, rows)
         start_s = cpu_clock()
-        done = run_by_workers(chain, settings, pace)
+        done = run_by_workers(chain, settings, pace, taken=taken if workers == max(ordered.workers) else None)
         cpu_s = cpu_clock() - start_s
         outcomes.append(WorkersOutcome(workers, rows, done, None if serial is None else done.egress == serial, cpu_s))
     return tuple(outcomes), serial

@@ -7,6 +7,7 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
+from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
@@ -235,6 +236,7 @@ def ordered_summary(
     cores: int,
     costs: Costs | None,
     contention: Contention,
+    obstacles: Sequence[str] = (),
 ) -> Table:
     """Summary of the run in one row, with its verdict.
 
@@ -256,7 +258,7 @@ def ordered_summary(
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
-        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention),
+        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention, obstacles),
         backend.value,
         chain.rows,
         egress.tuples,
@@ -277,15 +279,19 @@ def _verdict(
     bound: Bound | None,
     costs: Costs | None,
     contention: Contention,
+    obstacles: Sequence[str],
 ) -> str:
     told = [_speed(outcomes, backend)]
+    if obstacles:
+        return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
     if backend is Backend.THREADS:
         told += _of_threads(outcomes, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
         told.append(_bounded(bound))
-    told += _order(outcomes, backend)
+    is_own = any(isinstance(each.operator.function, OwnFunction) for each in operators)
+    told += _order(outcomes, backend is Backend.SIM and not is_own)
     if costs is not None:
-        told += [_where_from(costs), *_even_keys(operators), _assumed(contention)]
+        told += [_where_from(costs), *([] if is_own else _even_keys(operators)), _assumed(contention)]
     return " ".join(told)
 
 
@@ -342,14 +348,14 @@ def _bounded(bound: Bound) -> str:
     )
 
 
-def _order(outcomes: Sequence[WorkersOutcome], backend: Backend) -> list[str]:
+def _order(outcomes: Sequence[WorkersOutcome], of_copies: bool) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
     wrong = [one.workers for one in known if not one.is_ordered]
     if wrong:
         return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
     if not known:
         return ["The output was not compared with a serial run."]
-    serial = "that of the model's serial run" if backend is Backend.SIM else "that of the serial run, tuple for tuple"
+    serial = "that of the model's serial run" if of_copies else "that of the serial run, tuple for tuple"
     return [f"The output equals {serial}."]
 
 

@@ -33,7 +33,7 @@ def _run_marked(
     apart()
     mark, words = load(given, MARK), fixed(operator, "out_words")
     number = mark & (COPY - 1)
-    if number and fixed(operator, "number") == 0:
+    if number and fixed(operator, "number") == 0 and not fixed(header, "model_workers_at"):
         record_at(fixed(header, "marks_at"), TIMED, number - 1).entered = clock_ns()
     count, called = 0, 0
     if mark < PUNCTUATION:
@@ -65,10 +65,12 @@ def _run_marked(
 
 
 @inlined
-def _run(
+def run_batch(
     header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int, outputs: int
 ) -> tuple[int, int, int, int]:
-    """Run the operator on a batch, up to a tuple whose outputs have no room in the ring buffer.
+    """Run the operator on a batch.
+
+    Up to a tuple whose outputs have no room in the ring buffer.
 
     Returns:
         The tuples before that one; their outputs, below 0 if the function failed; the block with the outputs of that
@@ -137,7 +139,7 @@ def count_ahead(tally: Tally, operator: Operator, end: int) -> None:
 
 
 @inlined
-def _fail(header: Header, operator: Operator, made: int) -> None:
+def fail(header: Header, operator: Operator, made: int) -> None:
     """End the run: the operator's function failed."""
     apart()
     header.fault_operator = operator.number
@@ -155,7 +157,7 @@ def process_plain(header: Header, tally: Tally, operator: Operator, serial: int)
     given, outputs = tuple_at(operator, serial), outputs_at(operator, serial)
     made = operate(fixed(operator, "function"), fixed(operator, "words_at"), 0, given + 8, outputs + 8)
     if made < 0:
-        _fail(header, operator, made)
+        fail(header, operator, made)
         return
     slot = slot_at(operator, serial)
     if made > fixed(operator, "most_outputs"):
@@ -185,9 +187,9 @@ def process(
     end = serial + tuples
     while serial < end:
         outputs = scratch if fixed(header, "reorder") == RETRY else outputs_at(operator, serial)
-        done, made, block, held = _run(header, tally, operator, partition, serial, end - serial, outputs)
+        done, made, block, held = run_batch(header, tally, operator, partition, serial, end - serial, outputs)
         if made < 0:
-            _fail(header, operator, made)
+            fail(header, operator, made)
             return
         tally.done += done + (block != 0)
         tally.made += made + held

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapt.core.atomics import apart, fixed, load, load_atomic
+from adapt.core.atomics import apart, fixed, load, load_atomic, publish
 from adapt.core.compiled import flattened, inlined, record_at
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.engine.kernel.feeding import current_ns
@@ -20,21 +20,34 @@ def _time_leaving(header: Header, mark: int) -> None:
 
 @inlined
 def _keep(header: Header, left: int, fields: int, words: int) -> None:
-    """Keep one of the first tuples that leave."""
+    """Keep a tuple that leaves."""
     apart()
-    copy_words(fields, header.kept_at + 8 * left * words, words)
+    copy_words(fields, fixed(header, "kept_at") + 8 * (left & fixed(header, "kept_mask")) * words, words)
+
+
+@inlined
+def awaits_taking(header: Header) -> bool:
+    """Whether tuples cannot leave until kept ones are taken out."""
+    return fixed(header, "waits") != 0 and load_atomic(header, "egress_tuples") >= load_atomic(header, "keep")
 
 
 @flattened
-def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
-    """Emit the outputs of the last operator."""
+def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """Emit outputs of the last operator.
+
+    As many as may leave; returns their number.
+    """
     size = fixed(operator, "out_words")
     fold = np.uint64(header.egress_hash)
     left = header.egress_tuples
-    keep = fixed(header, "keep")
-    for output in range(count):
-        place = outputs + 8 * output * size
+    keep, waits = load_atomic(header, "keep"), fixed(header, "waits")
+    gone = 0
+    while gone < count:
+        place = outputs + 8 * gone * size
         mark = load(place, MARK)
+        if waits and left >= keep and mark < PUNCTUATION:
+            break
+        gone += 1
         if mark & (COPY - 1):
             _time_leaving(header, mark)
         if mark >= PUNCTUATION:
@@ -49,4 +62,5 @@ def leave(header: Header, operator: Operator, outputs: int, count: int) -> None:
             _keep(header, left, place + 8, size - 1)
         left += 1
     header.egress_hash = np.int64(fold)
-    header.egress_tuples = left
+    publish(header, "egress_tuples", left)
+    return gone

@@ -69,9 +69,11 @@ HEADER = _on_lines(
         "scratch_at",  # room for the outputs of a batch, a worker
         "scratch_words",
         "kept_at",  # the first tuples that left
-        "keep",
+        "kept_mask",
+        "waits",  # whether tuples wait to be kept
         "model_workers_at",  # 0 on threads
     ),
+    ("keep",),  # tuples to keep; grows as they are taken out
     ("window_start",),
     ("egress_hash", "egress_tuples"),
     ("fault_operator", "fault"),  # the operator whose function failed, and its return value

@@ -3,6 +3,7 @@
 from adapt.core.atomics import fetch_add, give_way, load_atomic, replace, rest_us
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
+from adapt.core.ordered.engine.kernel.egress import awaits_taking
 from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
@@ -34,7 +35,7 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
     now = _progress(header)
     if now != moved:
         moved, rounds = now, 0
-    elif idle == header.workers:
+    elif idle == header.workers and not awaits_taking(header):
         rounds += 1
         if rounds > header.patience:
             replace(header, "stop", GOES_ON, STALLED)

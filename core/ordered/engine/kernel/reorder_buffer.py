@@ -47,14 +47,15 @@ def send_down(header: Header, operator: Operator, outputs: int, count: int) -> i
     """Send outputs downstream; returns how many had room."""
     number = fixed(operator, "number")
     if number == fixed(header, "operators") - 1:
-        leave(header, operator, outputs, count)
-        return count
+        return leave(header, operator, outputs, count)
     return _pass_on(operator, outputs, count)
 
 
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send ready batches; returns whether the next operator is full.
+    """Send ready batches; returns whether there is no room for more.
+
+    In the next work queue, or for kept tuples.
 
     Needs the flag `sending`.
     """

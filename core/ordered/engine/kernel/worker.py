@@ -1,11 +1,11 @@
-"""Worker of the real engine: a loop over operators in time slices.
+"""Worker of the real backend: a loop over operators in time slices.
 
 Workers share the records of `layout` and the tuples that these point to.
 
 Source: ordered streams, sections 3, 4 and 6.
 """
 
-from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, release, replace, store
+from adapt.core.atomics import clock_ns, fetch_add, load, load_atomic, publish, release, replace, store
 from adapt.core.compiled import compiled, inlined, record_after, record_at
 from adapt.core.ordered.engine.kernel.claiming import take_shared
 from adapt.core.ordered.engine.kernel.codes import FINISHED, GOES_ON, HYBRID, LOCKED_TOO_LATE, PARTITIONED
@@ -16,6 +16,7 @@ from adapt.core.ordered.engine.kernel.partitions import take_delegating, take_pa
 from adapt.core.ordered.engine.kernel.progress import is_finished, rest
 from adapt.core.ordered.engine.kernel.reorder_buffer import drain_if_ready
 from adapt.core.ordered.engine.kernel.schedule import choose_operator, enter
+from adapt.core.ordered.engine.kernel.tuples import copy_words
 
 
 @inlined
@@ -94,6 +95,21 @@ def release_all(record: int, step: int, records: int) -> None:
     for number in range(records):
         release(load(record, step * number))
         store(record, step * number, 0)
+
+
+@compiled
+def take_kept(address: int, into: int, most: int, words: int) -> int:
+    """Copy out the tuples that left since the last call.
+
+    Others get their room. Returns their number.
+    """
+    header = record_at(address, HEADER, 0)
+    first = header.keep - most
+    end = min(load_atomic(header, "egress_tuples"), header.keep)
+    for number in range(first, end):
+        copy_words(header.kept_at + 8 * (number & header.kept_mask) * words, into + 8 * (number - first) * words, words)
+    publish(header, "keep", end + most)
+    return int(end - first)
 
 
 @compiled

@@ -4,12 +4,14 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from adapt.cli.main import run
 from adapt.cli.options.replay.ordered import ModelOptions
 from adapt.core.ordered.engine.contention import MEASURED
 from adapt.traces.store.runs import read_run
+from adapt.traces.store.trace import open_trace
 from tests.traces.small_traces import write_trace
 
 ROWS = 3_000
@@ -98,7 +100,7 @@ def test_every_option_is_taken(adapt, here):
         "--mark-every 7"
         " --rows 1000 --seed 5 --jitter 0.2 --contention 0.1us --send-time 20ns --output-time 0.01us --lock-handover "
         "0.3us"
-        " --no-check --format json"
+        " --check 0 --format json"
     )
     document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
     told = document["parameters"]
@@ -119,16 +121,56 @@ def _build_plan(adapt, folder):
 
 
 def test_functions_in_python_are_imported_from_the_folder_of_the_chain(adapt, here):
-    (here / "own_visits.py").write_text("def odd(value, state):\n    return [value] if value % 2 else []\n")
+    (here / "own_visits.py").write_text("def odd(ts) -> bool:\n    return ts % 2 == 1\n")
     chain = '[[operator]]\nname = "odd"\nkind = "stateless"\nfunction = "own_visits:odd"\n'
     (here / "own.toml").write_text(chain)
     line = "x.trace --chain own.toml --workers 1,2"
-    document = json.loads(adapt.done("replay", "ordered", *f"{line} --backend sim --format json".split()).out)
-    assert document["costs"][0]["cost_from"] == "the serial run in Python"
-    assert document["costs"][0]["selectivity"] == 0.5
-    refused = adapt.refused(2, "replay", "ordered", *f"{line} --backend threads".split())
-    assert "operator 'odd' runs own_visits:odd, a Python function" in refused
-    assert "which only the model (--backend sim) and the serial run support" in refused
+    of = {}
+    for backend in ("sim", "threads"):
+        of[backend] = json.loads(
+            adapt.done("replay", "ordered", *f"{line} --backend {backend} --format json".split()).out
+        )
+        assert all(row["ordered"] is True for row in of[backend]["workers"])
+        assert all(row["selectivity"] == 0.5 for row in of[backend]["operators"])
+    assert of["sim"]["summary"]["egress"] == of["threads"]["summary"]["egress"]
+
+
+def test_output_rows_are_written_in_order_under_their_columns(adapt, here):
+    (here / "own_visits.py").write_text("def large(key, bytes: int, cost_us) -> bool:\n    return bytes > 40\n")
+    (here / "own.toml").write_text('[[operator]]\nname = "l"\nkind = "stateless"\nfunction = "own_visits:large"\n')
+    line = "x.trace --chain own.toml --workers 1,2 --backend threads --output"
+    adapt.done("replay", "ordered", *f"{line} o.parquet".split())
+    table = pa.Table.from_batches(list(open_trace(here / "x.trace").batches(["key", "bytes", "cost_us"])))
+    expected = [row for row in table.to_pylist() if row["bytes"] > 40]
+    assert pq.read_table("o.parquet").to_pylist() == expected
+    printed = adapt.done("replay", "ordered", *f"{line} -".split()).out
+    assert [json.loads(line) for line in printed.splitlines()] == expected
+    printed = adapt.done("replay", "ordered", *f"{line} - --format csv".split()).out
+    assert printed.splitlines()[0] == '"key","bytes","cost_us"'
+    assert len(printed.splitlines()) == 1 + len(expected)
+    for code, name, sentence in (
+        (4, "o.parquet", "o.parquet exists; add --force"),
+        (2, "o.txt", "--output must end in .parquet, .csv or .jsonl, or be - for stdout (got o.txt)"),
+        (2, "n.csv --backend sim", "--output needs --backend threads; the model gives times, and no rows"),
+    ):
+        assert sentence in adapt.refused(code, "replay", "ordered", *f"{line} {name}".split())
+
+
+def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(adapt, here):
+    (here / "own_seen.py").write_text(
+        "from typing import NamedTuple\n\nclass Row(NamedTuple):\n    distinct: int\n\nclass Seen:\n    sizes: set\n\n"
+        "    def step(self, bytes) -> Row:\n        self.sizes.add(bytes)\n        return Row(len(self.sizes))\n"
+    )
+    (here / "own.toml").write_text('[[operator]]\nname = "s"\nkind = "stateful"\nfunction = "own_seen:Seen"\n')
+    line = "x.trace --chain own.toml --workers 1,2"
+    done = adapt.done("replay", "ordered", *f"{line} --backend threads --output o.jsonl --format json".split())
+    assert "operator 's': own_seen:Seen: field 'sizes' is a set; compiled states have int, float" in done.err
+    assert [row["workers"] for row in json.loads(done.out)["workers"]] == [1]
+    last = json.loads((here / "o.jsonl").read_text().splitlines()[-1])
+    assert last == {"distinct": 50}
+    assert "the model has no speed-up to show" in adapt.refused(
+        2, "replay", "ordered", *f"{line} --backend sim".split()
+    )
 
 
 @pytest.mark.parametrize(

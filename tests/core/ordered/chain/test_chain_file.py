@@ -3,9 +3,10 @@
 import pytest
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations, PythonFunction
+from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.chain_file import read_chain
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.own import own_function
 
 
 def test_a_chain_of_every_kind_is_read_in_its_order() -> None:
@@ -150,11 +151,13 @@ def test_a_refusal_says_on_which_line_the_operator_begins() -> None:
 
 
 def test_functions_in_python_are_loaded_by_name() -> None:
-    def twice(value: int, state: dict[str, int]) -> list[int]:
-        return [value, value]
+    def is_even(value: int) -> bool:
+        return value % 2 == 0
 
-    text = operator('kind = "stateless"\nfunction = "mine:twice"\ncost = 2\nselectivity = 2')
-    read = read_chain(text, lambda name: PythonFunction(name, twice))
-    assert read.operators[0].function == PythonFunction("mine:twice", twice)
-    with pytest.raises(BadInput, match="Python function 'mine:twice' cannot be used here"):
+    own = own_function("mine:is_even", is_even)
+    text = operator('kind = "stateless"\nfunction = "mine:is_even"\ncost = 2')
+    assert read_chain(text, lambda _: own).operators[0].function == own
+    with pytest.raises(BadInput, match="own function 'mine:is_even' cannot be used here"):
         read_chain(text)
+    with pytest.raises(BadInput, match="mine:is_even, which decides its outputs itself; remove selectivity"):
+        read_chain(text + "\nselectivity = 2", lambda _: own)

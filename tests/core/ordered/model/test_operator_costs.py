@@ -1,16 +1,14 @@
 """Costs for the model: as the chain says, else from what was measured."""
 
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import pytest
 
-from adapt.core.ordered.chain.chain import PythonFunction
 from adapt.core.ordered.chain.names import CostSource
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.model.operator_costs import fitted_costs, given_costs, interpreted_costs, is_given, is_python
+from adapt.core.ordered.model.operator_costs import fitted_costs, given_costs, is_given
 from tests.core.ordered.chains import bound, counting, stateful, stateless
 
 
@@ -47,16 +45,3 @@ def test_a_chain_that_says_all_needs_no_measuring() -> None:
     assert given_costs(said).us == (1.0, None)
     assert given_costs(said).selectivities == (0.5, 1.0)
     assert not is_given(bound([stateless("a", cost=1.0), counting("c")], 10))
-
-
-def test_plain_forms_are_timed_operator_by_operator() -> None:
-    """Each look at this clock takes a millisecond, so each operator does."""
-    own = replace(stateless("own"), function=PythonFunction("mine:own", lambda value, _: [value, value]))
-    chain = bound([stateless("a", cost=2.0), own, counting("c")], 100)
-    assert is_python(chain)
-    assert not is_python(bound([counting("c")], 10))
-    ticks = count()
-    costs = interpreted_costs(chain, lambda: next(ticks) / 1000)
-    assert costs.us == (2.0, pytest.approx(10.0), pytest.approx(5.0))
-    assert costs.selectivities == (1.0, 2.0, 1.0)
-    assert costs.sources == (CostSource.CHAIN, CostSource.PYTHON, CostSource.PYTHON)

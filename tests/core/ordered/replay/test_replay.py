@@ -1,6 +1,5 @@
 """Ordered replays: real workers against the serial run, the model against known results."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind
-from adapt.core.ordered.chain.chain import PythonFunction
 from adapt.core.ordered.chain.names import Backend, CostSource, Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
@@ -68,7 +66,7 @@ def test_an_egress_that_differs_is_reported(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_without_the_serial_run_nothing_is_compared_with_it() -> None:
-    run = replayed(some_chain(), Ordered((1,), serial=False))
+    run = replayed(some_chain(), Ordered((1,), check=0))
     summary = run.summary().records()[0]
     assert run.outcomes[0].is_ordered is None
     assert summary["order_violations"] is None
@@ -106,24 +104,6 @@ def test_costs_that_the_chain_does_not_say_are_measured_with_one_real_worker() -
     verdict = str(run.summary().records()[0]["verdict"])
     assert "Costs that the chain does not give were measured on this machine, by the real engine with one" in verdict
     assert run.tables()["workers"].note == "No speed-up: it needs a run with 1 worker; add 1 to --workers."
-
-
-def every_second(value: int, state: dict[Any, Any]) -> Iterator[int]:
-    state["seen"] = state.get("seen", 0) + 1
-    if state["seen"] % 2 == 0:
-        yield value
-
-
-def test_python_runs_in_the_model_and_threads_refuse_it_before_anything_is_run() -> None:
-    own = replace(stateful("own"), function=PythonFunction("mine:own", every_second))
-    chain = bound([own, stateless("a", cost=1.0)], ROWS)
-    run = replayed(chain, Ordered((1, 4), Backend.SIM, contention=NONE))
-    assert run.costs is not None
-    assert run.costs.us == (pytest.approx(1000 / ROWS), 1.0)
-    assert run.costs.selectivities == (0.5, 1.0)
-    assert run.costs.sources == (CostSource.PYTHON, CostSource.CHAIN)
-    with pytest.raises(UsageError, match="runs mine:own, a Python function"):
-        replayed(chain, Ordered((1,)))
 
 
 def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refused() -> None:

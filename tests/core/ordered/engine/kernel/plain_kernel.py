@@ -175,7 +175,7 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
 
 def plain_model() -> Callable[[int], None]:
     """`simulate`, interpreted."""
-    names = plain(*_ENGINE, *_MODEL)
+    names = plain(*_ENGINE, *_MODEL, operate=None)
 
     def simulate(header: int) -> None:
         with np.errstate(over="ignore"):

@@ -12,6 +12,7 @@ ALONE = [
     (HEADER, {"stop"}),
     (HEADER, {"idle"}),
     (HEADER, {"fed"}),
+    (HEADER, {"keep"}),
     (HEADER, {"window_start"}),
     (HEADER, {"egress_hash", "egress_tuples"}),
     (OPERATOR, {"head"}),

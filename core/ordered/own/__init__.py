@@ -1,0 +1,1 @@
+"""Operators that users write in Python, compiled for the engine."""

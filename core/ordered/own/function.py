@@ -1,0 +1,297 @@
+"""Own functions: the user's code in plain Python, and compiled."""
+
+import struct
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from adapt.core.compiled import AtAddress
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.chain import MOST_OUTPUTS
+from adapt.core.ordered.chain.mixing import MASK
+from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
+from adapt.core.ordered.functions.function import Blocks, Function, Row, Step, Windowed
+from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.own.kernel import (
+    FAULT_WORDS,
+    IN_CLOSE,
+    IN_STEP,
+    WHERE,
+    Kernels,
+    Layout,
+    NotCompiled,
+    compiled_kernels,
+    state_kind,
+)
+from adapt.core.ordered.own.table import TABLE, TABLE_WORDS
+
+_ROOM = 4
+"""Outputs with room in the ring buffer, of a function that may give more."""
+
+_SIGN = 1 << 63
+
+
+def value_of(word: int, kind: WordType) -> int | float | bool:
+    """The value of a word from 0 to below 2^64."""
+    if kind is WordType.FLOAT:
+        return float(struct.unpack("<d", word.to_bytes(8, "little"))[0])
+    if kind is WordType.FLAG:
+        return word != 0
+    return word - (1 << 64) if word & _SIGN else word
+
+
+def word_of(value: Any, kind: WordType) -> int:
+    """The word of a value.
+
+    Raises:
+        TypeError: it has another type.
+    """
+    if kind is WordType.FLOAT and isinstance(value, (int, float)):
+        return int.from_bytes(struct.pack("<d", float(value)), "little")
+    if kind is not WordType.FLOAT and isinstance(value, int):
+        return value & MASK
+    raise TypeError(f"{value!r} is not {kind}")
+
+
+@cache
+def _kernels(own: OwnFunction, layout: Layout) -> Kernels | NotCompiled:
+    try:
+        return compiled_kernels(own, layout)
+    except NotCompiled as error:
+        return error
+
+
+class Own(Function):
+    """An own function in an operator."""
+
+    def __init__(self, bound: BoundOperator, own: OwnFunction) -> None:
+        """Find its columns in the tuples."""
+        self._bound, self.own = bound, own
+        self.where = f"operator {bound.operator.name!r}"
+        types = bound.types
+        self._places = tuple(
+            (bound.fields.index(name), types.get(name, WordType.INTEGER)) for name, _ in own.parameters
+        )
+        self._layout = Layout(self._places, bound.key_at if own.keeps_state else -1, len(bound.fields))
+        self._first = np.zeros(1, np.int64)
+        self._fault = np.zeros(1, np.int64)
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why it cannot be compiled; None if it can."""
+        made = _kernels(self.own, self._layout)
+        return str(made) if isinstance(made, NotCompiled) else None
+
+    @property
+    def compiled(self) -> AtAddress:
+        """The compiled step.
+
+        Raises:
+            NotCompiled: Numba cannot compile it.
+        """
+        return self._made().step
+
+    @property
+    def closing(self) -> AtAddress | None:
+        """As `compiled`, for a punctuation."""
+        return self._made().close
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether it yields."""
+        return Gives.MANY in (self.own.gives, self.own.at_close) or self.own.close is not None
+
+    def _made(self) -> Kernels:
+        made = _kernels(self.own, self._layout)
+        if isinstance(made, NotCompiled):
+            raise made
+        return made
+
+    def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (known)
+        """Outputs with room in the ring buffer."""
+        return _ROOM if self.unbounded else 1
+
+    def step(self, bound: BoundOperator) -> Step:
+        """The plain-Python step."""
+        plain = _Plain(self, bound)
+        return plain if self.own.close is not None else plain.__call__
+
+    def words(self, bound: BoundOperator) -> tuple[int, ...]:  # noqa: ARG002 (known)
+        """Addresses of the first values of a state, and of the fault."""
+        if self.own.keeps_state:
+            self._first = first_words(self.own)
+        self._fault = np.zeros(FAULT_WORDS + len(self._bound.fields) + len(self._first), np.int64)
+        return int(self._first.ctypes.data), int(self._fault.ctypes.data)
+
+    def state(self, bound: BoundOperator) -> Words:
+        """An empty table per partition."""
+        return np.zeros(bound.partitions * TABLE_WORDS if self.own.keeps_state else 1, np.int64)
+
+    def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
+        """The tables."""
+        return (Blocks(TABLE, TABLE_WORDS, bound.partitions),) if self.own.keeps_state else ()
+
+    def arguments(self, row: Row) -> tuple[int | float | bool, ...]:
+        """What the user's code is given for a tuple."""
+        given = []
+        for (place, there), (_, declared) in zip(self._places, self.own.parameters, strict=True):
+            value = value_of(row[place], there)
+            if declared is WordType.FLOAT:
+                value = float(value)
+            elif declared is WordType.INTEGER:
+                value = int(value)
+            given.append(value)
+        return tuple(given)
+
+    def said(self, row: Row) -> str:
+        """A tuple as its columns."""
+        named = zip(self.own.parameters, self.arguments(row), strict=True)
+        return ", ".join(f"{name}={value!r}" for (name, _), value in named)
+
+    def failure(self, repeat: Callable[[], object]) -> Exception | None:
+        """What the user's code raised.
+
+        By repeating the call in plain Python, or the whole stream if the call had changed the state before.
+        """
+        own, words = self.own, [int(word) for word in self._fault[FAULT_WORDS:].view(np.uint64)]
+        given = len(self._bound.fields) if self._fault[WHERE] == IN_STEP else 1
+        state = [_state_from(own, words[given:])] if own.keeps_state else []
+        try:
+            if self._fault[WHERE] == IN_CLOSE and own.close is not None:
+                on = f"at the punctuation of time {words[0]}"
+                list(own.close(*state, *words[: own.takes_time]) or ())
+            else:
+                on = f"on the row {self.said(tuple(words[:given]))}"
+                list(own.step(*state, *self.arguments(tuple(words[:given]))) or ())
+        except Exception as error:
+            return self.raised(error, on)
+        try:
+            repeat()
+        except BadInput as error:
+            return error
+        return BadInput(f"{self.where}: {own.name} failed {on}, when compiled only")
+
+    def raised(self, error: Exception, on: str) -> BadInput:
+        """An exception of the user's code as a sentence."""
+        file = self.own.step.__code__.co_filename
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+        line = f", line {lines[-1]}" if lines else ""
+        return BadInput(f"{self.where}: {self.own.name}{line} failed {on}: {type(error).__name__}: {error}")
+
+
+def first_words(own: OwnFunction) -> Words:
+    """The first values of a state as words."""
+    first = np.zeros(1, state_kind(own))
+    for field in own.fields:
+        first[field.name] = field.start()
+    return first.view(np.int64)
+
+
+def _state_from(own: OwnFunction, words: Sequence[int]) -> Any:
+    """A state in plain Python from its words."""
+    record = np.array(words, np.uint64).view(state_kind(own))[0]
+    state = own.fresh_state()
+    for field in own.fields:
+        setattr(state, field.name, record[field.name].tolist())
+    return state
+
+
+class _Plain(Windowed):
+    """The user's code in plain Python."""
+
+    def __init__(self, function: Own, bound: BoundOperator) -> None:
+        self._function, self._own, self._bound = function, function.own, bound
+        self._states: list[dict[int, Any]] = [{} for _ in range(bound.partitions)]
+        self._first = _words_in(self._own, self._own.fresh_state()) if self._own.keeps_state else []
+
+    def __call__(self, row: Row) -> Sequence[Row]:
+        own, arguments = self._own, self._function.arguments(row)
+        if not own.keeps_state:
+            return self._rows(own.step, arguments, own.gives, row)
+        states = self._states[self._bound.partition(row)]
+        key = row[self._bound.key_at] if self._bound.key_at >= 0 else 0
+        if key not in states:
+            states[key] = own.fresh_state()
+        return self._rows(own.step, (states[key], *arguments), own.gives, row)
+
+    def close(self, partition: int, time: int) -> Sequence[Row]:
+        """Outputs of the partition's keys, in the order of their arrival."""
+        own, rows, kept = self._own, list[Row](), dict[int, Any]()
+        for key, state in self._states[partition].items():
+            if own.close is None or _words_in(own, state) == self._first:
+                continue
+            rows += self._rows(own.close, (state, time) if own.takes_time else (state,), own.at_close, None)
+            if _words_in(own, state) != self._first:
+                kept[key] = state
+        self._states[partition] = kept
+        return rows
+
+    def _rows(self, call: Callable[..., Any], arguments: tuple[Any, ...], gives: Gives, row: Row | None) -> list[Row]:
+        """Outputs of a call for a row, or at a punctuation."""
+        try:
+            made = call(*arguments)
+            match gives:
+                case Gives.FILTER:
+                    rows = [row] if made and row is not None else []
+                case Gives.NOTHING:
+                    rows = []
+                case Gives.ONE:
+                    rows = [] if made is None else [self._words(made)]
+                case Gives.MANY:
+                    rows = [self._words(each) for each in made]
+            if self._own.keeps_state:
+                _check_state(self._own, arguments[0])
+        except Exception as error:
+            on = "at a punctuation" if row is None else f"on the row {self._function.said(row)}"
+            raise self._function.raised(error, on) from error
+        if len(rows) >= MOST_OUTPUTS:
+            raise BadInput(
+                f"{self._function.where}: {self._own.name} gives {len(rows)} outputs at once; at most "
+                f"{MOST_OUTPUTS - 1} are allowed"
+            )
+        return rows
+
+    def _words(self, made: Any) -> Row:
+        return tuple(word_of(value, kind) for value, (_, kind) in zip(made, self._own.outputs, strict=True))
+
+
+def _words_in(own: OwnFunction, state: Any) -> list[Any]:
+    """The values of a state, comparable bit by bit."""
+    values = [(getattr(state, field.name), field) for field in own.fields]
+    return [
+        value if field.type is None else [word_of(each, field.type) for each in (value if field.length else [value])]
+        for value, field in values
+    ]
+
+
+def _check_state(own: OwnFunction, state: Any) -> None:
+    """Keep the fields of a state in their types, as compiled states are.
+
+    Raises:
+        TypeError: a field got a value of another type.
+    """
+    for field in own.fields:
+        if field.type is None:
+            continue
+        value = getattr(state, field.name)
+        words = [word_of(each, field.type) for each in (value if field.length else [value])]
+        values = [value_of(word, field.type) for word in words]
+        if field.length and len(values) != field.length:
+            raise TypeError(f"self.{field.name} has {len(values)} values instead of {field.length}")
+        setattr(state, field.name, values if field.length else values[0])
+
+
+def function_of(bound: BoundOperator) -> Function:
+    """The function of an operator, for a single run."""
+    function = bound.operator.function
+    return Own(bound, function) if isinstance(function, OwnFunction) else FUNCTIONS[function]
+
+
+def obstacles(operators: Iterable[BoundOperator]) -> list[str]:
+    """Why operators cannot be compiled, a sentence each; empty if all can."""
+    functions = [function_of(bound) for bound in operators]
+    return [f"{own.where}: {own.obstacle}" for own in functions if isinstance(own, Own) and own.obstacle is not None]

@@ -1,0 +1,97 @@
+"""Comparison of compiled functions with their plain Python form."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.bound import END, BoundChain, BoundOperator, Words
+from adapt.core.ordered.chain.own import WordType
+from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION
+from adapt.core.ordered.engine.reference import CompiledStep, marked_chunks
+from adapt.core.ordered.functions.function import Row, Windowed
+from adapt.core.ordered.own.function import Own, function_of, value_of
+
+_CLOSE = 1e-12
+"""Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
+
+
+def check_sample(chain: BoundChain, rows: int) -> None:
+    """Check that compiled functions give what plain Python gives.
+
+    On a stream of the first rows, with its end.
+
+    Raises:
+        BadInput: an operator differs, or an own function raised an exception; names the operator and the row.
+    """
+    tuples = np.concatenate(list(marked_chunks(chain, rows)))
+    if len(chain.punctuations):
+        end = np.zeros((1, tuples.shape[1]), np.int64)
+        end[0, MARK], end[0, 1] = PUNCTUATION, END
+        tuples = np.concatenate([tuples, end])
+    for bound in chain.operators:
+        compiled = CompiledStep(chain, bound)
+        try:
+            made = compiled.passed(tuples)
+        finally:
+            compiled.release()
+        _compare(bound, tuples, made)
+        tuples = made
+
+
+def _compare(bound: BoundOperator, tuples: Words, made: Words) -> None:
+    compiled = iter(made[made[:, MARK] != PUNCTUATION, 1:].view(np.uint64).tolist())
+    for given, plain in _plain(bound, tuples):
+        for row in plain:
+            other = next(compiled, None)
+            if other is None or not _same(bound, row, other):
+                raise BadInput(_difference(bound, given, row, other))
+    other = next(compiled, None)
+    if other is not None:
+        raise BadInput(_difference(bound, None, None, other))
+
+
+def _plain(bound: BoundOperator, tuples: Words) -> Iterator[tuple[Row | None, Sequence[Row]]]:
+    """Each tuple, None for a punctuation, and its outputs."""
+    step = function_of(bound).step(bound)
+    for mark, *words in tuples.view(np.uint64).tolist():
+        if mark != PUNCTUATION:
+            yield tuple(words), step(tuple(words))
+        elif isinstance(step, Windowed):
+            for partition in range(bound.partitions):
+                yield None, step.close(partition, words[0])
+
+
+def _types(bound: BoundOperator) -> list[WordType]:
+    function = function_of(bound)
+    made = dict(function.own.outputs) if isinstance(function, Own) else {}
+    return [made.get(name, WordType.INTEGER) for name in bound.gives]
+
+
+def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
+    if tuple(compiled) == plain:
+        return True
+    return all(
+        one == other
+        or (kind is WordType.FLOAT and math.isclose(value_of(one, kind), value_of(other, kind), rel_tol=_CLOSE))
+        for one, other, kind in zip(plain, compiled, _types(bound), strict=True)
+    )
+
+
+def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, compiled: Sequence[int] | None) -> str:
+    function = function_of(bound)
+    said = function.said(given) if isinstance(function, Own) and given is not None else "a punctuation"
+    name = bound.operator.function
+    return (
+        f"operator {bound.operator.name!r}: {name} gives {_shown(bound, plain)} in plain Python but "
+        f"{_shown(bound, compiled)} compiled, at {said}; compiled integers have 64 bits (both are shown so), and "
+        "arrays are not checked for their bounds"
+    )
+
+
+def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
+    if row is None:
+        return "nothing"
+    named = zip(bound.gives, row, _types(bound), strict=True)
+    return f"({', '.join(f'{name}={value_of(word, kind)!r}' for name, word, kind in named)})"

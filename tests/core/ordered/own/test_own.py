@@ -1,0 +1,399 @@
+"""Operators of users: declarations, plain and compiled forms, state, windows, faults, in threads and in the model."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
+from adapt.core.ordered.chain.names import OperatorKind, WorkQueue
+from adapt.core.ordered.chain.own import own_function
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.reference import reference_egress
+from adapt.core.ordered.engine.serial import run_serially
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.threads import KEPT, run_by_workers
+from adapt.core.ordered.model.model import run_model
+from adapt.core.ordered.own.function import obstacles
+from adapt.core.ordered.replay.sample import check_sample
+
+STATELESS, PARTITIONED, STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
+PAUSE = 30
+SEVEN = 7
+
+
+def apart(time: int, last: int) -> bool:
+    """A helper that is compiled with its callers."""
+    return time - last > PAUSE
+
+
+class Session(NamedTuple):
+    host: str
+    start: int
+    rows: int
+    mean: float
+
+
+class Sessions:
+    """Sessions of a host, given when the next begins or the stream ends."""
+
+    host: str
+    start: int
+    last: int
+    rows: int
+    total: float
+    recent: Annotated[list[int], 3]
+
+    def step(self, host: str, ts: int, size: float) -> Iterator[Session]:
+        if self.rows and apart(ts, self.last):
+            for _ in range(1 + self.recent[0] % SEVEN):
+                yield Session(self.host, self.start, self.rows, mean=self.total / self.rows)
+            self.rows = 0
+            self.total = 0
+        if not self.rows:
+            self.start = ts
+        self.host = host
+        self.recent[self.rows % 3] = ts
+        self.last = ts
+        self.rows += 1
+        self.total += size
+
+    def close(self, time: int) -> Session | None:
+        if not apart(time, self.last):
+            return None
+        ended = Session(self.host, self.start, self.rows, self.total / self.rows)
+        self.host = -1
+        self.start = self.last = self.rows = 0
+        self.total = 0.0
+        for at in range(3):
+            self.recent[at] = 0
+        return ended
+
+
+def is_odd(ts) -> bool:
+    return ts % 2 == 1
+
+
+class Length(NamedTuple):
+    length: int
+    rows: int
+
+
+def lengths(start, rows, mean) -> Length | None:
+    return Length(int(mean * 10), rows) if rows > 1 else None
+
+
+class Counts:
+    """Rows of each length, the key made in the chain."""
+
+    length: int
+    rows: int
+
+    def step(self, length, rows) -> None:
+        self.length = length
+        self.rows += rows
+
+    def close(self) -> Length | None:
+        return Length(self.length, self.rows)
+
+
+def operator(name: str, of: Callable[..., Any], kind: OperatorKind = STATELESS, key: str | None = None) -> Operator:
+    keyed = {"key": key, "partitions": 5} if key is not None else {}
+    return Operator(name, kind, function=own_function(f"mine:{name}", of), **keyed)  # type: ignore[arg-type]
+
+
+def columns(rows: int = 3_000, seed: int = 1) -> dict[str, pa.Array]:
+    random = np.random.default_rng(seed)
+    return {
+        "ts": pa.array(np.cumsum(random.integers(0, 4, rows))),
+        "host": pa.array([f"h{number}" for number in random.zipf(1.5, rows) % 23]),
+        "size": pa.array(random.random(rows)),
+    }
+
+
+def sessions(*more: Operator, rows: int = 3_000) -> BoundChain:
+    operators = (operator("odd", is_odd), operator("sessions", Sessions, PARTITIONED, "host"), *more)
+    return bind(Chain(operators, Punctuations("ts", 500)), columns(rows))
+
+
+LONG = (operator("lengths", lengths), operator("counts", Counts, PARTITIONED, "length"))
+
+
+def plain_sessions(chain_columns: dict[str, pa.Array]) -> list[tuple[int, int, float]]:
+    """Start, rows and mean of each session that a later one of its host ends, by hand."""
+    found: list[tuple[int, int, float]] = []
+    open_: dict[str, list[tuple[int, float]]] = {}
+    for ts, host, size in zip(*(column.to_pylist() for column in chain_columns.values()), strict=True):
+        if ts % 2 == 0:
+            continue
+        held = open_.setdefault(host, [])
+        if held and ts - held[-1][0] > PAUSE:
+            found.append((held[0][0], len(held), sum(one for _, one in held) / len(held)))
+            held.clear()
+        held.append((ts, size))
+    return found + [(held[0][0], len(held), sum(one for _, one in held) / len(held)) for held in open_.values()]
+
+
+def test_plain_python_finds_the_sessions_that_a_loop_by_hand_finds() -> None:
+    chain = sessions()
+    rows = run_serially(chain, keep=100_000).kept
+    given = {(start, count, np.uint64(mean).view(np.float64)) for _, start, count, mean in rows}
+    by_hand = plain_sessions(columns())
+    assert {(start, count) for start, count, _ in given} == {(start, count) for start, count, _ in by_hand}
+    assert math.isclose(sum(mean for _, _, mean in given), sum(mean for _, _, mean in set(by_hand)), rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("more", [(), LONG], ids=["sessions", "with a key made in the chain"])
+def test_threads_the_compiled_reference_and_the_model_give_the_egress_of_plain_python(
+    more: tuple[Operator, ...],
+) -> None:
+    chain = sessions(*more)
+    assert obstacles(chain.operators) == []
+    check_sample(chain, 1_000)
+    egress = run_serially(chain).egress
+    assert egress.tuples > 20
+    assert reference_egress(chain) == egress
+    for workers, queue in ((1, WorkQueue.HYBRID), (3, WorkQueue.HYBRID), (2, WorkQueue.PARTITIONED)):
+        how = RunSettings(workers, work_queue=queue, batch=workers, ring_buffer=64, mark_every=7)
+        assert run_by_workers(chain, how, pace=1).egress == egress
+        model = run_model(chain, how, Contention(0.3, 0.1), np.random.default_rng(1), (1.0,) * (2 + len(more)))
+        assert model.run.egress == egress
+
+
+class Even(NamedTuple):
+    ts: int
+
+
+def doubled(ts) -> Even:
+    return Even(2 * ts)
+
+
+def thrice(ts) -> Iterator[Even]:
+    for _ in range(3):
+        yield Even(ts)
+
+
+def test_three_functions_have_three_egresses_in_the_model() -> None:
+    found = set()
+    for of in (is_odd, doubled, thrice):
+        chain = bind(Chain((operator("own", of),)), columns(500))
+        done = run_model(chain, RunSettings(4), Contention(), np.random.default_rng(1), (1.0,)).run
+        assert done.egress == run_serially(chain).egress
+        found.add(done.egress.hash)
+    assert len(found) == 3
+
+
+def test_output_is_taken_in_order_while_workers_wait_for_room() -> None:
+    chain = bind(Chain((operator("own", thrice),)), columns(3 * KEPT // 2))
+    taken: list[Any] = []
+    done = run_by_workers(chain, RunSettings(2), pace=1, taken=taken.append)
+    assert all(len(rows) <= KEPT for rows in taken)
+    assert np.concatenate(taken)[:, 0].tolist() == np.repeat(chain.tuples[:, 0], 3).tolist()
+    assert done.egress.tuples == 9 * KEPT // 2
+
+
+def test_a_taker_that_fails_ends_the_workers() -> None:
+    chain = bind(Chain((operator("own", thrice),)), columns(3 * KEPT))
+
+    def refuse(rows: Any) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        run_by_workers(chain, RunSettings(2), pace=1, taken=refuse)
+
+
+class Inverse(NamedTuple):
+    inverse: int
+
+
+class Inverses:
+    left: int = 1_500
+
+    def step(self, ts) -> Inverse:
+        self.left -= 1
+        return Inverse(1_000 // self.left)
+
+
+class Late:
+    seen: int
+
+    def step(self, ts) -> Inverse | None:
+        self.seen += 1
+        return None
+
+    def close(self, time: int) -> Inverse | None:
+        return Inverse(time // (self.seen - 1_000))
+
+
+@pytest.mark.parametrize(("of", "line", "on"), [(Inverses, "left", "on the row ts="), (Late, "seen", "time 1000")])
+def test_an_exception_in_a_worker_is_told_with_its_line_and_row(of: type, line: str, on: str) -> None:
+    ts = {"ts": pa.array(np.arange(2_000))}
+    chain = bind(Chain((operator("own", of, STATEFUL),), Punctuations("ts", 1_000)), ts)
+    for run in (
+        lambda: run_by_workers(chain, RunSettings(2), pace=1),
+        lambda: reference_egress(chain),
+        lambda: run_model(chain, RunSettings(2), Contention(), np.random.default_rng(1), (1.0,)),
+        lambda: run_serially(chain),
+    ):
+        with pytest.raises(BadInput, match=r"operator 'own': mine:own, line \d+ failed .*ZeroDivisionError") as told:
+            run()
+        assert on in str(told.value) or "at a punctuation" in str(told.value)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    words=st.lists(st.tuples(st.integers(-(2**62), 2**62), st.floats(allow_nan=False), st.booleans()), min_size=1),
+)
+def test_every_type_passes_through_both_forms(words: list[tuple[int, float, bool]]) -> None:
+    of = dict(zip(("number", "real", "flag"), map(pa.array, zip(*words, strict=True)), strict=True))
+    chain = bind(Chain((PASSING,)), of)
+    plain = run_serially(chain, keep=1_000)
+    assert reference_egress(chain) == plain.egress
+    assert [tuple(row[:1]) for row in plain.kept] == [(number % 2**64,) for number, _, _ in words]
+
+
+class Passed(NamedTuple):
+    number: int
+    real: float
+    flag: bool
+    widened: float
+
+
+def passing(number: int, real: float, flag: bool) -> Passed:
+    return Passed(number, real, flag, number if flag else real)
+
+
+PASSING = operator("passing", passing)
+
+
+class Wide(NamedTuple):
+    value: int
+
+
+def not_an_integer(size) -> Wide:
+    return Wide(size)
+
+
+def with_a_list(ts) -> Wide:
+    return Wide(len({ts: 1, "a": 2}))
+
+
+def two_types(ts) -> Wide:
+    found = (1, 2)
+    if ts > 3:
+        found = "a"
+    return Wide(len(found))
+
+
+def sums_up(ts) -> Wide:
+    import json
+
+    return Wide(len(json.dumps(ts)))
+
+
+@pytest.mark.parametrize("of", [not_an_integer, with_a_list, two_types, sums_up])
+def test_what_cannot_be_compiled_is_told_in_one_sentence_with_its_line(of: Callable[..., Any]) -> None:
+    (told,) = obstacles(bind(Chain((operator("own", of),)), columns(10)).operators)
+    first = of.__code__.co_firstlineno
+    assert told.startswith("operator 'own': mine:own: line ")
+    assert first < int(told.split("line ")[1].split(":")[0]) <= first + 5
+    assert "\n" not in told
+    assert len(told) < 200
+
+
+class NoStep:
+    rows: int
+
+
+def no_result(ts):  # type: ignore[no-untyped-def]
+    return True
+
+
+def a_list(ts) -> list[Session]:
+    return []
+
+
+def no_yield(ts) -> Iterator[Wide]:
+    return iter([Wide(ts)])
+
+
+def of_texts(host) -> bool:
+    return host == "h1"
+
+
+class Undeclared:
+    rows: int
+
+    def step(self, ts) -> bool:
+        self.row = ts  # type: ignore[attr-defined]
+        return True
+
+
+@pytest.mark.parametrize(
+    ("of", "sentence"),
+    [
+        (NoStep, "the class has no method step"),
+        (no_result, "annotate the result of no_result"),
+        (a_list, "annotate the result of a_list"),
+        (no_yield, "no_yield must yield its rows"),
+        (of_texts, "a text cannot be compared with a constant"),
+        (Undeclared, "self.row is not declared in the class; did you mean 'rows'?"),
+        (len, "must be a function, or a class with a method step"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_refused(of: Any, sentence: str) -> None:
+    with pytest.raises(BadInput, match="function 'mine:own'") as refused:
+        own_function("mine:own", of)
+    assert sentence in str(refused.value)
+
+
+def typed_wrongly(size: int) -> bool:
+    return size > 1
+
+
+class Named(NamedTuple):
+    visitor: str
+
+
+def renames(host) -> Named:
+    return Named(host)
+
+
+@pytest.mark.parametrize(
+    ("of", "kind", "sentence"),
+    [
+        (typed_wrongly, STATELESS, "parameter 'size' is declared int, but the column is float"),
+        (renames, STATELESS, "output 'visitor' is a text, so it must be named after a text column"),
+        (Sessions, STATELESS, "needs a partitioned or stateful operator"),
+    ],
+)
+def test_an_operator_that_does_not_fit_its_columns_is_refused(of: Any, kind: OperatorKind, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        bind(Chain((operator("own", of, kind),), Punctuations("ts")), columns(10))
+
+
+def test_a_difference_from_plain_python_is_told_with_the_row() -> None:
+    grown = bind(Chain((operator("own", squared),)), {"ts": pa.array([1, 2, 2**40])})
+    with pytest.raises(BadInput, match=r"operator 'own': mine:own gives \(value=-?\d+\) in plain Python .* at ts=1099"):
+        check_sample(grown, 10)
+
+
+def squared(ts) -> Wide:
+    return Wide(ts * ts // 1_000)
+
+
+def test_code_that_differs_has_machine_code_of_its_own() -> None:
+    chains = [bind(Chain((replace(operator("own", of)),)), columns(20)) for of in (is_odd, is_even)]
+    assert reference_egress(chains[0]).tuples + reference_egress(chains[1]).tuples == 20
+
+
+def is_even(ts) -> bool:
+    return ts % 2 == 0

@@ -1,0 +1,219 @@
+"""Operators that users write, over real streams: their output equals a query of DuckDB; faults leave nothing behind."""
+
+import bz2
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import time
+import zipfile
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pv
+import pytest
+
+from tests.journeys.processes import started
+from tests.traces.small_traces import write_trace
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "ordered"
+SOAK = bool(os.environ.get("ADAPT_SOAK"))
+soak = pytest.mark.skipif(not SOAK, reason="long; set ADAPT_SOAK=1")
+LINE = re.compile(r'(\S+) \S+ \S+ \[([^]]+)\] "[^"]*" \d+ (\d+|-) ')
+ALL_FX = {"fxcm:nzdusd": 5, "oanda:nzdusd": 0, "fxcm:eurusd": 5, "oanda:eurusd": 0, "oanda:xauusd": 0}
+"""Streams, and the hours that their clocks are behind UTC."""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def ran(adapt, trace, chain, *more):
+    """The output of an example's chain by two workers, and the rows that it should equal."""
+    done = adapt.done(
+        *("replay", "ordered", trace, "--chain", f"{chain}.toml", "--workers", "1,2", "--backend", "threads"),
+        *("--output", "out.parquet", "--force", "--format", "json", *more),
+    )
+    assert all(row["ordered"] is True for row in json.loads(done.out)["workers"])
+    return duckdb.sql("from 'out.parquet'").fetchall()
+
+
+def test_sessions_of_the_web_log(adapt, real_traces, here):
+    found = [LINE.match(line) for line in real_traces("weblog-2015/apache_logs").read_text().splitlines()]
+    rows = [
+        (m[1], datetime.strptime(m[2], "%d/%b/%Y:%H:%M:%S %z"), 0 if m[3] == "-" else int(m[3])) for m in found if m
+    ]
+    rows.sort(key=lambda row: row[1])
+    hosts, times, sizes = zip(*rows, strict=True)
+    micros = [int(time.timestamp()) * 1_000_000 for time in times]
+    write_trace(here / "web.trace", {"key": pa.array(hosts), "ts": micros, "bytes": pa.array(sizes)}, row_group=100_000)
+    sessions = ran(adapt, "web.trace", "weblog_sessions")
+    expected = duckdb.sql(
+        """
+        with marked as (select key, epoch_us(ts) as moment, bytes,
+            coalesce(epoch_us(ts) - lag(epoch_us(ts)) over w > 1800000000, true) as begins
+          from 'web.trace/*.parquet' window w as (partition by key order by ts)),
+        numbered as (select *, sum(begins::int) over (partition by key order by moment) as number from marked)
+        select key, min(moment), max(moment), count(*), sum(bytes)::bigint from numbered group by key, number
+        """
+    ).fetchall()
+    assert len(expected) > 2_000
+    assert sorted(sessions) == sorted(expected)
+
+
+def quotes(find, streams, days):
+    parts = []
+    for stream in streams:
+        venue, instrument = stream.split(":")
+        kind = "cfd" if instrument == "xauusd" else "forex"
+        for file in sorted(find(f"fx-ticks/{kind}/{venue}/tick/{instrument}").glob("*_quote.zip"))[:days]:
+            archive = zipfile.ZipFile(file)
+            text = archive.read(archive.namelist()[0])
+            table = pv.read_csv(BytesIO(text), pv.ReadOptions(column_names=["ms", "bid", "ask"]))
+            midnight = int(datetime.strptime(file.name[:8], "%Y%m%d").replace(tzinfo=UTC).timestamp())
+            ms = np.asarray(pc.cast(table["ms"], pa.float64()))
+            quoted = midnight * 1_000_000 + ALL_FX[stream] * 3_600_000_000 + np.rint(ms * 1_000).astype(np.int64)
+            # fxcm's quotes come from far away: each takes up to 100 s, the same in every run.
+            delay = (quoted * 7_919 // 1_000) % 100_000_000 if venue == "fxcm" else 0
+            parts.append((quoted + delay, quoted, np.asarray(table["bid"]), np.full(len(quoted), instrument)))
+    arrived, quoted, bid, key = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(arrived, kind="stable")
+    return {
+        "ts": arrived[order],
+        "quoted": pa.array(quoted[order]),
+        "bid": pa.array(bid[order]),
+        "key": pa.array(key[order]),
+    }
+
+
+def test_bars_of_quotes_of_which_some_are_late(adapt, real_traces, here):
+    streams = list(ALL_FX) if SOAK else list(ALL_FX)[:2]
+    table = quotes(real_traces, streams, 5 if SOAK else 1)
+    write_trace(here / "fx.trace", {**table, "place": pa.array(np.arange(len(table["ts"])))}, row_group=1 << 20)
+    bars = ran(adapt, "fx.trace", "fx_bars")
+    duckdb.sql(
+        """
+        create or replace temp view due as
+        with timed as (select *, epoch_us(ts) // 60000000 as arrived, quoted // 60000000 as minute
+          from 'fx.trace/*.parquet'),
+        minutes as (select arrived, lag(arrived) over (order by arrived) as before
+          from (select distinct arrived from timed))
+        select timed.*, before is not null and minute < before as late from timed join minutes using (arrived)
+        """
+    )
+    expected = duckdb.sql(
+        """
+        select key, minute, arg_min(bid, (quoted, place)), max(bid), min(bid), arg_max(bid, (quoted, place)), count(*)
+        from due where not late group by key, minute
+        """
+    ).fetchall()
+    ((late,),) = duckdb.sql("select count(*) from due where late").fetchall()
+    assert sorted(bar[:-1] for bar in bars) == sorted(expected)
+    assert late > 1_000
+    assert late - 1_000 < sum(bar[-1] for bar in bars) <= late  # those after the last bar are not told
+
+
+def test_top_vendors_by_hour(adapt, real_traces, here):
+    table = pv.read_csv(
+        BytesIO(bz2.decompress(real_traces("reviews/anonreviews.csv.bz2").read_bytes())),
+        convert_options=pv.ConvertOptions(
+            include_columns=["vendorId", "date"],
+            column_types={"vendorId": pa.int64(), "date": pa.timestamp("us")},
+            timestamp_parsers=["%Y-%m-%d %H:%M"],
+        ),
+    ).rename_columns(["key", "ts"])
+    table = table.set_column(1, "ts", pc.assume_timezone(table["ts"], "UTC"))
+    table = table.take(pc.sort_indices(table, [("ts", "ascending")]))
+    write_trace(here / "reviews.trace", table if SOAK else table.slice(0, 100_000), row_group=1 << 20)
+    places = ran(adapt, "reviews.trace", "top_vendors")
+    expected = duckdb.sql(
+        """
+        with counted as (select epoch_us(ts) // 3600000000 as hour, key, count(*) as reviews
+          from 'reviews.trace/*.parquet' group by all)
+        select hour, row_number() over w as place, key, reviews from counted
+        window w as (partition by hour order by reviews desc, key) qualify place <= 3 order by hour, place
+        """
+    ).fetchall()
+    assert len(expected) > 5_000
+    assert places == expected
+
+
+SLOW = """
+from collections.abc import Iterator
+from typing import NamedTuple
+
+class Out(NamedTuple):
+    value: float
+
+def burn(ts) -> Iterator[Out]:
+    value = float(ts)
+    for number in range({turns}):
+        value = (value * 1.0000001) % 1e9
+    for _ in range({outputs}):
+        yield Out(value)
+"""
+
+
+def some_trace(folder, rows=20_000):
+    write_trace(folder / "x.trace", {"ts": np.arange(rows), "key": pa.array([f"k{n % 9}" for n in range(rows)])})
+
+
+def command(here, turns, outputs, rows=20_000):
+    some_trace(here, rows)
+    (here / "own.py").write_text(SLOW.format(turns=turns, outputs=outputs))
+    (here / "own.toml").write_text('[[operator]]\nname = "burn"\nkind = "stateless"\nfunction = "own:burn"\n')
+    line = "replay ordered x.trace --chain own.toml --workers 2 --backend threads --check 0 --output out.parquet"
+    return line.split()
+
+
+def left(here):
+    return sorted(path.name for path in here.iterdir() if "out.parquet" in path.name)
+
+
+@soak
+def test_an_interrupt_during_output_leaves_nothing(here):
+    process = started(command(here, 1_000_000, 1), start_new_session=True)
+    while not left(here):  # the run begins after the output was opened
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert told.strip().splitlines()[-1].startswith("adapt: interrupted")
+    assert "Traceback" not in told
+    assert left(here) == []
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+
+
+@soak
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's files")
+def test_a_disk_that_is_full_in_the_middle_of_output_leaves_nothing(here):
+    process = started(command(here, 1, 1, rows=200_000), preexec_fn=limited)
+    out, told = process.communicate(timeout=300)
+    assert (process.returncode, out) == (4, "")
+    assert "Traceback" not in told
+    assert told.strip().splitlines()[-1] == "adapt: out.parquet: cannot be written: File too large"
+    assert left(here) == []
+
+
+def test_an_exception_in_an_operator_leaves_nothing(adapt, here):
+    line = command(here, 1, 1)
+    (here / "own.py").write_text(SLOW.format(turns=1, outputs=1).replace("float(ts)", "1.0 / (ts - 15_000)"))
+    told = adapt.refused(3, *line)
+    assert "operator 'burn': own:burn, line 9 failed on the row ts=15000: ZeroDivisionError" in told
+    assert left(here) == []
