@@ -64,9 +64,9 @@ def fit(
     from adapt.core.fit.distributed.starting import Here
     from adapt.core.fit.planners.solver import MAX_PLANS
     from adapt.core.fit.replay.replay import FitOptions
+    from adapt.traces.replay.files.workloads import open_workload, read_costs
     from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
     from adapt.traces.replay.fit_processes import Processes
-    from adapt.traces.replay.workloads import open_workload, read_costs
     from adapt.traces.store.trace import open_trace
 
     output.check()

@@ -60,7 +60,7 @@ class CostOptions:
         """
         from adapt.core.stage.input.keyed_rows import COST
         from adapt.core.stage.input.row_costs import RowCosts
-        from adapt.traces.replay.service_files import row_costs
+        from adapt.traces.replay.files.service_times import row_costs
 
         if self.service_time is None:
             return RowCosts(COST) if COST in trace.columns else None
@@ -81,7 +81,7 @@ class CostOptions:
     def _service(self) -> "Service":
         """The stated service times, or the default."""
         from adapt.core.stage.conditions.service_times import Service
-        from adapt.traces.replay.service_files import measured
+        from adapt.traces.replay.files.service_times import measured
 
         return measured(amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse))
 

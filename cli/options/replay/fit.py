@@ -200,7 +200,7 @@ class ObservingOptions:
 
     def truth(self, network: "Network") -> "TrueSource | None":
         """The true values; None if not given."""
-        from adapt.traces.replay.workloads import open_true
+        from adapt.traces.replay.files.workloads import open_true
 
         return None if self.true is None else open_true(self.true, network)
 

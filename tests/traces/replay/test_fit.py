@@ -15,8 +15,8 @@ from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.workload import Observed
 from adapt.core.fit.registry import PlannerOptions, planner_of
 from adapt.core.fit.replay.replay import FitOptions
+from adapt.traces.replay.files.workloads import open_true
 from adapt.traces.replay.fit import FitTraceOptions, open_network, replay_fit_trace
-from adapt.traces.replay.workloads import open_true
 from adapt.traces.reports.reporting import reported
 from adapt.traces.store.drop_plans import read_drop_plans
 from adapt.traces.store.manifest import read_manifest

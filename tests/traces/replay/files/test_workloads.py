@@ -5,7 +5,7 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.network_file import read_network
-from adapt.traces.replay.workloads import open_workload
+from adapt.traces.replay.files.workloads import open_workload
 
 NETWORK = """
 [[node]]

@@ -1,0 +1,1 @@
+"""Files that a replay reads besides its trace."""
