@@ -81,6 +81,8 @@ def near_rows(planner, random, points):
     """Points anywhere, and points just under the rates of rows."""
     rates = random.random((points, planner.program.inputs)) * 4
     table = planner.parts[int(random.integers(len(planner.parts)))][0]
+    if not len(table):  # where everything fits
+        return rates
     rows = table.low[random.integers(len(table), size=points // 2)]
     rates[: points // 2] = np.where(rows > 0, rows * (1 - 1e-9), rates[: points // 2])
     return rates
@@ -100,7 +102,7 @@ def test_no_composed_table_loses_more_than_it_promises(steps: RateSteps, apart: 
             assert loss.max() <= planner.proof.epsilon + 1e-7, seed  # the feasibility tolerance of scipy
             checked += 1
             mixed += isinstance(planner, MixedPlanner)
-    assert checked > 0.6 * TREES
+    assert checked > (0.6 if apart else 0.4) * TREES  # the others need too many rows
     assert mixed > 0.1 * TREES or not apart
 
 
