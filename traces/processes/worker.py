@@ -4,6 +4,7 @@ import json
 import sys
 from bisect import bisect
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from os import getcwd
@@ -316,7 +317,10 @@ def main() -> None:
             begin = json.loads(driver.recv_bytes()[1:])
             worker.serve(begin["start_s"], {int(one): port for one, port in begin["ports"].items()})
         except Unusable as error:
-            driver.send_bytes(note(failed=str(error)))
+            with suppress(EOFError, OSError):
+                driver.send_bytes(note(failed=str(error)))
+                while True:  # until the driver has read it: whoever leaves before that may take it along
+                    driver.recv_bytes()
         except (EOFError, OSError):  # the driver has ended
             return
 
