@@ -41,8 +41,9 @@ class CostOptions:
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
         from adapt.core.stage.conditions.settings import Costs
+        from adapt.traces.replay.files.service_times import measured
 
-        service = self._service()
+        service = measured(self._service())
         return Costs(
             service_s=seconds("--service-time", self.DEFAULT_SERVICE) if service.mean_s is None else service.mean_s,
             service_sd_s=service.sd_s or 0.0,
@@ -81,9 +82,8 @@ class CostOptions:
     def _service(self) -> "Service":
         """The stated service times, or the default."""
         from adapt.core.stage.conditions.service_times import Service
-        from adapt.traces.replay.files.service_times import measured
 
-        return measured(amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse))
+        return amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,18 +156,26 @@ def _hints(where: str, of: Any) -> dict[str, Any]:
         raise BadInput(f"{where}: an annotation cannot be read ({type(error).__name__}: {error})") from error
 
 
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def _zeros(of: WordType, length: int) -> Callable[[], Any]:
+    return lambda: [_ZERO[of]] * length
+
+
 def _fields(where: str, kind: Any) -> tuple[tuple[StateField, ...], str | None]:
     """Fields of a state, and why they cannot be compiled."""
     fields, obstacle = [], None
     for name, hint in _hints(where, kind).items():
         if hint in _TYPES:
             of, first = _TYPES[hint], getattr(kind, name, _ZERO[_TYPES[hint]])
-            fields.append(StateField(name, of, 0, lambda first=first: first))  # type: ignore[misc]
+            fields.append(StateField(name, of, 0, _always(first)))
             continue
         array = _array(hint)
         if array is not None:
             of, length = array
-            fields.append(StateField(name, of, length, lambda of=of, length=length: [_ZERO[of]] * length))  # type: ignore[misc]
+            fields.append(StateField(name, of, length, _zeros(of, length)))
             continue
         make = get_origin(hint) or hint
         if not callable(make):
@@ -246,10 +254,11 @@ def _check_source(where: str, call: Any, fields: list[str]) -> None:
         return
     for node in ast.walk(tree):
         line = f"line {first + getattr(node, 'lineno', 1) - 1}"
-        is_field = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-        if is_field and inspect.isclass(call) and node.attr not in (*fields, *dir(call)):  # type: ignore[attr-defined]
-            name = node.attr  # type: ignore[attr-defined]
-            raise BadInput(f"{where}: {line}: self.{name} is not declared in the class{did_you_mean(name, fields)}")
+        of_self = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+        if isinstance(node, ast.Attribute) and of_self and inspect.isclass(call):
+            name = node.attr
+            if name not in (*fields, *dir(call)):
+                raise BadInput(f"{where}: {line}: self.{name} is not declared in the class{did_you_mean(name, fields)}")
         if isinstance(node, ast.Compare):
             texts = [each for each in (node.left, *node.comparators) if isinstance(each, ast.Constant)]
             if any(isinstance(each.value, str) for each in texts):

@@ -15,7 +15,7 @@ from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.input.join_sides import Sides
 from adapt.core.stage.input.key_groups import KeyGroups
 from adapt.core.stage.input.mini_partitions import MiniPartitions
-from adapt.core.stage.input.row_costs import Reader, RowCosts
+from adapt.core.stage.input.row_costs import Reader, RowCosts, amounts
 from adapt.core.stage.input.split_rows import Dealer, SplitKeys
 
 TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
@@ -110,7 +110,7 @@ class Reading:
             cost_s=None if costs is None or self.costs is None else costs(batch.column(self.costs.column), before),
             sides=None if self.sides is None else self.sides.sides_of(batch.column(self.sides.column), keys),
             times=times if self.timed or self.sides is not None else None,
-            sizes=_amounts(batch.column(BYTES)).astype(np.int64) if self.sized else None,
+            sizes=amounts(batch.column(BYTES)).astype(np.int64) if self.sized else None,
         )
         if self.rotates:
             blocks = np.arange(before, before + len(batch)) // ROTATED_ROWS
@@ -157,9 +157,3 @@ def times_of(batch: pa.RecordBatch, before: int) -> NDArray[np.int64]:
         raise BadInput(f"a row after row {before:,} has no timestamp; a replay needs one for every row")
     times: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
     return times
-
-
-def _amounts(column: pa.Array) -> NDArray[np.float64]:
-    """Numbers; a missing one counts as 0."""
-    amounts: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-    return amounts

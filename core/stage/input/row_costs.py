@@ -102,5 +102,10 @@ class RowCosts:
         """Seconds; a missing number counts as 0."""
         if self.keys is not None:
             return self.keys.of(column)
-        micros = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-        return np.asarray(micros * 1e-6)
+        return np.asarray(amounts(column) * 1e-6)
+
+
+def amounts(column: pa.Array) -> NDArray[np.float64]:
+    """Numbers; a missing one counts as 0."""
+    found: NDArray[np.float64] = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return found
