@@ -26,7 +26,7 @@ from adapt.core.stage.records.partitions import (
 )
 from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
-from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
+from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
 
 SERVICE_TIMES = 2**16
@@ -85,6 +85,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         window=np.zeros(copies * groups if settings.window else 0, WINDOW),
         past=np.zeros(copies * groups * settings.window, PAST),
         joined=np.empty(0, JOINED),
+        linked=np.empty(0, LINKED),
         newest=_filled(2 * groups if settings.join else 0, NEWEST, at=NONE),
         ring=np.zeros(0, RING),
         turn=np.zeros(0, TURN),
@@ -125,6 +126,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     growth = settings.growth
     if growth is not None:
         world["grows"], world["ranked"], world["keeps"] = 1, growth.is_ranked, growth.rows_per_group
+        world["sized"] = growth.sized
         world["group_bytes"], world["row_bytes"] = growth.group_bytes, growth.row_bytes
     if overload is not None:
         world["hold"], world["held_for"] = hold, overload.window_s

@@ -10,7 +10,6 @@ from adapt.core.stage.conditions.join import Join, SerialJoin, join_lists
 from adapt.core.stage.engine.kernel.growth import append_rows, expire, lose, move_rows
 from adapt.core.stage.records.arrays import Arrays
 from adapt.core.stage.records.codes import NONE, SERVING
-from adapt.core.stage.records.tuples import JOINED
 
 LEAST_ROWS = 1024
 """Smallest capacity of the table."""
@@ -62,13 +61,20 @@ class RecentRows:
         if end - first <= len(known):
             return
         places = max(LEAST_ROWS, 2 ** int(end - first - 1).bit_length())
-        self._arrays.put("joined", np.empty(places, JOINED))
+        self._enlarge("joined", places, first)
+        if self._join is not None or self._growth.sized:
+            self._enlarge("linked", places, first)
         self._arrays.world["joined_last"] = places - 1
-        move_rows(known, self._arrays["joined"], first, self._read)
         if self._join is not None:
             kept = np.arange(first, self._read)
             self._matches = np.empty(places, np.int64)
             self._matches[kept & places - 1] = known_matches[kept & len(known) - 1]
+
+    def _enlarge(self, name: str, places: int, first: int) -> None:
+        known = self._arrays[name]
+        self._arrays.put(name, np.empty(places, known.dtype))
+        if len(known):
+            move_rows(known, self._arrays[name], first, self._read)
 
     def match_s(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """CPU seconds for the matches of rows with earlier rows.

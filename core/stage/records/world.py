@@ -24,7 +24,7 @@ from adapt.core.stage.records.partitions import (
 )
 from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
-from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
+from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
 
 _SIZES = (
@@ -60,6 +60,7 @@ _SIZES = (
     "answers",  # matches of the tuples that were processed
     "grows",  # whether state grows with the tuples that are processed
     "ranked",  # whether its rows are in the table of rows
+    "sized",  # whether each has its own size too
     "group_bytes",  # state of a group with rows
     "row_bytes",  # state of a row, besides its own size
     "keeps",  # last rows that a group keeps; 0, all in the window
@@ -99,6 +100,7 @@ KINDS = {
     "window": WINDOW,  # of each group; with standby then those of the twins
     "past": PAST,  # the values in the window of each group, likewise
     "joined": JOINED,  # by rank, used in a ring
+    "linked": LINKED,  # likewise; empty unless rows are joined or have sizes
     "newest": NEWEST,  # by 2 * group + side: the rank of its newest row that was processed
     "ring": RING,  # of each partition: the next part of the same; this and the next three are empty without splits
     "turn": TURN,  # by producer, then partition: the part for the next tuple

@@ -7,7 +7,7 @@ import numpy as np
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import GOLDEN, mixed
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import joined_at, newest_at, past_at, rank_at, total_at, window_at
+from adapt.core.stage.records.finding import joined_at, linked_at, newest_at, past_at, rank_at, total_at, window_at
 from adapt.core.stage.records.world import World
 
 
@@ -57,7 +57,7 @@ def count_matches(world: World, worker: Any) -> None:
             older, newer = np.uint64(min(at, worker.number)), np.uint64(max(at, worker.number))
             worker.matches += 1
             worker.pairs += mixed(mixed(older * GOLDEN + np.uint64(1)) + newer)
-        at = other.link
+        at = linked_at(world, at & world.joined_last).link
 
 
 @inlined
@@ -71,9 +71,9 @@ def insert_row(world: World, number: int) -> None:
     newer: Any = np.int64(NONE)
     while at > number:
         newer = at
-        at = joined_at(world, at & world.joined_last).link
-    row.link = at
+        at = linked_at(world, at & world.joined_last).link
+    linked_at(world, number & world.joined_last).link = at
     if newer == NONE:
         newest.at = number
     else:
-        joined_at(world, newer & world.joined_last).link = number
+        linked_at(world, newer & world.joined_last).link = number

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from adapt.core.compiled import compiled, inlined
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import group_at, joined_at, live_at, pair_at, state_at, worker_at
+from adapt.core.stage.records.finding import group_at, joined_at, linked_at, live_at, pair_at, state_at, worker_at
 from adapt.core.stage.records.world import World
 
 
@@ -24,7 +24,8 @@ def grow(world: World, worker: Any) -> None:
         if row.list == NONE:
             return
         row.held = 1
-        grown += row.size
+        if world.sized != 0:
+            grown += linked_at(world, worker.number & world.joined_last).size
     if live.rows == 0:
         grown += world.group_bytes
     live.rows += 1
@@ -49,13 +50,17 @@ def append_rows(
 ) -> None:
     """Write rows that are not in the state yet, by rank."""
     world = worlds[0]
+    linked = world.sized != 0 or world.joins != 0
     for at in range(len(times)):
-        row = joined_at(world, (first + at) & world.joined_last)
+        place = (first + at) & world.joined_last
+        row = joined_at(world, place)
         row.time = times[at]
-        row.link = NONE
         row.list = lists[at]
-        row.size = sizes[at]
         row.held = 0
+        if linked:
+            more = linked_at(world, place)
+            more.link = NONE
+            more.size = sizes[at]
 
 
 @compiled
@@ -73,7 +78,8 @@ def expire(worlds: Records, earliest: int, end: int) -> None:
     """
     world = worlds[0]
     while world.expired < end:
-        row = joined_at(world, world.expired & world.joined_last)
+        place = world.expired & world.joined_last
+        row = joined_at(world, place)
         if row.time >= earliest:
             return
         world.expired += 1
@@ -83,7 +89,9 @@ def expire(worlds: Records, earliest: int, end: int) -> None:
         live = live_at(world, group)
         state = state_at(world, group_at(world, group).partition)
         live.rows -= 1
-        state.bytes -= world.row_bytes + row.size
+        state.bytes -= world.row_bytes
+        if world.sized != 0:
+            state.bytes -= linked_at(world, place).size
         if live.rows == 0:
             state.bytes -= world.group_bytes
 
