@@ -1,10 +1,10 @@
 """A billion rows generated, ingested from Parquet, counted and compared, on a standalone Spark of two workers.
 
 Claim: no process needs more memory for 10^9 rows than 1.2 times what it needs for 10^8, or 100 MiB more; but executors,
-whose Java uses the heap that it is given before it collects, stay within their 1 GiB. No step takes more than 1.15
-times the CPU seconds a row that a local Spark takes for the smallest size, and both give the same content there. Memory
-is the peak (VmHWM) of every process that takes part, by its role; `adapt` is the driver, printed with what `adapt -v`
-says that it holds.
+whose Java uses the heap that it is given before it collects, stay within their 1 GiB. No step of the largest size takes
+more than 1.15 times the CPU seconds a row that a local Spark takes for the smallest, where both give the same content.
+Memory is the peak (VmHWM) of every process that takes part, by its role; `adapt` is the driver, printed with what
+`adapt -v` says that it holds.
 
     python benchmarks/billion_rows.py [FOLDER [ROWS...]]
 
@@ -152,7 +152,8 @@ def dearer(steps: dict[str, Any], sizes: list[int]) -> list[str]:
         for rows in sizes:
             times = steps[f"{rows} {step} cluster"]["cpu_s"] / rows / (local["cpu_s"] / sizes[0])
             print(f"{rows:,} rows, {step}: {times:.2f} times the CPU seconds a row of a local Spark")
-            found += [f"{rows:,} rows, {step}: {times:.2f}"] if times > MOST_CPU else []
+            if rows == sizes[-1] and times > MOST_CPU:  # executors start once, whatever the size
+                found.append(f"{rows:,} rows, {step}: {times:.2f}")
     print(f"CPU seconds within {MOST_CPU} times, same content: {'NOT MET' if found else 'met'} {found}")
     return found
 
