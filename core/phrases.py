@@ -6,6 +6,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def rounded(value: float) -> str:
+    """A number with three significant digits: `3,500,000`."""
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
 def percent(share: float, digits: int = 3) -> str:
     """A share as a percentage with significant digits: `12.3 %`."""
     return f"{100 * share:.{digits}g} %"

@@ -9,6 +9,7 @@ from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, rea
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.run import run_as_data
+from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
 from adapt.core.values import duration, human, number
 
@@ -64,6 +65,7 @@ SUMMARY_COLUMNS = (
     Column("seconds", Kind.SECONDS, "s", "when the last row arrives"),
     Column("rate", Kind.NUMBER, "rows/s", "arrival rate at this speed-up"),
     Column("top_share", Kind.SHARE, about="share of the rows of the hottest key, lower bound"),
+    *OWN_COLUMNS,
 )
 
 
@@ -93,7 +95,7 @@ class ComparisonRun(Displayed):
         found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
-        row = (found.sentence, found.scenario, *load, rate, frame.top_share)
+        row = (frame.need + found.sentence, found.scenario, *load, rate, frame.top_share, *own_cells(frame.own))
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
     def tables(self) -> dict[str, Table]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
 from adapt.core.mechanisms.sustainable import SHED
+from adapt.core.stage.input.own_rate import OwnRate
 from adapt.core.table import Cell
 from adapt.core.values import duration, size
 
@@ -31,6 +32,7 @@ class Frame:
         work: Average number of workers that the rows keep busy.
         last_s: When the last row arrives.
         top_share: Share of the rows of the hottest key, lower bound.
+        own: What the stream needs at its own rate; None if it has none.
     """
 
     rows: int
@@ -41,6 +43,15 @@ class Frame:
     work: float
     last_s: float
     top_share: float
+    own: OwnRate | None = None
+
+    @property
+    def need(self) -> str:
+        """Sentence on the stream at its own rate, and a space."""
+        if self.own is None:
+            return ""
+        saturates = {"static-uniform": self.speedup / self.offered if self.offered else None}
+        return f"{self.own.sentence(self.channels, saturates)} "
 
 
 @dataclass(frozen=True, slots=True)

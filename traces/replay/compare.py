@@ -177,6 +177,7 @@ def compare_on_trace(
             work=bounds.rows * bounds.row_s / bounds.last_s,
             last_s=bounds.last_s,
             top_share=0.0 if share is None else share[0],
+            own=bounds.own_rate(terms.speedup),
         )
         sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
         run = ComparisonRun(

@@ -123,7 +123,8 @@ class ElasticRun(Displayed):
     def summary(self) -> Table:
         """One row with the verdict."""
         pool, partitions = self.settings.workers, self.settings.partitions
-        table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts)
+        speedup = self.parameters.get("speedup")
+        table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         return measured_on(table, self.parameters, pool, [one.outcome for one in self.outcomes])
 
     def tables(self) -> dict[str, Table]:

@@ -39,7 +39,7 @@ class FluxVerdict:
 
 
 def verdict_of(
-    outcomes: Sequence[Outcome], bounds: Bounds, speedup: float | None, season: Season | None = None
+    outcomes: Sequence[Outcome], bounds: Bounds, workers: int, speedup: float | None, season: Season | None = None
 ) -> FluxVerdict:
     """Compare the policies with the static case, which comes first.
 
@@ -51,16 +51,16 @@ def verdict_of(
     static, *moving = outcomes
     real = [each for each in moving if each.case != FluxPolicy.OPTIMUM]
     best = max(real or moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
-    full = [
-        None if load is None or speedup is None or load == 0 else speedup / load
-        for load in (bounds.static_load, bounds.best_load)
-    ]
+    static_at, best_at = bounds.full_at(speedup)
+    own = bounds.own_rate(speedup)
+    places = {"this placement": static_at, "the best one of whole partitions": best_at}
     sentences = [
-        *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static), *_full(*full)),
+        *([] if own is None else [own.sentence(workers, places)]),
+        *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static)),
         *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
         *([_found(season, speedup or 1.0)] if season else []),
     ]
-    return FluxVerdict(best.case if best else None, full[0], full[1], " ".join(sentences))
+    return FluxVerdict(best.case if best else None, static_at, best_at, " ".join(sentences))
 
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
@@ -127,15 +127,6 @@ def _limit(bounds: Bounds, best: Outcome) -> list[str]:
     ]
 
 
-def _full(static: float | None, best: float | None) -> list[str]:
-    if static is None or best is None:
-        return []
-    return [
-        f"On average the busiest worker is fully utilized at speed-up {_rounded(static)}, and at {_rounded(best)} with"
-        f" the best placement of whole partitions."
-    ]
-
-
 def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
     """Rate and latency of each policy over those of the optimum."""
     gaps = ", ".join(
@@ -149,7 +140,3 @@ def _gap(optimum: Outcome, others: Sequence[Outcome]) -> str:
 def _found(season: Season, speedup: float) -> str:
     length, known = (duration(seconds * speedup) for seconds in (season.length_s, season.known_s))
     return f"Load recurs every {length}, as recurring finds from the first {known} of the trace."
-
-
-def _rounded(value: float) -> str:
-    return f"{float(f'{value:.3g}'):,.10g}"

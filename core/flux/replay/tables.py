@@ -7,6 +7,7 @@ from adapt.core.flux.replay.sentences import verdict_of
 from adapt.core.stage.case_tables import CASE
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.stage.outcome import Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind, Table
@@ -59,6 +60,7 @@ SUMMARY_COLUMNS = (
     Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
     Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
     Column("best_full_at", Kind.NUMBER, about="the same for the best placement of whole partitions"),
+    *OWN_COLUMNS,
 )
 
 ROUND_COLUMNS = (
@@ -113,10 +115,11 @@ def summary_table(
     season: Season | None = None,
 ) -> Table:
     """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, speedup, season)
+    found = verdict_of(outcomes, bounds, settings.workers, speedup, season)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
-    row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at)
+    own = own_cells(bounds.own_rate(speedup))
+    row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at, *own)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 

@@ -12,6 +12,7 @@ from adapt.core.stage.conditions.capacity import Capacity
 from adapt.core.stage.conditions.faults import FaultSchedule
 from adapt.core.stage.conditions.join import SerialJoin
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.input.own_rate import BusiestSpan, OwnRate, WorkOverTime
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +26,7 @@ class Demand:
         last_s: Arrival of the last row; 0 without arrival times.
         unused_s: CPU seconds that must stay idle because rows have not arrived yet.
         answers: Matches of all rows in a serial run; None without a join.
+        busiest: The busiest hundredth of the stream; None without arrival times.
     """
 
     rows: NDArray[np.int64]
@@ -32,6 +34,7 @@ class Demand:
     last_s: float
     unused_s: float
     answers: int | None = None
+    busiest: BusiestSpan | None = None
 
     @classmethod
     def from_chunks(
@@ -53,6 +56,7 @@ class Demand:
         answers = None if settings.join is None else 0
         serial = None if settings.join is None else SerialJoin(settings.join, len(settings.partition_of))
         last_s = unused_s = asked_s = 0.0
+        over_time = WorkOverTime()
         seen = 0
         for chunk in chunks:
             partition_of = settings.partition_of[chunk.groups]
@@ -68,6 +72,7 @@ class Demand:
                     raise BadInput(f"after row {seen:,} a row is before its predecessor; sort the trace by 'ts'")
                 last_s = float(chunk.due_s[-1])
                 each_s = settings.costs.service_s if cost_s is None else cost_s
+                over_time.add(chunk.due_s, each_s + settings.costs.produce_s)
                 asked = np.full(len(chunk.due_s) + 1, asked_s)
                 asked[1:] = each_s + settings.costs.produce_s
                 np.cumsum(asked, out=asked)  # row by row, so that the cuts of chunks do not matter
@@ -81,7 +86,9 @@ class Demand:
             seen += len(chunk.groups)
         if seen == 0:
             raise BadInput("the trace has no rows to replay")
-        return cls(rows, costs if costed else None, last_s, unused_s, answers)
+        return cls(
+            rows, costs if costed else None, last_s, unused_s, answers, over_time.busiest() if last_s > 0 else None
+        )
 
     @property
     def all_rows(self) -> int:
@@ -95,6 +102,7 @@ class Bounds:
 
     Attributes:
         rows: Rows of the trace.
+        busiest: The busiest hundredth of the stream; None without arrival times.
         last_s: Arrival of the last row.
         row_s: Mean CPU seconds per row, including its production.
         capacity: CPU of all workers.
@@ -109,6 +117,7 @@ class Bounds:
     """
 
     rows: int
+    busiest: BusiestSpan | None
     last_s: float
     row_s: float
     capacity: Capacity
@@ -119,6 +128,20 @@ class Bounds:
     busiest_share: float
     static_load: float | None
     best_load: float | None
+
+    def own_rate(self, speedup: float | None) -> OwnRate | None:
+        """What the trace needs at its own rate; arguments as in `OwnRate.at_speedup`."""
+        return OwnRate.at_speedup(speedup, self.rows, self.last_s, self.row_s, self.busiest)
+
+    def full_at(self, speedup: float | None) -> tuple[float | None, float | None]:
+        """Speed-ups at which the busiest worker is fully utilized on average.
+
+        Returns:
+            That of this placement, and that of the best placement of whole partitions.
+        """
+        loads = (self.static_load, self.best_load)
+        static, best = (None if not load or speedup is None else speedup / load for load in loads)
+        return static, best
 
 
 SHORTEST_S = 1e-9
@@ -145,6 +168,7 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
     timed = bool(has_s.min() > SHORTEST_S)
     return Bounds(
         rows=rows,
+        busiest=demand.busiest,
         last_s=demand.last_s,
         row_s=total_s / rows,
         capacity=capacity,

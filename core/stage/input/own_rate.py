@@ -1,0 +1,141 @@
+"""What a trace needs at its own rate, before any speed-up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.phrases import counted, percent, rounded
+from adapt.core.table import Cell, Column, Kind
+from adapt.core.values import duration, number
+
+SPANS = 8192
+"""Most spans that a trace is cut into; it fills at least half of them."""
+
+PEAK = 0.01
+"""Share of a trace's length over which its peak is averaged."""
+
+OWN_COLUMNS = (
+    Column("own_rate", Kind.NUMBER, "rows/s", "mean rate of the trace itself"),
+    Column("own_work", Kind.NUMBER, "workers", "average number that the trace keeps busy at its own rate"),
+    Column("own_peak", Kind.NUMBER, "workers", "the same in its busiest hundredth"),
+    Column("peak_span", Kind.SECONDS, "s", "length of that, in trace time"),
+)
+"""Columns of the summary of a replay."""
+
+
+class WorkOverTime:
+    """Work that arrives in each span of a stream, in bounded memory.
+
+    Spans double whenever the stream has outgrown them, so that the result depends on the rows alone: work is kept in
+    whole nanoseconds.
+    """
+
+    def __init__(self) -> None:
+        """Start with spans of a nanosecond."""
+        self._span_ns, self._last_ns = 1, 0
+        self._work_ns: NDArray[np.int64] = np.zeros(SPANS, np.int64)
+
+    def add(self, due_s: NDArray[np.float64], work_s: NDArray[np.float64] | float) -> None:
+        """Add rows.
+
+        Args:
+            due_s: When they arrive, ascending and at least 0, shape (rows,).
+            work_s: CPU seconds of each, shape (rows,), or of all.
+        """
+        due_ns = np.asarray(due_s * 1e9, np.int64)
+        self._last_ns = int(due_ns[-1])
+        while self._last_ns // self._span_ns >= SPANS:
+            self._work_ns = np.concatenate([self._work_ns.reshape(-1, 2).sum(axis=1), np.zeros(SPANS // 2, np.int64)])
+            self._span_ns *= 2
+        work_ns = np.broadcast_to(np.asarray(np.rint(np.asarray(work_s) * 1e9), np.int64), due_ns.shape)
+        np.add.at(self._work_ns, due_ns // self._span_ns, work_ns)
+
+    def busiest(self) -> "BusiestSpan":
+        """The hundredth of the stream with the most work."""
+        used = int(self._last_ns // self._span_ns) + 1
+        spans = max(1, round(PEAK * used))
+        until = np.concatenate([[0], np.cumsum(self._work_ns[:used])])
+        span_ns = spans * self._span_ns
+        return BusiestSpan(span_ns / 1e9, int((until[spans:] - until[:-spans]).max()) / span_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class BusiestSpan:
+    """The hundredth of a stream with the most work.
+
+    Attributes:
+        span_s: Its length.
+        workers: Workers that its rows keep busy on average.
+    """
+
+    span_s: float
+    workers: float
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRate:
+    """What a trace needs at its own rate.
+
+    Attributes:
+        rate: Mean rate, in rows/s.
+        work: Workers that the rows keep busy on average.
+        peak: Workers that they keep busy in its busiest hundredth.
+        span_s: Length of that, in trace time.
+    """
+
+    rate: float
+    work: float
+    peak: float
+    span_s: float
+
+    @classmethod
+    def at_speedup(
+        cls, speedup: float | None, rows: int, last_s: float, row_s: float, busiest: BusiestSpan | None
+    ) -> "OwnRate | None":
+        """From a stream that is replayed at a speed-up.
+
+        None if it has no rate of its own.
+
+        Args:
+            speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
+            rows: Rows of the stream.
+            last_s: When the last arrives, in simulated time.
+            row_s: Mean CPU seconds per row.
+            busiest: Its busiest hundredth, in simulated time.
+        """
+        if speedup is None or busiest is None or last_s <= 0:
+            return None
+        seconds = last_s * speedup
+        return cls(rows / seconds, rows * row_s / seconds, busiest.workers / speedup, busiest.span_s * speedup)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """`OWN_COLUMNS`."""
+        return self.rate, self.work, self.peak, self.span_s
+
+    def sentence(self, workers: int, saturates: Mapping[str, float | None]) -> str:
+        """What the trace needs, and when placements saturate.
+
+        Args:
+            workers: Workers that there are.
+            saturates: Speed-up at which the busiest worker of each placement is fully utilized on average.
+        """
+        span = duration(self.span_s)
+        if self.peak < 1:
+            busy, most = percent(self.work, 2), percent(self.peak, 2)
+            need = f"keeps one worker busy {busy} of the time, {most} in its busiest {span}"
+        else:
+            there = counted(workers, "worker")
+            need = f"keeps {self.work:.1f} of {there} busy on average, {self.peak:.1f} in its busiest {span}"
+        known = {name: each for name, each in saturates.items() if each is not None}
+        limits = ", ".join(
+            f"{name} {'saturates ' if at == 0 else ''}at {rounded(each)} times that rate"
+            for at, (name, each) in enumerate(known.items())
+        )
+        return f"At its own rate, {number(self.rate)} rows/s, the trace {need}{'; ' if limits else ''}{limits}."
+
+
+def own_cells(own: OwnRate | None) -> tuple[Cell, ...]:
+    """`OWN_COLUMNS`; missing where the stream has no rate of its own."""
+    return (None,) * len(OWN_COLUMNS) if own is None else own.cells()
