@@ -16,6 +16,8 @@ from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fx-ticks.toml"
+DOCS = Path(__file__).parents[2] / "docs" / "shedding.md"
+ALONE = ("none", "greedy-local")
 MINUTE_US = 60_000_000
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 
@@ -46,6 +48,17 @@ def peak_loads(trace, network):
     return (wiring.unshed(rates) @ wiring.use.T).max(axis=0)
 
 
+def documented(row):
+    """A planner's line in `docs/shedding.md`."""
+    cells = [f"{row['optimum_share_full']:.1%}".replace("%", " %"), f"{row['wait_max']:.1f} s"]
+    if row["messages"]:
+        cells += [f"{row['messages']:,}", f"{row['message_bytes']:,} B", f"{row['bytes_per_s']:.2g}"]
+        cells += [f"{row['messages_per_change']:,.3g}", f"{row['bytes_per_change']:,.0f} B"]
+    else:
+        cells += ["none"] * 5
+    return f"| {' | '.join((str(row['planner']), *cells))} |"
+
+
 def check_page(adapt, trace, folder):
     """Every planner over the trace, and what their page and tables say."""
     network = open_network(EXAMPLE).read.network
@@ -67,6 +80,8 @@ def check_page(adapt, trace, folder):
     assert best["exact"] > best["c-fit"] > best["d-fit"]
     assert all(rows[name]["wait_max"] < 0.2 * rows["none"]["wait_max"] for name in rows if name != "none")
     assert rows["d-fit-cuts"]["message_bytes"] < 0.01 * rows["d-fit"]["message_bytes"]
+    assert "\n".join(map(documented, rows.values())) in DOCS.read_text()
+    assert {name: row["messages"] > 0 for name, row in rows.items()} == {name: name not in ALONE for name in rows}
 
 
 @SOAK

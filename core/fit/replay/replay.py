@@ -188,6 +188,14 @@ class FitRun(Displayed):
         said = (str(verdict), observed, self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
         return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
 
+    @property
+    def _sample(self) -> str | None:
+        """Whether precomputed plans know rates of the replay; None where they are from files."""
+        if self.options.learn:
+            return "out-of-sample"
+        from_file = "plans" in self.parameters or isinstance(self.options.workload, Observed)
+        return None if from_file else "in-sample"
+
     def _known(self) -> str:
         """What precomputed plans knew of the rates."""
         if not set(self.options.planners) & set(PRECOMPUTED):
@@ -238,7 +246,7 @@ class FitRun(Displayed):
 
     def _planners(self) -> Table:
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
-        return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us)
+        return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us, self._sample)
 
     def _answers(self) -> Table:
         return answers_table({outcome.planner: outcome.answers for outcome in self.outcomes})
