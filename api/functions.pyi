@@ -474,6 +474,7 @@ class replay:
         rate_steps: Literal["fixed", "relative"] = "fixed",
         plan_budget: int | None = None,
         distance: float = 0.0,
+        table_bytes: str | None = None,
         max_plans: int | None = None,
         workload: str | None = None,
         learn: float = 0.0,

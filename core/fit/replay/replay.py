@@ -68,6 +68,7 @@ class FitOptions:
         rate_steps: Distances between the rates of these tables.
         plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
         distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
+        table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
         transport: Delay and loss of messages, which start with the trace, and failures of a coordinator. None:
             everything is delivered by then, and later changes arrive at once.
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
@@ -92,6 +93,7 @@ class FitOptions:
     rate_steps: RateSteps = RateSteps.FIXED
     plan_budget: int | None = None
     distance: float = 0.0
+    table_bytes: int | None = None
     transport: Transport | None = None
     trust_upstream: bool = False
     max_plans: int = MAX_PLANS
@@ -377,6 +379,7 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "rate_steps": options.rate_steps.value,
         "plan_budget": options.plan_budget,
         "distance": options.distance,
+        "table_bytes": options.table_bytes,
         "max_plans": options.max_plans,
         "learn": options.learn,
         "margin": options.margin,
@@ -419,6 +422,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         rate_steps=options.rate_steps,
         plan_budget=options.plan_budget,
         distance=options.distance,
+        table_bytes=options.table_bytes,
         max_plans=options.max_plans,
         transport=options.transport,
         trust_upstream=options.trust_upstream,
