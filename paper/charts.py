@@ -153,12 +153,13 @@ def heat(
         most: The highest value of both axes.
         edge: Points of a dashed line, from left to right.
     """
-    records = list(table.records())
-    width = float(np.diff(sorted({record[x] for record in records})).min())
-    points: Records = []
-    for record in records:
-        left, low, power = record[x], record[y], int(np.searchsorted(_POWERS, record[share], "right"))
-        points.append({"x": left, "x2": left + width, "y": low, "y2": low + width, "series": _CELLS[power]})
+    cells = np.array([[record[each] for each in (x, y, share)] for record in table.records()], np.float64)
+    width = float(np.diff(np.unique(cells[:, 0])).min())
+    names = [_CELLS[power] for power in np.searchsorted(_POWERS, cells[:, 2], "right")]
+    points: Records = [
+        {"x": left, "x2": left + width, "y": low, "y2": low + width, "series": name}
+        for (left, low, _), name in zip(cells.tolist(), names, strict=True)
+    ]
     ends = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False}}
     scale = {"domain": list(reversed(_CELLS)), "range": list(reversed(_BRIGHTER))}
     encoding = {

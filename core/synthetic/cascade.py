@@ -82,7 +82,7 @@ class CascadePath:
         """Times, in seconds, at which rows are expected; shape (rows,)."""
         spans = np.empty(len(rows))
         _spans(np.asarray(rows, float), self.rows, self.bias, self.levels, self.seeds, spans)
-        return spans * (self.span_s / 2**self.levels)
+        return np.asarray(spans * (self.span_s / 2**self.levels))
 
     def streams(self, times_s: Floats, uniforms: Floats) -> NDArray[np.int64]:
         """Stream of the row at each time; shape (rows,).
