@@ -81,8 +81,7 @@ class GeneratorOptions:
     burst_length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m", panel="Rate")
     bias: float | None = setting(
         None,
-        "Self-similar bursts: of the halves of any span of time, one has this share of its rows (b-model; default: 0.5,"
-        " a constant rate; packets 0.65).",
+        "Self-similar bursts: share of the rows in one half of any span (b-model). Default: none; packets 0.65.",
         "SHARE",
         panel="Rate",
     )

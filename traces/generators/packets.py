@@ -21,7 +21,9 @@ def packet_stream(
     key_type: KeyType = KeyType.STRING,
     variation: Variation | None = None,
 ) -> KeyedStream:
-    """A stream of Zipf keys, the addresses, whose rate bursts at every scale; see `Cascade`.
+    """A stream of Zipf keys, the addresses, with self-similar bursts.
+
+    See `Cascade`.
 
     Raises:
         UsageError: a parameter is out of range.

@@ -115,7 +115,7 @@ class TableOptions:
     )
     table_bytes: str | None = setting(
         None,
-        "Largest table that a d-fit node sends another. Rows are left out that others represent, with the least loss.",
+        "Largest table that a d-fit node sends another. Rows that others represent go, with the least loss.",
         "30KiB",
     )
     max_plans: int | None = setting(

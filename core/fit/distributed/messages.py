@@ -123,9 +123,10 @@ class Delta:
 
 
 def small_enough(table: Sheet, most_bytes: int | None) -> Sheet:
-    """Rows of a table that represent the others with the least loss and fit into a size.
+    """Part of a table of limited size, with the least loss.
 
-    As every row is feasible by itself, any of them may be left out; points above it then get a row that scores less.
+    The rows that stay represent the others. As every row is feasible by itself, any of them may go; points above it get
+    a row that scores less.
 
     Args:
         table: Rates and score, shape (rows, arcs + 1).
