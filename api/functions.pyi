@@ -56,7 +56,7 @@ def clean(place: File, *, yes: bool = False, older_than: str = "1h") -> Table:
     """List or remove what interrupted runs left."""
 
 def generate(
-    name: Literal["clicks", "sales", "zipf", "self-similar"],
+    name: Literal["clicks", "packets", "sales", "zipf", "self-similar"],
     *,
     out: File | None = None,
     rows: int = 1000000,
@@ -78,6 +78,8 @@ def generate(
     day_length: str | None = None,
     burst_every: str | None = None,
     burst_length: str | None = None,
+    bias: float | None = None,
+    finest: str | None = None,
     drift_share: float | None = None,
     key_life: str | None = None,
     master: str | None = None,
@@ -472,6 +474,7 @@ class replay:
         rate_steps: Literal["fixed", "relative"] = "fixed",
         plan_budget: int | None = None,
         distance: float = 0.0,
+        table_bytes: str | None = None,
         max_plans: int | None = None,
         workload: str | None = None,
         learn: float = 0.0,

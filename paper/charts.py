@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from adapt.core.charts.axes import DASHED, colours, column_of, powers, shapes, ticks
 from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import Real, is_real
@@ -15,6 +17,12 @@ REACH = " ±"
 
 _MOST_TICKS = 16
 """Most values that get their own tick on a logarithmic axis."""
+
+_POWERS = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
+_CELLS = ["less", "0.001 %", "0.01 %", "0.1 %", "1 %", "10 % or more"]
+"""Shares at which the color of a cell changes, and their names."""
+
+_BRIGHTER = ["#352a5e", "#3b528b", "#21908d", "#40b474", "#8fd744", "#fde725"]
 
 _SPOT = {"type": "point", "filled": True, "size": 34, "opacity": 1}
 _BAND = {"type": "area", "line": False, "opacity": 0.16, "aria": False}
@@ -121,6 +129,53 @@ def scatter(
     encoding = {"x": across, "y": _upwards(table, y, points, log_y=False), "color": colour, "shape": shape}
     mark = {**_SPOT, "size": 22, "opacity": 0.8, "aria": False}
     return chart(title, {"height": 250, "mark": mark, "encoding": encoding}, points, sentence, table)
+
+
+def heat(
+    title: str,
+    sentence: str,
+    table: Table,
+    x: str,
+    y: str,
+    share: str,
+    most: float,
+    edge: Sequence[tuple[Real, Real]],
+) -> Chart:
+    """Square cells, the brighter the higher their share, in powers of ten.
+
+    Args:
+        title: Title of the chart.
+        sentence: Caption.
+        table: One row per cell with a share.
+        x: Column of the lower ends of cells, evenly spaced.
+        y: The same, upwards.
+        share: Column of the share.
+        most: The highest value of both axes.
+        edge: Points of a dashed line, from left to right.
+    """
+    cells = np.array([[record[each] for each in (x, y, share)] for record in table.records()], np.float64)
+    width = float(np.diff(np.unique(cells[:, 0])).min())
+    names = [_CELLS[power] for power in np.searchsorted(_POWERS, cells[:, 2], "right")]
+    points: Records = [
+        {"x": left, "x2": left + width, "y": low, "y2": low + width, "series": name}
+        for (left, low, _), name in zip(cells.tolist(), names, strict=True)
+    ]
+    ends = {"type": "quantitative", "scale": {"domain": [0, most], "nice": False}}
+    scale = {"domain": list(reversed(_CELLS)), "range": list(reversed(_BRIGHTER))}
+    encoding = {
+        "x": {**ends, "field": "x", "axis": ticks(table, x)},
+        "x2": {"field": "x2"},
+        "y": {**ends, "field": "y", "axis": ticks(table, y)},
+        "y2": {"field": "y2"},
+        "color": {"field": "series", "type": "nominal", "scale": scale, "legend": {"symbolType": "square"}},
+    }
+    line = {
+        "data": {"values": [{"x": at, "y": up} for at, up in edge]},
+        "mark": {**DASHED, "opacity": 1},
+        "encoding": {"x": {**ends, "field": "x"}, "y": {**ends, "field": "y"}},
+    }
+    layers = [{"mark": {"type": "rect", "aria": False}, "encoding": encoding}, line]
+    return chart(title, {"height": 250, "layer": layers}, points, sentence, table)
 
 
 def _looks(points: Records, order: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -21,7 +21,7 @@ _PARAMETER = {"keys": "domain", "hot_share": "hot", "rate": "rate_per_s"}
 
 _VARYING = (
     *("diurnal", "day_length", "burst_factor", "burst_every", "burst_length", "streams", "stream_lag"),
-    *("drift", "drift_share", "key_life", "cost", "bytes_"),
+    *("drift", "drift_share", "key_life", "cost", "bytes_", "bias", "finest"),
 )
 """Options that make a `Variation`."""
 
@@ -43,7 +43,7 @@ class GeneratorOptions:
 
     rows: int = setting(1_000_000, "Rows to generate.", "ROWS")
     keys: int | None = setting(
-        None, "Number of distinct keys (default: 1000000; clicks 20000 users, sales 3000 items).", "KEYS"
+        None, "Number of distinct keys (default: 1000000; packets 10000, clicks 20000 users, sales 3000 items).", "KEYS"
     )
     exponent: float | None = setting(None, "Zipf exponent of the keys; 0 is uniform (default: 1; clicks 0.8).", "Z")
     hot_share: float | None = setting(
@@ -79,6 +79,15 @@ class GeneratorOptions:
     )
     burst_every: str | None = setting(None, "Mean pause between bursts (default: 10m).", "10m", panel="Rate")
     burst_length: str | None = setting(None, "Mean length of a burst (default: 1m).", "1m", panel="Rate")
+    bias: float | None = setting(
+        None,
+        "Self-similar bursts: share of the rows in one half of any span (b-model). Default: none; packets 0.65.",
+        "SHARE",
+        panel="Rate",
+    )
+    finest: str | None = setting(
+        None, "Shortest span of self-similar bursts that is halved no further (default: 10ms).", "10ms", panel="Rate"
+    )
     drift: str | None = setting(None, "Interval at which hot keys change ranks.", "1h", panel="Popularity")
     drift_share: float | None = setting(
         None, "Share of the 4,096 hottest ranks that change at each drift (default: 0.1).", "SHARE", panel="Popularity"
@@ -111,6 +120,7 @@ class GeneratorOptions:
 
     def _varying(self, given: Mapping[str, Any]) -> "dict[str, Variation]":
         """The variation that the options describe, as an argument of the generator."""
+        from adapt.core.synthetic.cascade import Cascade
         from adapt.core.synthetic.distribution import Distribution
         from adapt.core.synthetic.popularity import Drift, KeyLife
         from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
@@ -133,6 +143,9 @@ class GeneratorOptions:
                 KeyLife(lasting("key_life", "0")) if "key_life" in given else None,
                 Distribution.parse("--cost", self.cost, micros_of) if self.cost else None,
                 Distribution.parse("--bytes", self.bytes_, bytes_of) if self.bytes_ else None,
+                Cascade(given.get("bias", Cascade().bias), lasting("finest", "10ms"))
+                if given.keys() & {"bias", "finest"}
+                else None,
             )
         }
 

@@ -65,6 +65,7 @@ class PlannerOptions:
         grid: Rates covered by the tables of c-fit and d-fit.
         rate_steps: Distances between these rates.
         distance: Score error accepted in tables that nodes of d-fit exchange, to send fewer rows.
+        table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
         transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
             with all messages delivered.
         trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
@@ -81,6 +82,7 @@ class PlannerOptions:
     grid: Grid = Grid.GUARANTEED
     rate_steps: RateSteps = RateSteps.FIXED
     distance: float = 0.0
+    table_bytes: int | None = None
     transport: Transport | None = None
     trust_upstream: bool = False
     seed: int = 0
@@ -92,6 +94,8 @@ class PlannerOptions:
         check_ratio("--distance", self.distance)
         if self.max_plans < 1:
             raise UsageError(f"--max-plans must be at least 1 (got {self.max_plans})")
+        if self.table_bytes is not None and self.table_bytes < 1:
+            raise UsageError(f"--table-bytes must be at least 1 byte (got {self.table_bytes})")
         if self.plan_budget is not None and self.plan_budget < 1:
             raise UsageError(f"--plan-budget must be at least 1 (got {self.plan_budget})")
 
@@ -200,7 +204,8 @@ def d_fit(program: Program, options: PlannerOptions, kept: KeptTables | None = N
         KeyError: `kept` belongs to another network.
     """
     grid = Grid.SAFE if options.grid is Grid.GUARANTEED else options.grid
-    spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps)
+    sent = options.table_bytes
+    spacing = Spacing(options.epsilon, grid, None, options.max_plans, options.rate_steps, sent_bytes=sent)
     late = options.transport is not None or options.start.apart
     way = Messaging(options.transport, options.seed, options.distance, options.trust_upstream, late, options.start)
     nodes = DFit(program, options.box, spacing, way, kept)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from adapt.core.errors import UsageError
+from adapt.core.synthetic.cascade import Cascade
 from adapt.core.synthetic.distribution import Distribution
 from adapt.core.synthetic.popularity import Drift, KeyLife
 from adapt.core.synthetic.rates import Bursts, Diurnal, Lags
@@ -19,6 +21,10 @@ class Variation:
         life: Lifetime of keys.
         cost: Cost of a row in microseconds.
         bytes_: Size of a row in bytes, rounded to a whole number.
+        cascade: Self-similar bursts, of each stream its own.
+
+    Raises:
+        UsageError: a cascade is combined with other changes of the rate.
     """
 
     diurnal: Diurnal | None = None
@@ -28,8 +34,13 @@ class Variation:
     life: KeyLife | None = None
     cost: Distribution | None = None
     bytes_: Distribution | None = None
+    cascade: Cascade | None = None
+
+    def __post_init__(self) -> None:
+        if self.cascade and (self.diurnal or self.bursts or self.lags.lag_s):
+            raise UsageError("self-similar bursts cannot be combined with --diurnal, --burst-factor or --stream-lag")
 
     @property
     def steady(self) -> bool:
         """Whether there is one stream of constant rate."""
-        return self.diurnal is None and self.bursts is None and self.lags.streams == 1
+        return not (self.diurnal or self.bursts or self.cascade) and self.lags.streams == 1

@@ -1,6 +1,6 @@
 """Experiments on planners: time, number of plans, and loss of score."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
@@ -25,6 +25,7 @@ from adapt.core.fit.tables.leaf import feasible_grid
 from adapt.core.fit.tables.spacing import GridLines, Spacing
 from paper.experiments import Data
 from paper.fit.networks import NETWORKS, figure_1
+from paper.fit.packets import packet_rates
 from paper.fit.quotes import quote_rates
 
 MOST_RATE = 100.0
@@ -33,6 +34,9 @@ inputs, whose costs are lower."""
 
 Argument: TypeAlias = int | float | str
 """Arguments of a network."""
+
+TRACED: Mapping[str, Callable[[], Floats]] = {"quotes": quote_rates, "packets": packet_rates}
+"""Rates of traces by name, tuples/s, shape (times, inputs)."""
 
 _ENOUGH_S = 0.1
 """Total time after which planning is not timed again, once it was timed `_LEAST` times."""
@@ -182,10 +186,11 @@ class Converged:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedForQuotes:
-    """Solver-W with the rates of real quotes, timed.
+class PlannedForTrace:
+    """Solver-W with the rates of a trace, timed.
 
     Attributes:
+        trace: Its name in `TRACED`.
         network: A network with two inputs.
         epsilon: Expected error.
         scale: Factor on the rates.
@@ -194,6 +199,7 @@ class PlannedForQuotes:
     """
 
     alone: ClassVar[bool] = True
+    trace: str
     network: Described
     epsilon: float
     scale: float
@@ -203,17 +209,17 @@ class PlannedForQuotes:
     @property
     def label(self) -> str:
         """Description of the experiment."""
-        return f"solver-w {self.epsilon:g} by quotes, {self.network}, seed {self.seed}"
+        return f"solver-w {self.epsilon:g} by {self.trace}, {self.network}, seed {self.seed}"
 
     @property
-    def needs(self) -> tuple["PlannedForQuotes", ...]:
+    def needs(self) -> tuple["PlannedForTrace", ...]:
         """No other experiments."""
         return ()
 
     def measure(self, given: Sequence[Data]) -> Data:  # noqa: ARG002
-        """Seconds, plans, and the share of minutes without drops."""
+        """Seconds, plans, and the share of times without drops."""
         _warm()
-        program, rates = self.network.program(), quote_rates() * self.scale
+        program, rates = self.network.program(), TRACED[self.trace]() * self.scale
 
         def planned() -> int:
             regions = Regions(program, _box(program), Observed(rates))

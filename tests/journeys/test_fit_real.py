@@ -16,6 +16,9 @@ from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fx-ticks.toml"
+DOCS = Path(__file__).parents[2] / "docs" / "shedding.md"
+SIZES = ("0.2", "0.25", "100KiB", "0.4", "30KiB")
+ALONE = ("none", "greedy-local")
 MINUTE_US = 60_000_000
 SOAK = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="takes minutes; ADAPT_SOAK=1 runs it")
 
@@ -46,6 +49,31 @@ def peak_loads(trace, network):
     return (wiring.unshed(rates) @ wiring.use.T).max(axis=0)
 
 
+def documented(row):
+    """A planner's line in `docs/shedding.md`."""
+    cells = [f"{row['optimum_share_full']:.1%}".replace("%", " %"), f"{row['wait_max']:.1f} s"]
+    if row["messages"]:
+        cells += [f"{row['messages']:,}", f"{row['message_bytes']:,} B", f"{row['bytes_per_s']:.2g}"]
+        cells += [f"{row['messages_per_change']:,.3g}", f"{row['bytes_per_change']:,.0f} B"]
+    else:
+        cells += ["none"] * 5
+    return f"| {' | '.join((str(row['planner']), *cells))} |"
+
+
+def check_tables(adapt, trace, folder):
+    """Tables of d-fit by size and by epsilon, as documented."""
+    lines = []
+    for option, value in zip(["--epsilon"] * 2 + ["--table-bytes", "--epsilon", "--table-bytes"], SIZES, strict=True):
+        out = folder / f"d-fit-{value}.fit"
+        adapt.done("replay", "fit", trace, "-n", EXAMPLE, "--planner", "d-fit", option, value, "-o", out, "-q")
+        run = read_run(out)
+        (row,), traffic = run.tables["planners"].records(), run.tables["traffic"].records()
+        (sent,) = (each["bytes"] for each in traffic if each["about"] == "table")
+        share = f"{row['optimum_share_full']:.1%}".replace("%", " %")
+        lines.append(f"| `{option} {value}` | {share} | {sent:,} B |")
+    assert "\n".join(lines) in DOCS.read_text()
+
+
 def check_page(adapt, trace, folder):
     """Every planner over the trace, and what their page and tables say."""
     network = open_network(EXAMPLE).read.network
@@ -67,6 +95,9 @@ def check_page(adapt, trace, folder):
     assert best["exact"] > best["c-fit"] > best["d-fit"]
     assert all(rows[name]["wait_max"] < 0.2 * rows["none"]["wait_max"] for name in rows if name != "none")
     assert rows["d-fit-cuts"]["message_bytes"] < 0.01 * rows["d-fit"]["message_bytes"]
+    assert "\n".join(map(documented, rows.values())) in DOCS.read_text()
+    check_tables(adapt, trace, folder)
+    assert {name: row["messages"] > 0 for name, row in rows.items()} == {name: name not in ALONE for name in rows}
 
 
 @SOAK

@@ -4,7 +4,7 @@ import pytest
 
 from adapt.core.report.svg import render_svg
 from adapt.core.table import Column, Kind, Table
-from paper.charts import dots, lines, scatter
+from paper.charts import dots, heat, lines, scatter
 from paper.estimates import Estimate
 from paper.report import averaged, cells
 
@@ -82,3 +82,12 @@ def test_a_scatter_draws_every_row_in_the_colour_of_its_series():
         lines("A chart", "It shows b.", table(), "x", "b", order=ORDER)
     )
     assert "<svg" in render_svg(drawn.spec)
+
+
+def test_a_cell_has_the_colour_of_its_power_of_ten():
+    columns = (Column("x", Kind.NUMBER), Column("y", Kind.NUMBER), Column("p", Kind.SHARE))
+    cells = Table.from_rows("Cells", columns, [(0, 0, 0.5), (2, 0, 0.1), (0, 2, 0.09), (2, 2, 1e-9)])
+    drawn = heat("A chart", "It shows p.", cells, "x", "y", "p", 4, [(0, 3), (3, 0)])
+    assert [point["series"] for point in points(drawn)] == ["10 % or more", "10 % or more", "1 %", "less"]
+    assert [(point["x2"], point["y2"]) for point in points(drawn)] == [(2, 2), (4, 2), (2, 4), (4, 4)]
+    assert "10 % or more" in render_svg(drawn.spec)

@@ -57,7 +57,7 @@ SECTIONS = (
     "Section 6.2.1: where the cut fails",
     "Figure 9: networks",
     "Figure 10: plan generation",
-    "Figure 11: provision level",
+    "Figures 11 and 12: provision level",
     "Figure 13: fan-out",
     "Figure 14 and Table 3: inputs",
     "Figure 15: messages of D-FIT",

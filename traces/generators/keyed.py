@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.stream import KeyType
+from adapt.core.synthetic.cascade import CascadePath
 from adapt.core.synthetic.popularity import check_drifts, drifted, lived
 from adapt.core.synthetic.rates import RatePath, rate_path
 from adapt.core.synthetic.self_similar_keys import SelfSimilarKeys
@@ -142,7 +143,7 @@ class KeyedStream:
             raise UsageError("--key-life is too short: keys would exceed 64-bit numbers; increase it")
 
     @property
-    def _path(self) -> RatePath:
+    def _path(self) -> RatePath | CascadePath:
         return _path_of(self.rows, self.rate_per_s, self.seed, self.variation)
 
     @property
@@ -164,6 +165,7 @@ def _given(variation: Variation) -> dict[str, Any]:
         "lags": variation.lags if variation.lags.streams > 1 else None,
         "drift": variation.drift,
         "life": variation.life,
+        "cascade": variation.cascade,
     }
     given: dict[str, Any] = {name: asdict(part) for name, part in parts.items() if part is not None}
     if variation.cost:
@@ -174,7 +176,9 @@ def _given(variation: Variation) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _path_of(rows: int, rate_per_s: float, seed: int, variation: Variation) -> RatePath:
+def _path_of(rows: int, rate_per_s: float, seed: int, variation: Variation) -> RatePath | CascadePath:
+    if variation.cascade:
+        return CascadePath.of(variation.cascade, rows, rate_per_s, variation.lags.streams, seed)
     return rate_path(rows, rate_per_s, seed, variation.diurnal, variation.bursts, variation.lags)
 
 

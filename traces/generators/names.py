@@ -9,6 +9,9 @@ class GeneratorName(StrEnum):
     CLICKS = "clicks"
     """User sessions in a web shop."""
 
+    PACKETS = "packets"
+    """Self-similar bursts, as of network packets."""
+
     SALES = "sales"
     """Lines of shop tickets."""
 

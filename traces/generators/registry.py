@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.generate import NamedStream
 from adapt.traces.generators.names import GeneratorName
+from adapt.traces.generators.packets import packet_stream
 from adapt.traces.generators.sales import SaleStream
 from adapt.traces.generators.self_similar import self_similar_stream
 from adapt.traces.generators.zipf import zipf_stream
 
 GENERATORS: Mapping[GeneratorName, Callable[..., NamedStream]] = {
     GeneratorName.CLICKS: ClickStream,
+    GeneratorName.PACKETS: packet_stream,
     GeneratorName.SALES: SaleStream,
     GeneratorName.SELF_SIMILAR: self_similar_stream,
     GeneratorName.ZIPF: zipf_stream,

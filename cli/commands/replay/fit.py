@@ -88,6 +88,7 @@ def fit(
         rate_steps=ahead.rate_steps,
         plan_budget=ahead.plan_budget,
         distance=ahead.distance,
+        table_bytes=ahead.sent_bytes,
         transport=messages.transport(),
         trust_upstream=messages.trust_upstream,
         max_plans=MAX_PLANS if ahead.max_plans is None else ahead.max_plans,

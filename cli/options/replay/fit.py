@@ -10,6 +10,7 @@ from adapt.cli.options.groups import setting
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, Nodes, RateSteps
 from adapt.core.stage.conditions.names import DropCurve
+from adapt.core.units.amounts import bytes_of
 from adapt.core.units.durations import duration_us
 
 if TYPE_CHECKING:
@@ -112,6 +113,11 @@ class TableOptions:
     distance: float = setting(
         0.0, "Score error accepted in the tables that d-fit nodes exchange, to send fewer rows.", "RATIO"
     )
+    table_bytes: str | None = setting(
+        None,
+        "Largest table that a d-fit node sends another. Rows that others represent go, with the least loss.",
+        "30KiB",
+    )
     max_plans: int | None = setting(
         None, "Maximum plans per table. Epsilon is raised, and reported, until they suffice.", "PLANS"
     )
@@ -126,6 +132,11 @@ class TableOptions:
         0.0, "Make the plans from the rates in this first part of the trace, and replay the rest.", "RATIO"
     )
     rate_margin: float = setting(1.0, "Rates to cover, as a multiple of the highest known.", "RATIO")
+
+    @property
+    def sent_bytes(self) -> int | None:
+        """The size of the largest table sent; None: unlimited."""
+        return None if self.table_bytes is None else round(amount_of("--table-bytes", self.table_bytes, bytes_of))
 
 
 @dataclass(frozen=True, slots=True)

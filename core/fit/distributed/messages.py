@@ -7,6 +7,7 @@ import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.wiring import Indices
+from adapt.core.fit.tables.cover import covered
 from adapt.core.fit.tables.point_tree import PointTree
 
 
@@ -41,6 +42,9 @@ LASTING = (Topic.BOUNDS, Topic.TABLE, Topic.CONDITIONS, Topic.CUTS, Topic.CATALO
 
 ERASED_BYTES = 8
 """Size of the number of an erased row."""
+
+_HALVINGS = 8
+"""Steps in which the least loss is found that makes a table small enough."""
 
 ACKNOWLEDGED_BYTES = 8
 """Size of an acknowledged version number."""
@@ -114,8 +118,37 @@ class Delta:
 
         Source: FIT, Table 3.
         """
-        row = 8 + 22 * len(self.arcs) if topic in (Topic.TABLE, Topic.CUTS) else 8 * self.rows.shape[1]
+        row = _row_bytes(self.arcs) if topic in (Topic.TABLE, Topic.CUTS) else 8 * self.rows.shape[1]
         return row * len(self.rows) + ERASED_BYTES * len(self.erased)
+
+
+def small_enough(table: Sheet, most_bytes: int | None) -> Sheet:
+    """Part of a table of limited size, with the least loss.
+
+    The rows that stay represent the others. As every row is feasible by itself, any of them may go; points above it get
+    a row that scores less.
+
+    Args:
+        table: Rates and score, shape (rows, arcs + 1).
+        most_bytes: The size, at least that of one row; None: unlimited.
+
+    Source: FIT, section 8.2.5, which proposes to adjust epsilon to the communication overhead.
+    """
+    rows = len(table.rows) if most_bytes is None else max(most_bytes // _row_bytes(table.arcs), 1)
+    if len(table.rows) <= rows:
+        return table
+    arcs = len(table.arcs)
+    best, low, high = None, 0.0, 1.0
+    for _ in range(_HALVINGS):
+        loss = (low + high) / 2
+        stays = covered(table.rows[:, :arcs], table.rows[:, arcs], loss)
+        if len(stays) <= rows:
+            best, high = stays, loss
+        else:
+            low = loss
+    if best is None:
+        best = stays[np.linspace(0, len(stays) - 1, rows).astype(np.int64)]
+    return Sheet(table.arcs, table.rows[best])
 
 
 def good_enough(sent: Sheet, new: Sheet, distance: float) -> Sheet:
@@ -144,6 +177,11 @@ def good_enough(sent: Sheet, new: Sheet, distance: float) -> Sheet:
     if stays.sum() + comes.sum() > 2 * len(new.rows):
         return new
     return Sheet(new.arcs, np.concatenate((sent.rows[stays], new.rows[comes])))
+
+
+def _row_bytes(arcs: Indices) -> int:
+    """Size of a row of a table or cut."""
+    return 8 + 22 * len(arcs)
 
 
 def _best_below(rates: Floats, scores: Floats, points: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.arrays import Floats
 from adapt.core.fit.distributed.correspondent import Correspondent, Places
 from adapt.core.fit.distributed.mailbox import Channel, Packet
-from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough
+from adapt.core.fit.distributed.messages import Sheet, Topic, good_enough, small_enough
 from adapt.core.fit.distributed.node_table import NodeTable, shed
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.tables.bounds import Bounds
@@ -130,7 +130,7 @@ class Peer(Correspondent):
         sent = [] if self._server.leaf else list(self._bounds_for_others(self._server.passed_on(bounds)))
         if self.deployment.receiver >= 0:
             sent += zip(
-                self._upward(), (_sheet(state.table), Sheet(state.table.dimensions, state.conditions)), strict=True
+                self._upward(), (self._sheet(state.table), Sheet(state.table.dimensions, state.conditions)), strict=True
             )
         for channel, sheet in sent:
             self._mail.assume_sent(channel, sheet)
@@ -160,12 +160,20 @@ class Peer(Correspondent):
         self._state = NodeTable(table, self._server.conditions(conditions, table.dimensions))
         if self.deployment.receiver >= 0:
             rows, where = self._upward()
-            sheet, sent = _sheet(table), self._mail.known(rows)
-            self._mail.send(rows, sheet if sent is None else good_enough(sent, sheet, self.deployment.distance))
+            sheet, sent = self._sheet(table), self._mail.known(rows)
+            if sent is not None:
+                close = good_enough(sent, sheet, self.deployment.distance)
+                sheet = small_enough(close, self.deployment.spacing.sent_bytes)
+            self._mail.send(rows, sheet)
             self._mail.send(where, Sheet(table.dimensions, self._state.conditions))
 
     def _upward(self) -> list[Channel]:
         return [Channel(self.deployment.part.node, self.deployment.receiver, topic) for topic in _UPSTREAM]
+
+    def _sheet(self, table: FitRows) -> Sheet:
+        """What its receiver gets of its table."""
+        rows = np.concatenate((table.rates, table.scores[:, None]), axis=1)
+        return small_enough(Sheet(table.dimensions, rows), self.deployment.spacing.sent_bytes)
 
     def _bounds(self) -> Bounds | None:
         """The highest rates on the arcs that enter it; None before all are received."""
@@ -200,7 +208,3 @@ class Peer(Correspondent):
                 Channel(part.node, int(other), Topic.BOUNDS),
                 Sheet(arcs, np.stack((at.most, at.corners), axis=1)),
             )
-
-
-def _sheet(table: FitRows) -> Sheet:
-    return Sheet(table.dimensions, np.concatenate((table.rates, table.scores[:, None]), axis=1))

@@ -104,9 +104,9 @@ def _beside_each_other(planners: Table) -> Chart:
     """Score of each planner as a share of the best."""
     column = _share_of_best(planners)
     pairs = [
-        (label(name), share)
-        for name, share in zip(planners.values("planner"), planners.values(column.name), strict=True)
-        if is_real(share)
+        (f"{label(row['planner'])}{f', {sample}' if (sample := row.get('sample')) else ''}", share)
+        for row in planners.records()
+        if is_real(share := row[column.name])
     ]
     among = "in overloaded ticks" if column.name == "optimum_share_full" else "in all ticks"
     return written_bars(

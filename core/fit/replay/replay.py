@@ -68,6 +68,7 @@ class FitOptions:
         rate_steps: Distances between the rates of these tables.
         plan_budget: Work after which precomputed plans are the best so far; None: unlimited.
         distance: Relative score error accepted in tables that nodes exchange, in [0, 1).
+        table_bytes: Largest table that a node of d-fit sends another; None: unlimited.
         transport: Delay and loss of messages, which start with the trace, and failures of a coordinator. None:
             everything is delivered by then, and later changes arrive at once.
         trust_upstream: Whether nodes accept whatever others send, even what those should have dropped.
@@ -92,6 +93,7 @@ class FitOptions:
     rate_steps: RateSteps = RateSteps.FIXED
     plan_budget: int | None = None
     distance: float = 0.0
+    table_bytes: int | None = None
     transport: Transport | None = None
     trust_upstream: bool = False
     max_plans: int = MAX_PLANS
@@ -188,6 +190,14 @@ class FitRun(Displayed):
         said = (str(verdict), observed, self._known(), worst_answer(str(best), of_best), *sentences(self.rules))
         return replace(table, rows=((" ".join(filter(None, said)), best, *rest),))
 
+    @property
+    def _sample(self) -> str | None:
+        """Whether precomputed plans know rates of the replay; None where they are from files."""
+        if self.options.learn:
+            return "out-of-sample"
+        from_file = "plans" in self.parameters or isinstance(self.options.workload, Observed)
+        return None if from_file else "in-sample"
+
     def _known(self) -> str:
         """What precomputed plans knew of the rates."""
         if not set(self.options.planners) & set(PRECOMPUTED):
@@ -238,7 +248,7 @@ class FitRun(Displayed):
 
     def _planners(self) -> Table:
         wiring, tick_us = Wiring.from_network(self.network), self.options.settings.tick_us
-        return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us)
+        return planners_table(self.outcomes, wiring, self.optimum, self.full, tick_us, self._sample)
 
     def _answers(self) -> Table:
         return answers_table({outcome.planner: outcome.answers for outcome in self.outcomes})
@@ -369,6 +379,7 @@ def parameters_of(binding: Binding, options: FitOptions) -> dict[str, Any]:
         "rate_steps": options.rate_steps.value,
         "plan_budget": options.plan_budget,
         "distance": options.distance,
+        "table_bytes": options.table_bytes,
         "max_plans": options.max_plans,
         "learn": options.learn,
         "margin": options.margin,
@@ -411,6 +422,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         rate_steps=options.rate_steps,
         plan_budget=options.plan_budget,
         distance=options.distance,
+        table_bytes=options.table_bytes,
         max_plans=options.max_plans,
         transport=options.transport,
         trust_upstream=options.trust_upstream,

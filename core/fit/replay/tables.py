@@ -58,6 +58,7 @@ PLANNER_COLUMNS = (
     Column("bytes_per_s", Kind.NUMBER, "bytes/s", "likewise"),
     Column("messages_per_change", Kind.NUMBER, about="per tick with a changed drop rate"),
     Column("bytes_per_change", Kind.BYTES, "bytes", "likewise"),
+    Column("sample", about="whether precomputed plans know the rates that they are judged on, or others"),
 )
 
 TRAFFIC_COLUMNS = (
@@ -75,7 +76,7 @@ _SHOWN_IF_ANY = {
     "queue_drops",
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "combinations", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
-    *("messages_per_s", "bytes_per_s", "messages_per_change", "bytes_per_change"),
+    *("messages_per_s", "bytes_per_s", "messages_per_change", "bytes_per_change", "sample"),
 }
 """Columns of planners shown only if a cell is neither empty nor 0."""
 
@@ -134,14 +135,20 @@ DROP_COLUMNS = (
 )
 
 
-def planners_table(outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask, tick_us: int) -> Table:
+def planners_table(
+    outcomes: Sequence[FitOutcome], wiring: Wiring, optimum: Floats, full: Mask, tick_us: int, sample: str | None
+) -> Table:
     """One row per planner.
 
     Args:
         full: Which ticks are overloaded, shape (ticks,).
+        sample: What precomputed plans know: in-sample or out-of-sample rates; None: not known.
     """
     seconds = len(full) * tick_us / 1e6
-    rows = [[*_planner(each, wiring, optimum, full), *_price(each, seconds)] for each in outcomes]
+    rows = [
+        [*_planner(each, wiring, optimum, full), *_price(each, seconds), None if each.table is None else sample]
+        for each in outcomes
+    ]
     return Table.from_rows("Planners", PLANNER_COLUMNS, rows)
 
 

@@ -79,6 +79,7 @@ class Spacing:
         max_rows: Maximum rows of a table.
         steps: Whether lines are at equal distances or at equal ratios.
         similar: Share of its score that a row may lose to be represented by another, at each node that merges tables.
+        sent_bytes: Largest table that a node of d-fit sends another; None: unlimited.
     """
 
     epsilon: float
@@ -87,6 +88,7 @@ class Spacing:
     max_rows: int = 1_000_000
     steps: RateSteps = RateSteps.FIXED
     similar: float = 0.0
+    sent_bytes: int | None = None
 
     def lines(self, most: Floats, worth: Floats) -> GridLines:
         """The rates on each arc; only 0 without value.

@@ -1,14 +1,17 @@
-"""Figure 11: planning time of Solver-W by provision level."""
+"""Figures 11 and 12: planning time of Solver-W by provision level, and the rates it expects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 
+from adapt.core.charts.chart import Chart
+from adapt.core.fit.planners.workload import Exponential
 from adapt.core.fit.program.program import Program
 from adapt.core.table import Column, Kind, Table
-from paper.charts import lines
+from paper.charts import heat, lines
 from paper.claims import Claim, Judged, about, above
 from paper.estimates import Estimate
 from paper.experiments import Data, Experiment, Results
@@ -25,9 +28,10 @@ from paper.fit.figures.shown import (
     percent,
     ratios,
 )
-from paper.fit.measured import Planned, PlannedForQuotes, loads_of
+from paper.fit.measured import TRACED, Planned, PlannedForTrace, loads_of
 from paper.fit.networks import Reading, two_servers
-from paper.fit.quotes import STREAMS, are_there, quote_rates
+from paper.fit.packets import LINKS
+from paper.fit.quotes import STREAMS, are_there
 from paper.fit.scope import SOLVER_W, Scope, chained, found
 from paper.report import Shown, averaged, cells, section
 
@@ -45,6 +49,11 @@ _FEASIBLE = Column("feasible", Kind.SHARE, about="probability that nothing needs
 _RATES = Column("rates")
 _COST = Column("cost", Kind.NUMBER, "ms", "cost of the more expensive chain; the other costs half")
 _DRAWS = 100_000
+_PROBABILITY = Column("probability", Kind.SHARE)
+_DRAWN, _MOST_DRAWN, _CELL, _LEAST_DRAWN = (2.0, 5.0, 10.0), 40.0, 1.0, 1e-6
+"""Of Figure 12: lambdas, the highest rate, the size of cells, and the lowest probability."""
+_LEAST_SHARE = 1e-4
+"""Of Figure 11 (b): the smallest share of the time."""
 
 _Key: TypeAlias = tuple[Reading, tuple[float, float], float]
 
@@ -55,14 +64,14 @@ def wanted(scope: Scope) -> Sequence[Experiment]:
     Costs vary for (64, 32) only, with both kinds of rates.
     """
     told: list[Experiment] = [run for of in (_by_rate(scope), _by_cost(scope)) for runs in of.values() for run in runs]
-    return [*told, *(run for runs in _by_quotes(scope).values() for run in runs)]
+    return [*told, *(run for runs in _by_trace(scope).values() for run in runs)]
 
 
 def shown(scope: Scope, results: Results) -> Shown:
     """Planning time by mean rate, and by costs."""
     by_rate = {key: found(results, runs) for key, runs in _by_rate(scope).items()}
     by_cost = {key: found(results, runs) for key, runs in _by_cost(scope).items()}
-    by_quotes = {key: found(results, runs) for key, runs in _by_quotes(scope).items()}
+    by_trace = {key: found(results, runs) for key, runs in _by_trace(scope).items()}
     rates = {
         reading: Table.from_rows(
             f"Figure 11 (a): Solver-W by mean rate, {reading}",
@@ -84,8 +93,8 @@ def shown(scope: Scope, results: Results) -> Shown:
                 for (reading, pair, rate), runs in by_cost.items()
             ),
             *(
-                ("quotes", str(reading), cost, runs[0]["feasible"], *_told(runs))
-                for (reading, cost), runs in by_quotes.items()
+                (trace, str(reading), cost, runs[0]["feasible"], *_told(runs))
+                for (trace, reading, cost), runs in by_trace.items()
             ),
         ],
     )
@@ -105,7 +114,7 @@ def shown(scope: Scope, results: Results) -> Shown:
     ]
     for kind, sentence in (
         ("exponential", f"at exponential rates with mean {PROVISIONED_RATE:.1f}/s"),
-        ("quotes", "at the rates of quotes"),
+        *((trace, f"at the rates of {trace}") for trace in _traces()),
     ):
         of_kind = replace(cheaper, rows=tuple(row for row in cheaper.rows if row[0] == kind))
         if of_kind.rows:
@@ -120,46 +129,41 @@ def shown(scope: Scope, results: Results) -> Shown:
                     log_y=True,
                 )
             )
-    tables = [*rates.values(), cheaper]
-    if by_quotes:
-        tables.insert(len(rates), _distribution())
-        charts.append(
-            lines(
-                "Distribution of rates",
-                "Share of the time with a higher rate: minutes of real quotes, and exponential rates with the same "
-                "mean.",
-                tables[len(rates)],
-                "rate",
-                "above",
-                "rates",
-                log_y=True,
-                spots=False,
-            )
+    distribution, expected = _distribution(), expected_rates()
+    tables = [*rates.values(), distribution, cheaper, expected]
+    charts.append(
+        lines(
+            "Distribution of rates",
+            "Share of the time with a higher rate, and of exponential rates, as multiples of the mean rate.",
+            distribution,
+            "rate",
+            "above",
+            "rates",
+            log_y=True,
+            spots=False,
         )
+    )
+    charts += _maps(expected)
     traced = (
-        "For comparison, the rates of real quotes: a currency pair at two venues, by minute over five days, scaled so "
-        "that (64, 32) has the same provision level."
-        if by_quotes
-        else (
-            "Real quotes are omitted, since their trace is missing: set ADAPT_DATA to the folder that contains "
-            "fx-ticks."
-        )
+        "Two traces beside them, scaled so that (64, 32) has the same provision level: packets made by `adapt generate "
+        "packets`, two links by second over 17 minutes; and real quotes, a currency pair at two venues, by minute over "
+        "five days."
+        + ("" if are_there() else " Their trace is missing: set ADAPT_DATA to the folder that contains fx-ticks.")
     )
     said = (
         "The packet traces of Figures 11 (b) and (c) cannot be recovered; exponential rates replace them. Their mean "
         "is chosen so that (64, 32) in its parallel reading has the stated provision level of 20 %, read as the "
         f"probability that nothing needs to be dropped. The expected error is {percent(THRESHOLD)}, as in Figure 10 "
-        "(b); the paper does not give its threshold and lambdas. Figure 12 only explains the"
-        " distribution; its content is the column of what is feasible."
+        "(b); the paper does not give its threshold and lambdas. Figure 12 is drawn for three of ours."
     )
-    claims = [*_claims(scope, by_rate, by_cost), *_claims_of_quotes(scope, by_quotes)]
-    return section("Figure 11: provision level", [said, traced], charts, tables, claims)
+    claims = [*_claims(scope, by_rate, by_cost), *_claims_of_traces(scope, by_trace)]
+    return section("Figures 11 and 12: provision level", [said, traced], charts, tables, claims)
 
 
-def quotes_scale() -> float:
-    """Factor on the rates of quotes for the paper's provision level."""
+def trace_scale(trace: str) -> float:
+    """Factor on the rates of a trace for the paper's provision level."""
     loads = loads_of(Program.from_network(two_servers(Reading.PARALLEL, 64.0, 32.0)))
-    fullest = (quote_rates() @ loads).max(axis=1)
+    fullest = (TRACED[trace]() @ loads).max(axis=1)
     return float(1 / np.quantile(fullest, PROVISION_LEVEL))
 
 
@@ -190,79 +194,118 @@ def _by_cost(scope: Scope) -> dict[_Key, list[Planned]]:
     }
 
 
-def _by_quotes(scope: Scope) -> dict[tuple[Reading, float], list[PlannedForQuotes]]:
-    """Claims on real quotes; none if the trace is missing."""
-    if not are_there():
-        return {}
-    scale = quotes_scale()
+def _traces() -> list[str]:
+    """Names of the traces that are there."""
+    return [trace for trace in TRACED if trace != "quotes" or are_there()]
+
+
+def _by_trace(scope: Scope) -> dict[tuple[str, Reading, float], list[PlannedForTrace]]:
     return {
-        (reading, cost): [
-            PlannedForQuotes(chained(reading, (cost, cost / 2)), THRESHOLD, scale, scope.repeats, seed)
+        (trace, reading, cost): [
+            PlannedForTrace(trace, chained(reading, (cost, cost / 2)), THRESHOLD, scale, scope.repeats, seed)
             for seed in range(scope.seeds)
         ]
+        for trace in _traces()
+        for scale in [trace_scale(trace)]
         for reading in Reading
         for cost in scope.costs
     }
 
 
 def _distribution() -> Table:
-    """Share of the time above a rate, for quotes and for exponential rates with the same mean."""
-    rates = quote_rates() * quotes_scale()
-    grid = np.linspace(0, np.quantile(rates, 0.999), 60)
-    mean = float(rates.mean())
-    above = {
-        "exponential": np.exp(-grid / mean),
-        **{name: (rates[:, at, None] > grid).mean(axis=0) for at, name in enumerate(STREAMS)},
-    }
+    """Share of the time above a multiple of the mean rate, for exponential rates and for each stream."""
+    grid = np.linspace(0, 8, 65)
+    names = {"quotes": STREAMS, "packets": [f"packets {link}" for link in LINKS]}
+    above = {"exponential": np.exp(-grid)}
+    for trace in _traces():
+        rates = TRACED[trace]()
+        for at, name in enumerate(names[trace]):
+            above[name] = (rates[:, at, None] > grid * rates[:, at].mean()).mean(axis=0)
     return Table.from_rows(
         "Figure 11 (b): rates",
-        [_RATES, Column("rate", Kind.NUMBER, "tuples/s"), Column("above", Kind.SHARE, about="of the time")],
+        [_RATES, Column("rate", Kind.RATIO, "of the mean"), Column("above", Kind.SHARE, about="of the time")],
         [
             (name, float(rate), float(share))
             for name, shares in above.items()
             for rate, share in zip(grid, shares, strict=True)
-            if share >= 1 / len(rates)
+            if share >= _LEAST_SHARE
         ],
     )
 
 
-def _claims_of_quotes(scope: Scope, by_quotes: Mapping[tuple[Reading, float], list[Data]]) -> list[Judged]:
-    if not by_quotes:
-        return []
+def expected_rates() -> Table:
+    """Probability of each cell of two exponential rates, by lambda."""
+    ends = np.arange(0.0, _MOST_DRAWN, _CELL)
+    low = np.stack(np.meshgrid(ends, ends, indexing="ij"), axis=-1).reshape(-1, 2)
+    return Table.from_rows(
+        "Figure 12: probability of two exponential rates",
+        [_LAMBDA, *(Column(f"rate {at}", Kind.NUMBER, "tuples/s") for at in (1, 2)), _PROBABILITY],
+        [
+            (mean, *map(float, corner), float(share))
+            for mean in _DRAWN
+            for corner, share in zip(low, Exponential(np.full(2, mean)).probability(low, low + _CELL), strict=True)
+            if share >= _LEAST_DRAWN
+        ],
+    )
+
+
+def _maps(expected: Table) -> list[Chart]:
+    """A color map for each lambda, with the feasibility boundary of (64, 32)."""
+    heavy, light = map(float, 1 / loads_of(Program.from_network(two_servers(Reading.PARALLEL, 64.0, 32.0))).max(axis=1))
+    edge = [(0.0, light), (heavy, 0.0)]
+    return [
+        heat(
+            f"Expected rates, lambda {mean:g}",
+            f"Probability of each cell of {_CELL:g} by {_CELL:g} tuples/s for exponential rates, mean {mean:g}/s. "
+            f"Above the dashed line, (64, 32) is overloaded: {1 - feasible(Reading.PARALLEL, (64, 32), mean):.1%}.",
+            replace(expected, rows=tuple(row for row in expected.rows if row[0] == mean)),
+            "rate 1",
+            "rate 2",
+            _PROBABILITY.name,
+            _MOST_DRAWN,
+            edge,
+        )
+        for mean in _DRAWN
+    ]
+
+
+def _claims_of_traces(scope: Scope, by_trace: Mapping[tuple[str, Reading, float], list[Data]]) -> list[Judged]:
     dear, cheap = scope.costs[0], scope.costs[-1]
     told: list[tuple[Claim, Sequence[float]]] = []
-    for reading in Reading:
-        plans, fits = ([by_quotes[reading, cost][0][what] for cost in (dear, cheap)] for what in ("plans", "feasible"))
+    for trace, reading in product(_traces(), Reading):
+        runs = [by_trace[trace, reading, cost] for cost in (dear, cheap)]
+        plans, fits = ([each[0][what] for each in runs] for what in ("plans", "feasible"))
         told.append(
             (
                 Claim(
                     "Figure 11 (c), section 8.2.2",
-                    f"The same holds for the rates of real quotes ({reading})",
+                    f"The same holds for the rates of {trace} ({reading})",
                     "less",
                     above(1),
                     f"time at costs ({dear:g}, {dear / 2:g}) over that at ({cheap:g}, {cheap / 2:g})",
-                    f"{plans[0]} plans become {plans[1]}, since the share of minutes without overload only rises from "
+                    f"{plans[0]} plans become {plans[1]}, as the share of the time without overload rises from "
                     f"{percent(fits[0])} to {percent(fits[1])}.",
                     certainty=REBUILT,
                 ),
-                ratios(*([run["seconds"] for run in by_quotes[reading, cost]] for cost in (dear, cheap))),
+                ratios(*([run["seconds"] for run in each] for each in runs)),
             )
         )
-    rates = quote_rates()
-    told.append(
-        (
-            Claim(
-                "Figure 11 (b), section 8.2.2",
-                "The rates of a real stream are distributed almost like exponential ones",
-                "deviation = mean",
-                about(1),
-                "deviation over mean of each minute's rates, the mean of both streams",
-                "Quotes come in bursts and stop between sessions; the paper's packets are lost.",
-                certainty=REBUILT,
-            ),
-            [float((rates.std(axis=0) / rates.mean(axis=0)).mean())] * scope.seeds,
+    if are_there():
+        rates = TRACED["quotes"]()
+        told.append(
+            (
+                Claim(
+                    "Figure 11 (b), section 8.2.2",
+                    "The rates of a real stream are distributed almost like exponential ones",
+                    "deviation = mean",
+                    about(1),
+                    "deviation over mean of each minute's rates, the mean of both streams",
+                    "Quotes come in bursts and stop between sessions; the paper's packets are lost.",
+                    certainty=REBUILT,
+                ),
+                [float((rates.std(axis=0) / rates.mean(axis=0)).mean())] * scope.seeds,
+            )
         )
-    )
     return [judged(claim, values) for claim, values in told]
 
 

@@ -15,7 +15,7 @@ from paper.experiments import described
 from paper.fit.figures.cut import planned
 from paper.fit.figures.dimensions import close_after, row_bytes
 from paper.fit.figures.overhead import share
-from paper.fit.figures.provision import PROVISIONED_RATE
+from paper.fit.figures.provision import PROVISIONED_RATE, expected_rates
 from paper.fit.measured import (
     MOST_RATE,
     Converged,
@@ -174,3 +174,16 @@ def test_an_experiment_is_described_by_plain_data():
         "name": "two_servers",
         "arguments": [["heavy_ms", 64.0], ["inputs", 2], ["light_ms", 32.0], ["reading", "parallel"]],
     }
+
+
+def test_figure_12_is_the_distribution_of_two_exponential_rates():
+    draws = np.random.default_rng(0).standard_exponential((400_000, 2))
+    for mean in (2.0, 5.0, 10.0):
+        cells = {row[1:3]: row[3] for row in expected_rates().rows if row[0] == mean}
+        counts, *_ = np.histogram2d(*(draws * mean).T, bins=[np.arange(0, 41)] * 2)
+        assert sum(cells.values()) == pytest.approx((1 - exp(-40 / mean)) ** 2, abs=1e-3)
+        assert max(
+            abs(counts[int(x), int(y)] / len(draws) - share) / np.sqrt(share / len(draws))
+            for (x, y), share in cells.items()
+            if share > 1e-4
+        ) == pytest.approx(0, abs=5)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
@@ -228,6 +229,12 @@ def test_nodes_whose_messages_take_time_plan_by_what_they_have_heard(adapt, here
     assert late["parameters"]["messages"] == messages
     assert late["planners"][0]["message_rows"] == sum(row["message_rows"] for row in late["ticks"]) > 0
     assert late["planners"][0]["score"] < at_once["planners"][0]["score"]
+    small = json.loads(adapt.done(*line, "--table-bytes", "0.5KiB").out)
+    sent = [
+        next(row["bytes"] for row in run["traffic"] if row["about"] == "table") - ACKNOWLEDGED_BYTES
+        for run in (at_once, small)
+    ]
+    assert sent[1] <= small["parameters"]["table_bytes"] == 512 < sent[0]
 
 
 def test_tables_respect_max_plans_and_report_their_epsilon(adapt, here):
@@ -399,6 +406,8 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --true-costs 0", "--true-costs must be above 0 (got 0)"),
         (2, "x.trace -n n.toml --seed -1", "--seed must be an integer from 0 to 2^63 - 1 (got -1)"),
         (2, "x.trace -n n.toml --max-plans 0", "--max-plans must be at least 1 (got 0)"),
+        (2, "x.trace -n n.toml --table-bytes 0B", "--table-bytes must be at least 1 byte (got 0)"),
+        (2, "x.trace -n n.toml --table-bytes 30", "--table-bytes 30 needs a unit"),
         (2, "x.trace -n n.toml --message-delay soon", "'soon' is not a duration"),
         (2, "x.trace -n n.toml --message-loss 1", "--message-loss must be at least 0 and below 1 (got 1)"),
         (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),

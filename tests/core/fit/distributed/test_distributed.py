@@ -11,7 +11,7 @@ from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.distributed.distributed import DFit, Messaging
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.mailbox import Channel
-from adapt.core.fit.distributed.messages import Topic
+from adapt.core.fit.distributed.messages import ACKNOWLEDGED_BYTES, Topic
 from adapt.core.fit.network.names import Grid, OperatorKind
 from adapt.core.fit.network.network import Input, Link, Network, Node, Operator, Output
 from adapt.core.fit.program.basis_pool import BasisPool
@@ -26,9 +26,9 @@ PERFECT = Transport()
 CROSSED = chains([(0.064, 0.032), (0.032, 0.064)])
 
 
-def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, max_rows=1_000_000, **options):
+def made(network, epsilon=0.1, most=1e3, settled=True, grid=Grid.SAFE, max_rows=1_000_000, sent_bytes=None, **options):
     program = Program.from_network(network)
-    spacing = Spacing(epsilon, grid, max_rows=max_rows)
+    spacing = Spacing(epsilon, grid, max_rows=max_rows, sent_bytes=sent_bytes)
     nodes = DFit(program, np.full(program.inputs, most), spacing, Messaging(**options))
     if settled:
         nodes.settle()
@@ -291,3 +291,24 @@ def test_what_d_fit_cannot_plan_is_said() -> None:
 
 
 CROSSED_OF_THREE = chains([(1.0, 3.0), (2.0, 1.0), (1.0, 1.0)])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tables_within_a_size_overload_no_node_and_cost_score(shape: str) -> None:
+    lost = []
+    for seed in range(6):
+        network = random_network(seed, shape, nodes=3)
+        rates = np.random.default_rng(seed).random((100, len(network.inputs))) * 4
+        whole = made(network, 0.1, 4.0, max_rows=20_000)
+        scores = real_scores(whole, rates)
+        for most_bytes in (2000, 300):
+            nodes = made(network, 0.1, 4.0, max_rows=20_000, sent_bytes=most_bytes)
+            traffic = nodes.traffic().items()
+            sizes = [sent.size - ACKNOWLEDGED_BYTES for way, sent in traffic if way.topic is Topic.TABLE]
+            assert nodes.epsilon > 0.1 or max(sizes, default=0) <= most_bytes
+            lost.append(1 - real_scores(nodes, rates).sum() / max(scores.sum(), 1e-9))
+            nodes.change(Program.from_network(changed(network, network.operators[-1].name, cost=1.3)))
+            nodes.settle()
+            real_scores(nodes, rates)
+    assert max(lost) > 0
+    assert min(lost) > -0.05

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.fit.distributed.messages import Delta, Sheet, Topic, good_enough
+from adapt.core.fit.distributed.messages import Delta, Sheet, Topic, good_enough, small_enough
 
 ARCS = np.array([3, 5])
 
@@ -75,6 +75,33 @@ def test_what_is_good_enough_loses_no_more_than_the_distance(seed: int, distance
         if below:
             chosen = max(below, key=lambda row: row[2])
             assert best_below(new, new[:, 2], chosen[:2]) >= (1 - distance) * exact - 1e-12
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4000))
+def test_a_table_of_any_size_has_a_row_wherever_the_whole_table_has_one(seed: int, most_bytes: int) -> None:
+    random = np.random.default_rng(seed)
+    rates = np.unique(random.integers(0, 9, (60, 2)), axis=0).astype(float)
+    rates[0] = 0
+    scores = rates @ [1.0, 1.5] * random.uniform(0.7, 1.0, len(rates))
+    whole = sheet(np.column_stack((rates, scores)))
+    small = small_enough(whole, most_bytes)
+    assert Delta.between(None, small).size(Topic.TABLE) <= max(most_bytes, 52)
+    assert small_enough(whole, 52 * len(rates)).same(whole)
+    assert small_enough(whole, None).same(whole)
+    assert {tuple(row) for row in small.rows} <= {tuple(row) for row in whole.rows}
+    assert (small.rows[:, :2] == 0).all(axis=1).any()
+
+
+def test_a_larger_table_loses_less() -> None:
+    rates = np.stack(np.meshgrid(*[np.arange(20.0)] * 2), axis=-1).reshape(-1, 2)
+    scores = rates @ [1.0, 1.5]
+    whole, losses = sheet(np.column_stack((rates, scores))), []
+    for rows in (2, 10, 40, 120):
+        small = small_enough(whole, 52 * rows)
+        found = np.array([best_below(small.rows, small.rows[:, 2], point) for point in rates])
+        losses.append(float((1 - found[1:] / scores[1:]).max()))
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.2 < 0.9 < losses[0]
 
 
 def test_nothing_is_sent_where_scores_hardly_changed() -> None:

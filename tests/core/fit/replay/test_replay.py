@@ -251,6 +251,9 @@ def test_plans_from_the_first_part_never_overload_a_node_in_the_rest(name: DropP
     assert not any(outcome.overloaded.any() for outcome in run.outcomes)
     assert run.outcomes[0].scores.sum() <= run.outcomes[1].scores.sum()
     assert "know the first 50% of the trace" in run.summary().rows[0][0]
+    alone = replay((name, DropPlanner.EXACT), batches=WILD.to_batches, flow=Flow.FLUID)
+    assert [row["sample"] for row in run.tables()["planners"].records()] == ["out-of-sample", None]
+    assert [row["sample"] for row in alone.tables()["planners"].records()] == ["in-sample", None]
 
 
 def test_a_replay_of_the_rest_is_that_of_the_rest_alone() -> None:
