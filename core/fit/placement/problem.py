@@ -211,10 +211,11 @@ class Problem:
         program = self._small(variables, rows, limits)
         flows = self._best(program)
         crosses = ends[0] != ends[1]
+        entering = self._wiring.source[self._inner[arcs]] < self._wiring.inputs
         inputs = len(AlikeInputs.from_program(program).first)
         most = np.inf if self.max_inputs is None else max(self.max_inputs, max(self.inputs_of[list(queries)]))
         return Worth(
-            int(max(inputs - most, 0)) + _circles(ends[:, crosses], len(self.capacity)),
+            int(max(inputs - most, 0)) + _circles(ends[:, crosses & ~entering], len(self.capacity)),
             float((flows @ program.weights).mean()),
             float((flows @ moved[crosses].sum(axis=0)).mean()),
             inputs if len(operators) else 0,
