@@ -43,7 +43,7 @@ class PlacementOptions:
     max_inputs: int | None = None
     fixed: Sequence[str] = ()
     loss: float = 0.01
-    tries: int = 2000
+    tries: int = 10_000
     seed: int = 0
 
     def __post_init__(self) -> None:

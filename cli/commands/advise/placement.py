@@ -1,6 +1,7 @@
 """`adapt advise placement`: operators placed and load shed together."""
 
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +9,7 @@ import typer
 from adapt.cli.options.amounts import amount_of
 from adapt.cli.options.groups import setting
 from adapt.cli.options.result import ForceOption
-from adapt.cli.terminal.output import Format, FormatOption, narrate_written, show
+from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.cli.terminal.stages import stages
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def placement(
     ),
     fixed: list[str] | None = setting(None, "Operator that stays on its node; repeatable.", "OPERATOR", "--fixed"),
     loss: str = setting("1%", "Share of the score given up for less traffic between nodes.", "PERCENT"),
-    tries: int = setting(2000, "Placements to try.", "PLACEMENTS", min=0),
+    tries: int = setting(10_000, "Placements to try.", "PLACEMENTS", min=0),
     seed: int = setting(0, "Random seed."),
     out: Path | None = setting(None, "Network file to write, with the new nodes.", "NETWORK.toml", "--out", "-o"),
     force: ForceOption = False,
@@ -49,8 +50,10 @@ def placement(
 
     given_up = amount_of("--loss", loss, percent_of)
     options = PlacementOptions(rates, max_inputs, fixed or (), given_up, tries, seed)
+    begun = perf_counter()
     with stages() as progress:
         found = place_network(open_network(network), options, out, force=force, progress=progress)
+    narrate(f"placed in {perf_counter() - begun:.1f} s, {found.found.tried:,} placements tried")
     if out is not None:
         narrate_written(out)
     show(found.displayed(), format, found.as_data(), lead=[found.said])

@@ -73,7 +73,7 @@ def place(
     problem: Problem,
     *,
     loss: float = 0.01,
-    tries: int = 2000,
+    tries: int = 10_000,
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Placement:

@@ -37,7 +37,7 @@ def search(
     problem: Problem,
     *,
     loss: float = 0.01,
-    tries: int = 2000,
+    tries: int = 10_000,
     seed: int = 0,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Found:
