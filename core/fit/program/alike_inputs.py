@@ -25,12 +25,14 @@ class AlikeInputs:
         first: Number of the first input of each set, ascending, shape (sets,).
         set_of: The set of each input, shape (inputs,).
         factor: Tuples of the first input of the set that one tuple is like, shape (inputs,).
+        arcs: The arcs of each input, those that are alike at the same place; by input.
     """
 
     inputs: Indices
     first: Indices
     set_of: Indices
     factor: Floats
+    arcs: tuple[Indices, ...]
 
     @classmethod
     def from_program(cls, program: Program) -> "AlikeInputs":
@@ -39,15 +41,18 @@ class AlikeInputs:
         columns = (np.concatenate((scaled.rows, scaled.weights[None])) / scaled.unit).T
         inputs = np.unique(program.input_of[program.input_of >= 0])
         sets: dict[bytes, int] = {}
-        set_of, sizes, first = np.zeros(len(inputs), np.int64), np.ones(len(inputs)), []
+        set_of, sizes, first, arcs = np.zeros(len(inputs), np.int64), np.ones(len(inputs)), [], []
         for at, entering in enumerate(inputs):
-            mine = columns[program.input_of == entering]
+            variables = np.flatnonzero(program.input_of == entering)
+            mine = columns[variables]
             sizes[at] = np.abs(mine).max() or 1.0
             rounded = np.round(mine / sizes[at] / _ALIKE) + 0.0
-            key = rounded[np.lexsort(rounded.T)].tobytes()
+            by_size = np.lexsort(rounded.T)
+            arcs.append(program.drop_arcs[variables[by_size]])
+            key = rounded[by_size].tobytes()
             if key not in sets:
                 sets[key] = len(first)
                 first.append(at)
             set_of[at] = sets[key]
         order = np.array(first, np.int64)
-        return cls(inputs, inputs[order], set_of, sizes / sizes[order[set_of]])
+        return cls(inputs, inputs[order], set_of, sizes / sizes[order[set_of]], tuple(arcs))

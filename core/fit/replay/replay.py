@@ -414,6 +414,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         max_plans=options.max_plans,
         transport=options.transport,
         trust_upstream=options.trust_upstream,
+        merge=options.observing is None and not options.settings.feedback,
         seed=options.seed,
         start=options.start,
     )

@@ -1,6 +1,5 @@
 """Placements: worth against scipy, the search against all placements, alike inputs, groups within their limit."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.fit.network.names import DropPlanner
-from adapt.core.fit.network.network import Input, Output
 from adapt.core.fit.placement.packing import packed
 from adapt.core.fit.placement.placement import place
 from adapt.core.fit.placement.problem import Problem
@@ -18,7 +16,7 @@ from adapt.core.fit.program.alike_inputs import AlikeInputs
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.registry import planner_of
 from tests.core.fit.large_networks import large_network
-from tests.core.fit.networks import FIGURE_1, SHAPES, any_network, chains, random_network, random_rates
+from tests.core.fit.networks import FIGURE_1, SHAPES, any_network, chains, doubled, random_network, random_rates
 from tests.core.fit.oracles import scipy_score
 
 
@@ -85,35 +83,16 @@ def test_the_search_finds_the_best_of_all_placements_of_small_networks(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_sum_of_alike_inputs_scores_as_they_do(seed):
     """A stream doubled with another scale: its rate goes to the first one, and the best score by scipy stays."""
-    network = random_network(seed, "tree", inputs=2, size=5)
-    factor = 2.0 ** np.random.default_rng(seed).integers(-2, 3)
-    again = {network.inputs[0].name: "again"}
-    for operator in network.operators:
-        if operator.inputs[0] in again:
-            again[operator.name] = f"{operator.name} again"
-    copies = [
-        replace(each, name=again[each.name], inputs=(again[each.inputs[0]],), cost=each.cost * factor)
-        for each in network.operators
-        if each.name in again
-    ]
-    outputs = [
-        Output(f"{each.name} again", again[each.source], each.weight * factor)
-        for each in network.outputs
-        if each.source in again
-    ]
-    network = replace(
-        network,
-        inputs=(*network.inputs, Input("again")),
-        operators=(*network.operators, *copies),
-        outputs=(*network.outputs, *outputs),
-    )
-    alike = AlikeInputs.from_program(Program.from_network(network))
+    network = doubled(seed)
+    program = Program.from_network(network)
+    alike = AlikeInputs.from_program(program)
     for rates in random_rates(seed, 3, 6):
         merged = np.zeros(3)
         np.add.at(merged, alike.first[alike.set_of], rates * alike.factor)
         assert scipy_score(network, merged) == pytest.approx(scipy_score(network, rates), rel=1e-7, abs=1e-9)
-    readers = [[*o.inputs] for o in network.operators] + [[o.source] for o in network.outputs]
-    splits = any(sum(name in names for names in readers) > 1 for name in again if name != network.inputs[0].name)
+    splits = any(
+        "again" in arc.source for arc in (program.wiring.arcs[at] for at in program.drop_arcs[program.input_of < 0])
+    )
     assert splits or alike.set_of[2] == alike.set_of[0], "without splits behind them they are alike"
 
 
