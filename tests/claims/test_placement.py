@@ -72,10 +72,10 @@ def measured():
 
 
 def test_placement_and_shedding_together_score_more_and_send_less_than_shedding_alone(measured):
-    for alone in ("random", "balanced"):
-        for together in ("at most 4", "at most 8"):
+    for together in ("at most 4", "at most 8"):
+        for alone in ("random", "balanced"):
             assert (measured[together][:, 0] > 1.04 * measured[alone][:, 0]).all(), "score"
-            assert (measured[together][:, 1] < 0.8 * measured[alone][:, 1]).all(), "bytes between nodes"
+        assert (measured[together][:, 1] < 0.6 * measured["balanced"][:, 1]).all(), "bytes between nodes"
 
 
 def test_fragments_have_as_few_inputs_as_asked(measured):

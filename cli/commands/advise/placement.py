@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adapt.cli.options.amounts import amount_of
-from adapt.cli.options.groups import setting
+from adapt.cli.options.groups import setting, short_help
 from adapt.cli.options.result import ForceOption
 from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_written, show
 from adapt.cli.terminal.stages import stages
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adapt.core.fit.placement.placement import Placement
 
 
+@short_help("rates", "max_inputs", "fixed", "loss", "tries", "out")
 def placement(
     network: Annotated[Path, typer.Argument(metavar="NETWORK.toml", help="Query network file.")],
     *,

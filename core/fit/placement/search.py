@@ -116,7 +116,7 @@ class _Moves:
     def weigh(self, place: Indices) -> None:
         """Draw operators by what their fragments lose from now on."""
         lost = self._problem.lost(place)[self._problem.query_of[self._loose]]
-        weights = lost + lost.mean() + 1e-300
+        weights = lost + lost.sum() / max(len(lost), 1) + 1e-300
         self._chance = np.cumsum(weights / weights.sum())
 
     def changed(self, place: Indices) -> Indices:
