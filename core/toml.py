@@ -193,8 +193,10 @@ def with_field(text: str, kind: str, field: str, values: Mapping[str, str]) -> s
         name = block.fields.get("name", (0, ""))[1]
         if block.kind == kind and name in values and field in block.fields:
             at = block.fields[field][0] - 1
-            quoted = json.dumps(values[name], ensure_ascii=False)
-            lines[at] = re.sub(r"=\s*(\"[^\"]*\"|'[^']*')", lambda _, to=quoted: f"= {to}", lines[at], count=1)
+            old = re.search(r"=\s*(\"[^\"]*\"|'[^']*')", lines[at])
+            if old is not None:
+                quoted = json.dumps(values[name], ensure_ascii=False)
+                lines[at] = f"{lines[at][: old.start(1)]}{quoted}{lines[at][old.end(1) :]}"
     return "".join(lines)
 
 

@@ -96,7 +96,7 @@ class _Packing:
         """The node of one operator of a query that is cut."""
         sources = self.place[self._problem.sources_of[operator]]
         sources = np.unique(sources[sources >= 0])
-        ahead = ~self._after[:, sources].any(axis=1)  # tuples to these nodes never come back
+        ahead = np.logical_not(np.asarray(self._after[:, sources].any(axis=1)))  # tuples to these nodes never come back
         ahead[sources[[not self._after[one, sources[sources != one]].any() for one in sources]]] = True
         fits = self._left >= self._need[operator]
         near = sources[(ahead & fits)[sources]]

@@ -205,7 +205,7 @@ class Problem:
         limits = self.capacity[nodes]
         moved = flow * self._size[self._wiring.source[self._inner[arcs]], None]
         for way, limit in zip(self._links, self._limits, strict=True):
-            over = (way == ends.T).all(axis=1)
+            over = (ends[0] == way[0]) & (ends[1] == way[1])
             if over.any():
                 rows, limits = np.concatenate((rows, moved[over].sum(axis=0)[None])), np.append(limits, limit)
         program = self._small(variables, rows, limits)

@@ -41,7 +41,9 @@ class AlikeInputs:
         columns = (np.concatenate((scaled.rows, scaled.weights[None])) / scaled.unit).T
         inputs = np.unique(program.input_of[program.input_of >= 0])
         sets: dict[bytes, int] = {}
-        set_of, sizes, first, arcs = np.zeros(len(inputs), np.int64), np.ones(len(inputs)), [], []
+        set_of, sizes = np.zeros(len(inputs), np.int64), np.ones(len(inputs))
+        first: list[int] = []
+        arcs: list[Indices] = []
         for at, entering in enumerate(inputs):
             variables = np.flatnonzero(program.input_of == entering)
             mine = columns[variables]
