@@ -271,7 +271,7 @@ class Control:
         for fragment, each in zip(self._planner.fragments, self._planner.planners, strict=True):
             if isinstance(each, Coordinated):
                 ids = planned.ids[first : first + each.columns]
-                each.used(planned.rates[fragment.inputs], planned.keeps[fragment.arcs], ids)
+                each.used(fragment.rates(planned.rates), planned.keeps[fragment.arcs], ids)
                 first += len(ids)
 
     def _known(self, rates: Floats) -> Floats:

@@ -17,12 +17,9 @@ from adapt.core.fit.planners.plan_table import Finder, PlanTable, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.region_tree import RegionTree
 from adapt.core.fit.program.program import Program
-from adapt.core.fit.registry import PlannerOptions, Precomputed, d_fit, planner_of
+from adapt.core.fit.registry import PRECOMPUTED, PlannerOptions, Precomputed, d_fit, planner_of
 from adapt.core.fit.tables.point_tree import PointTree
 from adapt.core.table import Column, Kind, Table
-
-PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
-"""Planners with precomputed tables: one for the network, or with d-fit one per node."""
 
 _OF_A_REPLAY = {"stream", "rate", "scale"}
 """Fields of inputs that describe the stream, not the network."""
@@ -132,7 +129,10 @@ def from_tables(
     Raises:
         KeyError, ValueError: the tables belong to another network.
     """
-    planners = {name: FragmentPlanner(network, _reader(name, network, options, tables)) for name in names}
+    planners = {
+        name: FragmentPlanner(network, _reader(name, network, options, tables), merge=options.merges(name))
+        for name in names
+    }
     return DropPlans(
         network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners
     )

@@ -24,7 +24,7 @@ from adapt.core.fit.planners.kept_plans import KeptPlans
 from adapt.core.fit.planners.plan_table import Proof, TablePlanner
 from adapt.core.fit.planners.planner import Planner
 from adapt.core.fit.planners.solver import MAX_PLANS, Regions
-from adapt.core.fit.planners.workload import Learnt, Workload
+from adapt.core.fit.planners.workload import Exponential, Learnt, Observed, Workload
 from adapt.core.fit.program.program import Program
 from adapt.core.fit.tables.local_plans import GreedyLocal
 from adapt.core.fit.tables.spacing import Spacing
@@ -37,6 +37,9 @@ GUARANTEED_ROWS = 20_000
 
 COARSEST, FINER = 0.8, 2.0
 """Epsilon of the first table of c-fit with a budget, and how much finer each following one is."""
+
+PRECOMPUTED = (DropPlanner.SOLVER, DropPlanner.SOLVER_W, DropPlanner.C_FIT, DropPlanner.D_FIT)
+"""Planners with precomputed tables: one for the network, or with d-fit one per node."""
 
 Distributed: TypeAlias = DFit | DFitCuts | Coordinated
 """Planners whose nodes exchange messages, and which follow changes of costs, capacities and placements."""
@@ -69,6 +72,7 @@ class PlannerOptions:
         transport: Delay and loss of messages between nodes of d-fit and d-fit-cuts; None: neither, and planners start
             with all messages delivered.
         trust_upstream: Whether these nodes accept whatever others send, even what those should have dropped.
+        merge: Whether precomputed plans treat alike inputs as one; not where values change.
         seed: Random seed of delays and losses.
         start: Starts nodes of d-fit and d-fit-cuts: here, or elsewhere.
     """
@@ -85,6 +89,7 @@ class PlannerOptions:
     table_bytes: int | None = None
     transport: Transport | None = None
     trust_upstream: bool = False
+    merge: bool = True
     seed: int = 0
     start: Here = Here()  # noqa: RUF009 - without state
 
@@ -103,9 +108,16 @@ class PlannerOptions:
         """The options for a fragment."""
         return replace(
             self,
-            max_rates=None if self.max_rates is None else self.max_rates[fragment.inputs],
-            workload=None if self.workload is None else self.workload.for_inputs(fragment.inputs),
+            max_rates=None if self.max_rates is None else fragment.rates(self.max_rates),
+            workload=None if self.workload is None else _workload_of(fragment, self.workload),
         )
+
+    def merges(self, name: DropPlanner) -> bool:
+        """Whether a planner treats alike inputs as one.
+
+        Sums of exponential rates are not exponential.
+        """
+        return self.merge and name in PRECOMPUTED and not isinstance(self.workload, Exponential)
 
     @property
     def box(self) -> Floats:
@@ -117,6 +129,14 @@ class PlannerOptions:
         if self.max_rates is None:
             raise UsageError("precomputed plans need the highest rate of each input; give max_rates or use exact")
         return self.max_rates
+
+
+def _workload_of(fragment: Fragment, workload: Workload) -> Workload:
+    """The distribution of the rates of a fragment."""
+    if fragment.merged is None or not isinstance(workload, Observed | Learnt):
+        return workload.for_inputs(fragment.inputs)
+    rates = fragment.rates(workload.rates)
+    return Observed(rates) if isinstance(workload, Observed) else Learnt(rates, fragment.rates(workload.most))
 
 
 def _solver(program: Program, options: PlannerOptions, workload: Workload | None = None) -> TablePlanner:
@@ -285,7 +305,7 @@ def planner_of(
                 return planner
         return PLANNERS[name](program, chosen.for_fragment(fragment))
 
-    return FragmentPlanner(network, make)
+    return FragmentPlanner(network, make, merge=chosen.merges(name))
 
 
 def coordinated(
@@ -330,4 +350,4 @@ def coordinated(
             chosen.workload if name is DropPlanner.SOLVER_W and isinstance(chosen.workload, Learnt) else None,
         )
 
-    return FragmentPlanner(network, make)
+    return FragmentPlanner(network, make, merge=planner.merge)

@@ -1,14 +1,17 @@
 """Fragments: independent parts of a network, which are planned separately."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from adapt.core.arrays import Floats
+from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
 from adapt.core.fit.planners.planner import Planner, Plans
+from adapt.core.fit.program.alike_inputs import AlikeInputs
+from adapt.core.fit.program.program import Program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,15 +21,31 @@ class Fragment:
     Attributes:
         inputs: Numbers of its inputs in the whole network, shape (inputs of the fragment,).
         arcs: Numbers of its arcs in the whole network, shape (arcs of the fragment,).
+        merged: Tuples of each of its inputs that one tuple of each input of the whole network is like, where inputs are
+            merged; shape (inputs of the fragment, inputs). None: they are not.
+        follows: Numbers of arcs of inputs merged into others, and of the arc that each does as; shape (2, arcs merged).
     """
 
     network: Network
     inputs: Indices
     arcs: Indices
+    merged: Floats | None = None
+    follows: Indices | None = None
+
+    def rates(self, rates: Floats) -> Floats:
+        """The rates of its inputs at rates of the whole network; shape (..., inputs) to (..., inputs of the fragment).
+
+        Where inputs are merged, they are sums.
+        """
+        return np.ascontiguousarray(rates[..., self.inputs] if self.merged is None else rates @ self.merged.T)
 
 
-def fragments(network: Network) -> tuple[Fragment, ...]:
-    """The fragments of a network, in the order of their first inputs."""
+def fragments(network: Network, *, merge: bool = False) -> tuple[Fragment, ...]:
+    """The fragments of a network, in the order of their first inputs.
+
+    Args:
+        merge: Whether alike inputs that enter at one node are planned as one.
+    """
     whole = Wiring.from_network(network)
     number = {(arc.source, arc.target, arc.port): at for at, arc in enumerate(whole.arcs)}
     parts = []
@@ -41,29 +60,78 @@ def fragments(network: Network) -> tuple[Fragment, ...]:
             tuple(output for output in network.outputs if ("source", output.source) in names),
             links,
         )
-        inputs = [at for at, given in enumerate(network.inputs) if ("source", given.name) in names]
-        arcs = [number[arc.source, arc.target, arc.port] for arc in Wiring.from_network(part).arcs]
-        parts.append(Fragment(part, np.array(inputs, np.int64), np.array(arcs, np.int64)))
+        inputs = np.array([at for at, given in enumerate(network.inputs) if ("source", given.name) in names], np.int64)
+        arcs = np.array([number[arc.source, arc.target, arc.port] for arc in Wiring.from_network(part).arcs], np.int64)
+        fragment = Fragment(part, inputs, arcs)
+        parts.append(_merged(fragment, len(network.inputs)) if merge else fragment)
     return tuple(parts)
 
 
 class FragmentPlanner:
-    """Plans each fragment by a planner of its own."""
+    """Plans each fragment by a planner of its own.
 
-    def __init__(self, network: Network, planner_of: Callable[[Fragment], Planner]) -> None:
-        self.fragments = fragments(network)
+    Attributes:
+        merge: Whether alike inputs are planned as one.
+    """
+
+    def __init__(self, network: Network, planner_of: Callable[[Fragment], Planner], *, merge: bool = False) -> None:
+        self.merge, self.fragments = merge, fragments(network, merge=merge)
         self.planners = tuple(planner_of(fragment) for fragment in self.fragments)
-        self._arcs = sum(len(fragment.arcs) for fragment in self.fragments)
+        self._arcs = len(Wiring.from_network(network).arcs)
 
     def plan(self, rates: Floats) -> Plans:
         """The plans of all fragments together."""
         keeps, scores, ids = np.ones((len(rates), self._arcs)), np.zeros(len(rates)), []
         for fragment, planner in zip(self.fragments, self.planners, strict=True):
-            planned = planner.plan(np.ascontiguousarray(rates[:, fragment.inputs]))
+            planned = planner.plan(fragment.rates(rates))
             keeps[:, fragment.arcs] = planned.keeps
+            if fragment.follows is not None:
+                keeps[:, fragment.follows[0]] = keeps[:, fragment.follows[1]]
             scores += planned.scores
             ids.append(planned.ids)
         return Plans(keeps, scores, np.concatenate(ids, axis=1))
+
+
+def _merged(fragment: Fragment, inputs: int) -> Fragment:
+    """The fragment with alike inputs merged, if every operator left is still one.
+
+    Inputs go that are like an earlier one at the same node, and with them the operators that only they feed.
+    """
+    network = fragment.network
+    program = Program.from_network(network)
+    alike, arcs = AlikeInputs.from_program(program), program.wiring.arcs
+    enters = [network.node_of(entering) for entering in network.inputs]
+    first: dict[tuple[int, str], int] = {}
+    stands = [first.setdefault((int(alike.set_of[at]), enters[at]), at) for at in range(len(enters))]
+    gone = {network.inputs[at].name for at, other in enumerate(stands) if at != other}
+    operators = []
+    for operator in network.operators:
+        left = tuple(name for name in operator.inputs if name not in gone)
+        if not left:
+            gone.add(operator.name)
+        elif operator.kind is OperatorKind.JOIN and left != operator.inputs:
+            return fragment
+        else:
+            operators.append(replace(operator, inputs=left))
+    if not gone:
+        return fragment
+    kept = [at for at, other in enumerate(stands) if at == other]
+    part = Network(
+        network.nodes,
+        tuple(network.inputs[at] for at in kept),
+        tuple(operators),
+        tuple(output for output in network.outputs if output.source not in gone),
+        network.links,
+    )
+    merged = np.zeros((len(kept), inputs))
+    merged[[kept.index(other) for other in stands], fragment.inputs] = alike.factor / alike.factor[stands]
+    pairs = [(alike.arcs[at], alike.arcs[other]) for at, other in enumerate(stands) if at != other]
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for at, arc in enumerate(arcs):  # ports of unions may have other numbers
+        numbers.setdefault((arc.source, arc.target), []).append(at)
+    there = [numbers[arc.source, arc.target].pop(0) for arc in Wiring.from_network(part).arcs]
+    follows = np.concatenate([np.stack(pair) for pair in pairs], axis=1)
+    return Fragment(part, fragment.inputs[kept], fragment.arcs[there], merged, fragment.arcs[follows])
 
 
 def _together(network: Network) -> list[set[tuple[str, str]]]:

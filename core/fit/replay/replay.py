@@ -16,7 +16,7 @@ from adapt.core.fit.answers.tables import answers_table, worst_answer
 from adapt.core.fit.control import Control, Decision
 from adapt.core.fit.distributed.exchange import Transport
 from adapt.core.fit.distributed.starting import Here
-from adapt.core.fit.drop_plans import PRECOMPUTED, DropPlans
+from adapt.core.fit.drop_plans import DropPlans
 from adapt.core.fit.network.names import DropPlanner, Drops, Flow, Grid, RateSteps
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.settings import SheddingSettings
@@ -25,7 +25,7 @@ from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.observing import Observing
 from adapt.core.fit.planners.solver import MAX_PLANS
 from adapt.core.fit.planners.workload import Learnt, Observed, Workload
-from adapt.core.fit.registry import COORDINATED, PlannerOptions, planner_of
+from adapt.core.fit.registry import COORDINATED, PRECOMPUTED, PlannerOptions, planner_of
 from adapt.core.fit.replay.bound_rows import Binding, Counts, binding_text
 from adapt.core.fit.replay.observed import Judged, observed_sentence, observed_tables
 from adapt.core.fit.replay.outcome import FitOutcome, Followed, kept_use, overloaded
@@ -426,6 +426,7 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
         max_plans=options.max_plans,
         transport=options.transport,
         trust_upstream=options.trust_upstream,
+        merge=options.observing is None and not options.settings.feedback,
         seed=options.seed,
         start=options.start,
     )

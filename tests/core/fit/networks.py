@@ -123,3 +123,29 @@ def any_network(seed):
         outputs=tuple(replace(o, weight=0.0 if random.random() < 0.1 else o.weight) for o in network.outputs),
         links=tuple(Link(*way, float(random.choice([1.0, 4.0, 16.0])) / unit) for way in ways),
     )
+
+
+def doubled(seed):
+    """A tree with its first stream doubled, at another scale: input and operators named again, one input more."""
+    network = random_network(seed, "tree", inputs=2, size=5)
+    factor = 2.0 ** np.random.default_rng(seed).integers(-2, 3)
+    again = {network.inputs[0].name: "again"}
+    for operator in network.operators:
+        if operator.inputs[0] in again:
+            again[operator.name] = f"{operator.name} again"
+    copies = (
+        replace(each, name=again[each.name], inputs=(again[each.inputs[0]],), cost=each.cost * factor)
+        for each in network.operators
+        if each.name in again
+    )
+    outputs = (
+        Output(f"{each.name} again", again[each.source], each.weight * factor)
+        for each in network.outputs
+        if each.source in again
+    )
+    return replace(
+        network,
+        inputs=(*network.inputs, Input("again")),
+        operators=(*network.operators, *copies),
+        outputs=(*network.outputs, *outputs),
+    )

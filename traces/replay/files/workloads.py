@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
+from adapt.core.arrays import Floats
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.fit.costs import FittedCosts, fitted_costs
 from adapt.core.fit.network.network import Network
@@ -65,7 +66,16 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
     path = location(said)
     with readable(path):
         sha256 = file_sha256(path)
-    return NamedWorkload(Observed(_columns(path, {"input": names})), {"name": path.name, "sha256": sha256})
+    return NamedWorkload(Observed(read_rates(path, network)), {"name": path.name, "sha256": sha256})
+
+
+def read_rates(path: Path, network: Network) -> Floats:
+    """Read a CSV with a column of tuples/s for each input; shape (times, inputs).
+
+    Raises:
+        BadInput: the file is missing or invalid.
+    """
+    return _columns(path, {"input": [entering.name for entering in network.inputs]})
 
 
 def open_true(said: str, network: Network) -> TrueSource:

@@ -1,0 +1,1 @@
+"""Placement of operators on nodes, chosen together with the shedding."""
