@@ -79,6 +79,12 @@ class DropPlans:
         for name in names:
             if name in PRECOMPUTED and name not in self.planners:
                 raise BadInput(f"has no plans of {name}, only of {', '.join(self.planners)}")
+            if name in self.planners and self.planners[name].merge != options.merges(name):
+                taken = "each by itself" if options.merges(name) else "together"
+                raise BadInput(
+                    f"its plans of {name} take inputs that do not differ {taken}, unlike this replay (with --observe or"
+                    " --feedback, each is taken by itself); make the plans again"
+                )
 
     def beyond(self, rates: Floats) -> list[str]:
         """A warning for each input with rates above those covered.
@@ -118,11 +124,12 @@ class DropPlans:
 
 
 def from_tables(
-    network: Network, options: PlannerOptions, names: Sequence[DropPlanner], tables: Mapping[str, Table]
+    network: Network, options: PlannerOptions, planned: Mapping[DropPlanner, bool], tables: Mapping[str, Table]
 ) -> DropPlans:
     """Restore what `DropPlans.tables` gave.
 
     Args:
+        planned: The planners, and whether each plans inputs that do not differ as one.
         options: Headroom, epsilon, grid and highest rates of the tables; and how nodes of d-fit exchange messages from
             now on.
 
@@ -130,8 +137,8 @@ def from_tables(
         KeyError, ValueError: the tables belong to another network.
     """
     planners = {
-        name: FragmentPlanner(network, _reader(name, network, options, tables), merge=options.merges(name))
-        for name in names
+        name: FragmentPlanner(network, _reader(name, network, options, tables), merge=merge)
+        for name, merge in planned.items()
     }
     return DropPlans(
         network, options.headroom, options.epsilon, options.grid, options.rate_steps, options.box, planners

@@ -181,5 +181,6 @@ class _Kept:
             made = DropPlans.made(self._network.read.network, self._options.planners, asked)
             self.content_hash = write_drop_plans(made, self._network.text, self.path, self._made).content_hash
             # Nodes that exchange updates continue from the stored tables, with the same random draws.
-            self._plans = from_tables(made.network, asked, list(made.planners), made.tables())
+            planned = {name: each.merge for name, each in made.planners.items()}
+            self._plans = from_tables(made.network, asked, planned, made.tables())
         return self._plans

@@ -1,6 +1,5 @@
 """Precomputed drop plans on disk, with the text of their query network."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def write_drop_plans(plans: DropPlans, network_text: str, out: Path, made: Prove
         "grid": plans.grid.value,
         "rate_steps": plans.rate_steps.value,
         "max_rates": plans.max_rates.tolist(),
-        "planners": [name.value for name in plans.planners],
+        "planners": {name.value: {"merged": planner.merge} for name, planner in plans.planners.items()},
         "tables": {name: table_facts(table) for name, table in tables.items()},
     }
     with whole_folder(out, local=True) as folder:
@@ -89,8 +88,8 @@ def read_drop_plans(path: Path, asked: PlannerOptions | None = None) -> StoredDr
         )
         home = path / manifest.run
         tables = {name: read_table(home / f"{name}.parquet", table) for name, table in facts["tables"].items()}
-        names: Sequence[DropPlanner] = [DropPlanner(name) for name in facts["planners"]]
-        plans = from_tables(read_network(facts["network"]).network, options, names, tables)
+        planned = {DropPlanner(name): bool(one["merged"]) for name, one in facts["planners"].items()}
+        plans = from_tables(read_network(facts["network"]).network, options, planned, tables)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise damaged(path / MANIFEST, error) from error
     return StoredDropPlans(path, manifest, plans)
