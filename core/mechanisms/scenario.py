@@ -37,7 +37,7 @@ from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.input.split_rows import SplitKeys
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory
-from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.outcome import QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated, simulate
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
@@ -101,6 +101,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         state_tuples=terms.state if isinstance(terms.state, int) else 0,
         seed=terms.seed,
         overload=overload,
+        queueing=terms.queueing,
     )
     whole = stream.rows(reading)
     demand = Demand.from_chunks(whole.chunks(), settings)
@@ -174,6 +175,7 @@ OUTCOME_COLUMNS = (
     Column("p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
     Column("p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
     Column("p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    QUEUEING,
     Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
     Column("worker_time", Kind.SECONDS, "s", "time of all workers until all rows were processed"),
     Column("idle_workers", Kind.NUMBER, "", "average number of idle workers"),
@@ -214,7 +216,8 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges
-    return [one.case, throughput, *latencies, shed, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
+    quality = one.case, throughput, *latencies, outcome.queueing, shed
+    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:

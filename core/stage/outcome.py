@@ -8,7 +8,9 @@ from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
-from adapt.core.table import Table
+from adapt.core.table import Column, Table
+
+QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka or spark")
 
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""
@@ -43,6 +45,11 @@ class Outcome:
     late_s: float | None
     behind_s: float
     recovered_s: float | None
+
+    @property
+    def queueing(self) -> str:
+        """Whose queues the latencies are from."""
+        return self.simulated.queueing.value
 
     @property
     def processed(self) -> int:

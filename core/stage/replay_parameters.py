@@ -49,6 +49,7 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "speedup": reading.speedup,
         "producers": "stream" if reading.by_stream else "row",
         "router": settings.router.value,
+        "queueing": asdict(settings.queueing),
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
         "costs": costs_told(costs, reading.costs),

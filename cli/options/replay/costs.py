@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.row_costs import RowCosts
     from adapt.traces.store.trace import Trace
 
+DEFAULT_CONNECTION = 24
+"""Rows that a connection buffers, as in Flux: two packets of 12."""
+
 NETWORK_PANEL = "Network and disk"
 
 SERVICE = "45us"
@@ -92,9 +95,10 @@ class NetworkOptions:
 
     PANEL: ClassVar[str] = NETWORK_PANEL
     network_latency: str = setting("70us", "One-way network latency.", "70us")
-    connection_buffer: str = setting(
-        "24",
-        "Rows that a connection buffers; 2x12 is two packets of 12, each free again once it is empty.",
+    connection_buffer: str | None = setting(
+        None,
+        "Rows that a connection buffers (default: 24; flink: 2 network buffers); 2x12 is two packets of 12, each free"
+        " again once it is empty.",
         "ROWS|2x12",
     )
     network_bandwidth: list[str] | None = setting(
@@ -110,15 +114,16 @@ class NetworkOptions:
     )
     state_bandwidth_total: str = setting("500Mbps", "Bandwidth for all state transfers together.", "500Mbps")
 
-    def network(self, workers: int | None = None) -> "Network":
+    def network(self, workers: int | None = None, connection: int = DEFAULT_CONNECTION) -> "Network":
         """The network in seconds and bits per second.
 
         Args:
             workers: Number of workers; None, unknown, so that options are for all of them.
+            connection: Rows that a connection buffers, unless given.
         """
         from adapt.core.stage.conditions.settings import Network
 
-        packets, times, rows = self.connection_buffer.rpartition("x")
+        packets, times, rows = (self.connection_buffer or str(connection)).rpartition("x")
         if not rows.isdecimal() or not (packets.isdecimal() or not times):
             raise UsageError(
                 f"--connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"

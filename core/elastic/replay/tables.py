@@ -9,6 +9,7 @@ from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
@@ -25,6 +26,7 @@ CASE_COLUMNS = (
     Column("latency_p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
     Column("latency_p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
     Column("latency_p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    QUEUEING,
     Column("worker_seconds", Kind.NUMBER, "s", "time of all workers"),
     Column("idle", Kind.NUMBER, "s", "idle worker-seconds"),
     Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
@@ -111,7 +113,7 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.catch_up_s
     moved = len(outcome.simulated.moves), outcome.moved_bytes, one.imbalance, one.worst_imbalance
     rows = outcome.throughput, outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
-    return [*workers, outcome.shed, *wasted, *latencies, *times, *moved, *rows]
+    return [*workers, outcome.shed, *wasted, *latencies, outcome.queueing, *times, *moved, *rows]
 
 
 def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[str, Table]:

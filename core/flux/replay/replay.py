@@ -258,6 +258,7 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
             " exchange needs no buffer"
         )
     memory, faults = conditions.memory, conditions.faults
+    settings.queueing.check(conditions.standby, faults and faults.crashes, adapting.hot)
     placed = len(adapting.cases()) > 1 or memory is not None or conditions.standby or (faults and faults.crashes)
     if settings.router is Router.RIVER and placed:
         raise UsageError(

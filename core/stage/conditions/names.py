@@ -16,6 +16,22 @@ class Router(StrEnum):
     """By content, from a buffer shared by all partitions: tuples for slow consumers wait without blocking others."""
 
 
+class QueueingName(StrEnum):
+    """Whose queues a stage has."""
+
+    FLUX = "flux"
+    """A buffer per producer, shared by all partitions; a full one stops its producer."""
+
+    FLINK = "flink"
+    """Credits and bounded buffers per channel, and checkpoints; a full channel stops its producer."""
+
+    KAFKA = "kafka"
+    """A log per partition, read in fetches; no partition waits for another worker."""
+
+    SPARK = "spark"
+    """Micro-batches: the slowest worker ends the batch."""
+
+
 class BackendName(StrEnum):
     """What runs a stage."""
 

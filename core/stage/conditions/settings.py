@@ -9,7 +9,8 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.join import Join
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
+from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.conditions.shed_factor import Overload
 
@@ -105,6 +106,7 @@ class StageSettings:
         seed: Random seed of service times, drawn tuples and shedding.
         overload: Load shedding; None, off: overload leads to backpressure.
         join: The join on groups, whose window is the state that moves; None, no join.
+        queueing: Whose queues it has.
     """
 
     workers: int
@@ -121,11 +123,16 @@ class StageSettings:
     seed: int = 0
     overload: Overload | None = None
     join: Join | None = None
+    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
         if self.buffer_tuples < 1:
             raise UsageError(f"the buffer must hold at least 1 tuple (got {self.buffer_tuples})")
+        if self.queueing.engine is not QueueingName.FLUX and self.router is not Router.FLUX:
+            raise UsageError(
+                f"queueing {self.queueing.engine} has its own routing (got router {self.router}); use router flux"
+            )
         if self.window < 0:
             raise UsageError(f"the window must be at least 0 (got {self.window})")
         if self.join is not None and (self.window or self.router is Router.RIVER):
@@ -160,6 +167,8 @@ class StageSettings:
     @property
     def held_tuples(self) -> int:
         """Tuples that a producer buffers with this router."""
+        if self.queueing.has_logs:
+            return self.queueing.log_rows
         return self.buffer_tuples if self.router is Router.FLUX else 1
 
     @property

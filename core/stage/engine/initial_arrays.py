@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
@@ -24,7 +24,17 @@ from adapt.core.stage.records.partitions import (
     TURN,
     WINDOW,
 )
-from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
+from adapt.core.stage.records.queues import (
+    BARRIER,
+    CHANNEL,
+    CONNECTION,
+    EDGE,
+    FLOW,
+    KEPT,
+    LINE,
+    OUTBOX,
+    STAMP,
+)
 from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
@@ -43,7 +53,9 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     """
     workers, partitions, groups = settings.workers, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
-    places = pool + 2 * workers * credits if standby else pool
+    queueing = settings.queueing
+    own = queueing.engine is QueueingName.FLUX
+    places = (pool + 2 * workers * credits if standby else pool) if own else 0
     copies, paired = (2, 1) if standby else (1, 0)
     slots = 2 ** int(np.ceil(np.log2(2 * workers)))
     due = _filled(slots, DUE, at=np.inf)
@@ -77,6 +89,9 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         connection=_filled(workers**2, CONNECTION, turn=NONE),
         queued=np.zeros(workers**2 * credits, QUEUED),
         flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
+        channel=np.zeros(0 if own else workers**2, CHANNEL),
+        barrier=np.zeros(0 if own else workers, BARRIER),
+        stamp=np.zeros(0, STAMP),
         pooled=_filled(workers * places, POOLED, link=np.tile(chain(places), workers)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
         state=_filled(partitions, STATE, bytes=settings.state_sizes() * settings.costs.tuple_bytes),
@@ -111,6 +126,11 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
     world["packet"] = settings.network.packet_tuples
+    if not own:
+        world["shared"], world["fetch"] = 1, queueing.fetch_rows if queueing.engine is QueueingName.KAFKA else 1
+        world["cap"] = queueing.channel_rows if queueing.engine is QueueingName.FLINK else 0
+        world["batched"] = queueing.engine is QueueingName.SPARK
+        arrays["producer"]["free"] = NONE
     bandwidths = of_workers("bandwidths", settings.network.link_bits_per_s, workers)
     world["links"] = np.isfinite(bandwidths).any()
     arrays["worker"]["link"] = 8 * settings.costs.tuple_bytes / bandwidths
@@ -119,7 +139,8 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["drawn"] = isinstance(source, Drawn)
     world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
     world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
-    world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
+    world["latency"] = settings.network.latency_s
+    world["read" if queueing.has_logs else "produce"] = settings.costs.produce_s
     if settings.join is not None:
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
     growth = settings.growth

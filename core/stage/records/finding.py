@@ -32,6 +32,8 @@ def _found(name: str) -> Any:
 
 
 bin_at = _found("bin")
+barrier_at = _found("barrier")
+channel_at = _found("channel")
 connection_at = _found("connection")
 cpu_at = _found("cpu")
 due_at = _found("due")
@@ -63,6 +65,7 @@ segment_at = _found("segment")
 service_at = _found("service")
 worker_at = _found("worker")
 spilled_at = _found("spilled")
+stamp_at = _found("stamp")
 state_at = _found("state")
 total_at = _found("total")
 turn_at = _found("turn")

@@ -73,11 +73,13 @@ PRODUCER = np.dtype(
         ("rows_end", np.int64),
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
-        ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
+        ("hungry", np.int32),  # wants rows that are yet to be read (1), or places for them (2)
         ("host", np.int32),  # the worker that reads its input; none while halted
         ("behind", np.float64),  # seconds with a row waiting at the source
         ("behind_until", np.float64),
         ("lag", np.float64),  # longest wait of a row at the source, since last read
+        ("capped", np.int32),  # its channels with as many tuples in its buffer as they may have
+        ("admits", np.int64),  # rows that it may still give to the micro-batch
     ],
     align=True,
 )

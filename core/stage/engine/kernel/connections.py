@@ -9,6 +9,7 @@ from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.tuples import write_tuple
 from adapt.core.stage.records.codes import IDLE, NONE
 from adapt.core.stage.records.finding import (
+    channel_at,
     connection_at,
     due_at,
     flow_at,
@@ -97,9 +98,36 @@ def forward(world: World, producer_number: int, worker: int, now: float) -> None
     held = pooled_at(world, producer_number * world.places + place)
     flow.head = held.link
     connection.turn = flow.after
-    if held.link != NONE:
+    if world.fetch > 1 and _fetches_on(world, producer_number, worker, held.link != NONE):
+        flow.after = connection.turn
+        connection.turn = partition
+        if flow.after == NONE:
+            connection.last = partition
+    elif held.link != NONE:
         wait_for_room(world, producer_number, partition, worker)
     _send(world, producer_number, worker, partition, place, now)
+
+
+@inlined
+def _fetches_on(world: World, producer_number: int, worker: int, has_more: bool) -> Any:
+    """Whether the next tuple of a connection comes from the same partition."""
+    channel = channel_at(world, worker * world.workers + producer_number)
+    channel.fetched += 1
+    if has_more and channel.fetched < world.fetch:
+        return True
+    channel.fetched = 0
+    return False
+
+
+@inlined
+def hold_for(world: World, producer_number: int, worker: int, tuples: int) -> None:
+    """Count tuples in the buffer of a producer for a worker; at the cap it stops."""
+    channel = channel_at(world, worker * world.workers + producer_number)
+    was = channel.waiting >= world.cap
+    channel.waiting += tuples
+    now = channel.waiting >= world.cap
+    if now != was:
+        producer_at(world, producer_number).capped += 1 if now else -1
 
 
 @inlined
@@ -120,6 +148,8 @@ def _send(world: World, producer_number: int, worker: int, partition: int, place
     sent = place_in_connection(world, producer_number, worker, partition, now)
     write_tuple(sent, held.group, held.number, held.stamp, held.cost)
     producer.held -= 1
+    if world.cap > 0:
+        hold_for(world, producer_number, worker, -1)
     if world.standby != 0:
         keep_sent(world, producer_number, partition, place)
     else:

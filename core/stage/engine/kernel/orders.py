@@ -1,14 +1,18 @@
 """Changes that Python makes to a running stage."""
 
+from typing import Any
+
 import numpy as np
 
-from adapt.core.compiled import compiled
-from adapt.core.stage.engine.kernel.connections import send_waiting, stop_waiting, wait_for_room
+from adapt.core.compiled import compiled, inlined
+from adapt.core.stage.engine.kernel.barriers import leave_channel
+from adapt.core.stage.engine.kernel.connections import hold_for, send_waiting, stop_waiting, wait_for_room
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
-from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, producer_at, worker_at
+from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, pooled_at, producer_at, worker_at
+from adapt.core.stage.records.world import World
 
 
 @compiled
@@ -45,6 +49,11 @@ def pause(worlds: Records, partition: int) -> None:
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 1
+    if world.cap > 0:
+        for producer in range(world.workers):
+            tuples = _in_flow(world, producer, partition)
+            hold_for(world, producer, record.owner, -tuples)
+            leave_channel(world, record.owner, producer, tuples)
     for producer in range(world.workers):
         halted = producer_at(world, producer).host == NONE
         if not halted and flow_at(world, producer * world.partitions + partition).head != NONE:
@@ -58,6 +67,9 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
     record = partition_at(world, partition)
     record.stalled = 0
     record.owner = owner
+    if world.cap > 0:
+        for producer in range(world.workers):
+            hold_for(world, producer, owner, _in_flow(world, producer, partition))
     now = world.now
     for producer in range(world.workers):
         if producer_at(world, producer).host == NONE:
@@ -66,6 +78,17 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
             wait_for_room(world, producer, partition, owner)
             send_waiting(world, producer, owner, now)
         fill_pool(world, producer, now)
+
+
+@inlined
+def _in_flow(world: World, producer: int, partition: int) -> Any:
+    """Tuples of a partition in the buffer of a producer."""
+    tuples: Any = np.int64(0)
+    place = flow_at(world, producer * world.partitions + partition).head
+    while place != NONE:
+        tuples += 1
+        place = pooled_at(world, producer * world.places + place).link
+    return tuples
 
 
 @compiled

@@ -6,6 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, insert_row, window_sum
+from adapt.core.stage.engine.kernel.barriers import leave_channel
 from adapt.core.stage.engine.kernel.commit import commit, forget_shed
 from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
 from adapt.core.stage.engine.kernel.cpu_time import done_at
@@ -18,6 +19,7 @@ from adapt.core.stage.engine.kernel.standby import finish_mirrored, send_to_twin
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.codes import IDLE, IN_JOB, NONE, SERVING
 from adapt.core.stage.records.finding import (
+    channel_at,
     connection_at,
     flow_at,
     line_at,
@@ -64,7 +66,7 @@ def begin_work(world: World, worker_number: int, now: float) -> None:
     producer: Any = np.int64(worker.poll)
     for _ in range(world.workers):
         connection = connection_at(world, first + producer)
-        if connection.count > 0:
+        if connection.count > 0 and (world.barriers == 0 or channel_at(world, first + producer).stopped == 0):
             at = queued_at(world, (first + producer) * world.credits + connection.first).at
             if at <= now:
                 _take(world, worker_number, producer, now)
@@ -96,6 +98,9 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     if worker.poll == world.workers:
         worker.poll = 0
     pass_acknowledgement(worker, connection)
+    worker.debt += world.read
+    if world.barriers != 0:
+        leave_channel(world, worker_number, producer, 1)
     worker.doing = SERVING
     if world.ranked != 0:
         fetch_ahead(world.joined_at, JOINED, worker.number & world.joined_last)
