@@ -87,12 +87,12 @@ class Workload:
             adapt.build(self.trace, channels=workers, weight="cost", out=out, force=True, **options, **groups)
         return out
 
-    def export(self, engine: str) -> Path:
+    def export(self, engine: str, workers: int = WORKERS) -> Path:
         """Plan of pinned keys, exported for an engine."""
-        out = self.folder / f"{engine}.export"
+        out = self.folder / f"{engine}-{workers}.export"
         if not out.exists():
             groups = {"max_parallelism": MAX_PARALLELISM} if engine == "flink" else {}
-            adapt.export(self.plan(engine, "plan"), to=engine, out=out, **groups)
+            adapt.export(self.plan(engine, "plan", workers), to=engine, out=out, **groups)
         return out
 
 

@@ -1,0 +1,48 @@
+"""`python -m reality`: run scenarios on real engines, and write the page of predicted against measured."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from adapt.core.errors import AdaptError
+from reality.runs import Kept, measure, of_engine
+from reality.scenarios import Engine, scenarios
+from reality.workload import Workload
+
+ROOT = Path(__file__).parent.parent
+RUNS = 5
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing and write the page; returns the exit code."""
+    options = _parsed(arguments)
+    workload, kept = Workload(options.out / "workload"), Kept(options.out / "runs")
+    try:
+        for engine in options.only or list(Engine):
+            missing = of_engine(engine).missing()
+            if missing:
+                _tell(f"{engine} is left out: {missing}")
+                continue
+            measure(of_engine(engine), scenarios(engine, quick=options.quick), options.runs, workload, kept, _tell)
+    except AdaptError as error:
+        print(f"reality: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _parsed(arguments: Sequence[str] | None) -> Namespace:
+    parser = ArgumentParser("reality", description="Hold the simulator's predictions against real engines.")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "reality", help="folder of kept runs")
+    parser.add_argument("--only", type=Engine, choices=Engine, action="append", help="run only this engine; repeatable")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of each scenario")
+    parser.add_argument("--quick", action="store_true", help="a rehearsal: fewer loads and rescales")
+    return parser.parse_args(arguments)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
