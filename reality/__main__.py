@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adapt.core.errors import AdaptError
+from reality.page import write_page
 from reality.runs import Kept, measure, of_engine
 from reality.scenarios import Engine, scenarios
+from reality.values import values_of
 from reality.workload import Workload
 
 ROOT = Path(__file__).parent.parent
@@ -18,13 +20,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is missing and write the page; returns the exit code."""
     options = _parsed(arguments)
     workload, kept = Workload(options.out / "workload"), Kept(options.out / "runs")
+    skipped, values = {}, []
     try:
-        for engine in options.only or list(Engine):
+        for engine in Engine:
             missing = of_engine(engine).missing()
             if missing:
+                skipped[engine] = missing
                 _tell(f"{engine} is left out: {missing}")
-                continue
-            measure(of_engine(engine), scenarios(engine, quick=options.quick), options.runs, workload, kept, _tell)
+            elif not options.only or engine in options.only:
+                wanted = scenarios(engine, quick=options.quick)
+                measure(of_engine(engine), wanted, options.runs, workload, kept, _tell)
+        for engine in Engine:
+            values += values_of(engine, workload, kept, quick=options.quick)
+        print(write_page(options.page or options.out, values, kept, skipped))
     except AdaptError as error:
         print(f"reality: {error}", file=sys.stderr)
         return error.exit_code
@@ -34,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("reality", description="Hold the simulator's predictions against real engines.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "reality", help="folder of kept runs")
+    parser.add_argument("--page", type=Path, help="folder of the page and its values (default: as --out)")
     parser.add_argument("--only", type=Engine, choices=Engine, action="append", help="run only this engine; repeatable")
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each scenario")
     parser.add_argument("--quick", action="store_true", help="a rehearsal: fewer loads and rescales")

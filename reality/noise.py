@@ -1,7 +1,7 @@
-"""Noise of the machine: a fixed loop beside a run.
+"""Noise of the machine: a fixed loop and a fixed wait beside a run.
 
-`python -m reality.noise` runs the loop 40 times a second until standard input ends, and prints how long each took, in
-seconds.
+`python -m reality.noise` waits 25 ms and runs the loop, again and again until standard input ends. It prints how long each
+loop took, and how much too long each wait was, in seconds.
 """
 
 import json
@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 PERIOD_S = 0.025
-ROUNDS = 20_000
+ROUNDS = 60_000
 
 
 def loop() -> float:
@@ -29,10 +29,13 @@ def loop() -> float:
 
 def main() -> None:
     """Run the loop until standard input ends."""
-    took_s = []
+    found = []
+    waited_s = perf_counter()
     while not select([sys.stdin], [], [], PERIOD_S)[0]:
-        took_s.append(loop())
-    print(json.dumps(took_s))
+        late_s = perf_counter() - waited_s - PERIOD_S
+        found.append((loop(), late_s))
+        waited_s = perf_counter()
+    print(json.dumps(found))
 
 
 @contextmanager
@@ -42,9 +45,11 @@ def beside(found: dict[str, float]) -> Iterator[None]:
         try:
             yield
         finally:
-            took_s, _ = process.communicate("\n")
-    sample = np.array(json.loads(took_s) or [loop()])
-    found.update(least_s=float(sample.min()), p50_s=float(np.median(sample)), p99_s=float(np.quantile(sample, 0.99)))
+            printed, _ = process.communicate("\n")
+    loops_s, late_s = np.array(json.loads(printed) or [(loop(), 0.0)]).T
+    found.update(loop_least_s=float(loops_s.min()), loop_p50_s=float(np.median(loops_s)))
+    found.update(loop_p99_s=float(np.quantile(loops_s, 0.99)), wait_p50_s=float(np.median(late_s)))
+    found["wait_p99_s"] = float(np.quantile(late_s, 0.99))
 
 
 if __name__ == "__main__":

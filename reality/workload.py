@@ -108,3 +108,8 @@ def _edits() -> pa.Table:
     costs = random.lognormal(np.log(MEAN_S) - spread / 2, np.sqrt(spread), len(edits))
     columns = {name: [edit[name] for edit in edits] for name in ("time", "channel")}
     return pa.table({**columns, "cost_us": np.round(costs * 1e6, 1)})
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
