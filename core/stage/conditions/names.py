@@ -103,3 +103,9 @@ class Migrating(StrEnum):
 
     HOTTEST = "hottest"
     """In batches, the hottest partitions first."""
+
+    DEMAND = "demand"
+    """One at a time from each worker, first those for which rows come."""
+
+    RESTART = "restart"
+    """Not live: stop, save, restore and start again."""
