@@ -2,30 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
+from adapt.core.stage.conditions.names import RestartName
 from adapt.core.stage.conditions.settings import Network
-
-
-class RestartName(StrEnum):
-    """Ways to restart, with the engine's own numbers."""
-
-    FLINK_SAVEPOINT = "flink-savepoint"
-    """Stop with a savepoint, deploy and restore."""
-
-    FLINK_ADAPTIVE = "flink-adaptive"
-    """Flink's adaptive scheduler: restart from the checkpoint that has just completed."""
-
-    KAFKA_EAGER = "kafka-eager"
-    """All consumers give up all partitions and rejoin."""
-
-    KAFKA_COOPERATIVE = "kafka-cooperative"
-    """Only partitions that move stop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import Migrating
-from adapt.core.stage.conditions.restart import RESTARTS, Restart, RestartName
+from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.restart import RESTARTS, Restart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
