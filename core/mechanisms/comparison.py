@@ -22,6 +22,7 @@ LOWER = (
     "imbalance_max",
     "moved",
     "paused",
+    "downtime",
     "restarts",
 )
 """Columns in which less is better; throughput is the only one in which more is."""

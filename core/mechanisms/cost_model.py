@@ -20,6 +20,7 @@ from adapt.core.stage.conditions.settings import (
     even_groups,
 )
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
+from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.input.row_costs import RowCosts
@@ -71,6 +72,7 @@ class Terms:
         seed: Random seed.
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
         queueing: Whose queues the stage has.
+        migration: How partitions migrate in scenarios that scale and do not say.
 
     Raises:
         UsageError: a number is out of range.
@@ -101,6 +103,7 @@ class Terms:
     seed: int = 0
     idle_clock_s: float = 0.0
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
+    migration: Migration = Migration()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         check_workers(self.channels)
@@ -190,6 +193,7 @@ class Wanted:
     seed: int = 0
     idle_clock_s: float = 0.0
     queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
+    migration: Migration = Migration()  # noqa: RUF009 - frozen
 
     @property
     def placed(self) -> MiniPartitions:
@@ -261,6 +265,7 @@ class Wanted:
             seed=self.seed,
             idle_clock_s=self.idle_clock_s,
             queueing=self.queueing,
+            migration=self.migration,
         )
 
     def _fewest(self, busy: float) -> int:

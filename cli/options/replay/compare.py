@@ -9,6 +9,7 @@ from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
+from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.cli.options.replay.stage import BUFFER, IdleClockOption, StageOptions
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
@@ -48,6 +49,7 @@ class ComparedStage(StageOptions):
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
     costs: ComparedCosts
+    migration: MigrationOptions
     idle_clock: IdleClockOption = "0s"
 
     def partition_state(self) -> int | Weight:
@@ -157,6 +159,7 @@ class WorkerOptions:
             costs=stage.costs.costs(),
             network=network,
             queueing=queueing,
+            migration=stage.migration.chosen(queueing.engine),
             state=stage.partition_state(),
             buffer_tuples=buffer,
             row_costs=stage.costs.row_costs(trace, stage.seed),

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
+from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
     from adapt.core.elastic.policies.scaler import Rebuild
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
     """How partitions are placed and moved."""
 
@@ -38,8 +39,7 @@ class PlanOptions:
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
     window: str = setting("30s", "How much recent history a plan is built from.", "30s")
-    migrate: Migrating = setting(Migrating.ALL, "How partitions are batched when they move.")
-    batch: int = setting(16, "Partitions per batch.", "PARTITIONS")
+    migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, pool: int) -> "MiniPartitions":
@@ -111,14 +111,17 @@ class ScalingOptions:
         Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
-    def elastic(self, plans: PlanOptions, thresholds: "Thresholds") -> "Elastic":
-        """How the stage scales."""
+    def elastic(self, plans: PlanOptions, thresholds: "Thresholds", engine: QueueingName | None = None) -> "Elastic":
+        """How the stage scales.
+
+        Args:
+            engine: Whose queues it has.
+        """
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
         from adapt.core.elastic.policies.scale_on import ScaleOn
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
-        from adapt.core.stage.control.workers import Migration
 
         delay_s = above_0("--scale-out-delay", self.scale_out_delay)
         return Elastic(
@@ -132,7 +135,7 @@ class ScalingOptions:
             recipe=plans.recipe(),
             counting=Counting(above_0("--window", plans.window)),
             period_s=above_0("--period", self.period),
-            migration=Migration(plans.migrate, plans.batch),
+            migration=plans.migration.chosen(engine),
             startup_s=seconds("--startup-time", self.startup_time),
             sweep=self._swept(),
         )

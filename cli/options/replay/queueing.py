@@ -36,7 +36,9 @@ class QueueingOptions:
         shown=False,
         panel="Options",
     )
-    fetch_rows: int | None = setting(None, "kafka: rows of a fetch from one partition (default: 500).", "ROWS")
+    fetch_rows: int | None = setting(
+        None, "kafka: rows that a worker takes from one log before the next (default: 500).", "ROWS"
+    )
     checkpoint_interval: str | None = setting(None, "flink: time between checkpoints (default: none).", "60s")
     checkpoint_pause: str | None = setting(
         None, "flink: how long a worker stops to take its part of a checkpoint (default: 0s).", "10ms"

@@ -103,3 +103,25 @@ class Migrating(StrEnum):
 
     HOTTEST = "hottest"
     """In batches, the hottest partitions first."""
+
+    DEMAND = "demand"
+    """One at a time from each worker, first those for which rows come."""
+
+    RESTART = "restart"
+    """Not live: stop, save, restore and start again."""
+
+
+class RestartName(StrEnum):
+    """Ways to restart, with the engine's own numbers."""
+
+    FLINK_SAVEPOINT = "flink-savepoint"
+    """Stop with a savepoint, deploy and restore."""
+
+    FLINK_ADAPTIVE = "flink-adaptive"
+    """Flink's adaptive scheduler: restart from the checkpoint that has just completed."""
+
+    KAFKA_EAGER = "kafka-eager"
+    """All consumers give up all partitions and rejoin."""
+
+    KAFKA_COOPERATIVE = "kafka-cooperative"
+    """Only partitions that move stop."""

@@ -25,7 +25,7 @@ class Queueing:
 
     Attributes:
         engine: The engine.
-        fetch_rows: Kafka: rows that a fetch takes from one partition before the next (max.poll.records).
+        fetch_rows: Kafka: rows that a worker takes from one log before the next (max.poll.records).
         log_rows: Kafka, Spark: unprocessed rows that all logs hold in memory; beyond, the source waits.
         channel_rows: Flink: rows that a producer may buffer for one worker; at that many it stops.
         checkpoint_s: Flink: interval of checkpoints; None, none.

@@ -89,7 +89,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         connection=_filled(workers**2, CONNECTION, turn=NONE),
         queued=np.zeros(workers**2 * credits, QUEUED),
         flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
-        channel=np.zeros(0 if own else workers**2, CHANNEL),
+        channel=_filled(0 if own else workers**2, CHANNEL, head=NONE, tail=NONE),
         barrier=np.zeros(0 if own else workers, BARRIER),
         stamp=np.zeros(0, STAMP),
         pooled=_filled(workers * places, POOLED, link=np.tile(chain(places), workers)),
@@ -126,8 +126,9 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
     world["packet"] = settings.network.packet_tuples
+    world["fetch"] = queueing.fetch_rows if queueing.engine is QueueingName.KAFKA else 1
     if not own:
-        world["shared"], world["fetch"] = 1, queueing.fetch_rows if queueing.engine is QueueingName.KAFKA else 1
+        world["shared"] = world["lines"] = 1
         world["cap"] = queueing.channel_rows if queueing.engine is QueueingName.FLINK else 0
         world["batched"] = queueing.engine is QueueingName.SPARK
         arrays["producer"]["free"] = NONE

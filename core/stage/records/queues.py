@@ -15,8 +15,10 @@ CONNECTION = np.dtype(
 
 CHANNEL = np.dtype(
     [
-        ("fetched", np.int32),  # tuples sent in turn from the same partition
-        ("waiting", np.int32),  # tuples in the buffer of the producer
+        ("head", np.int32),  # tuples in the buffer of the producer, in order
+        ("tail", np.int32),
+        ("waiting", np.int32),  # how many they are, where that is limited
+        ("fetched", np.int32),  # tuples taken in turn
         ("ahead", np.int32),  # tuples ahead of a barrier
         ("stopped", np.int32),  # whether its barrier waits for those of other channels
     ]

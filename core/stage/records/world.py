@@ -80,7 +80,8 @@ _SIZES = (
     "edges_first",  # the first edge from this stage
     "edges_end",
     "shared",  # whether places are given to producers when they need them; 0 if not, or if there are no more
-    "fetch",  # tuples that are sent in turn from one partition
+    "lines",  # whether tuples are sent in order, not by partition in turn
+    "fetch",  # tuples that are taken in turn from one connection
     "cap",  # tuples that a producer may hold for one worker; 0, no limit
     "barriers",  # whether barriers stop channels now
     "unaligned",  # workers to which barriers are to come

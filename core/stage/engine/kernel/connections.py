@@ -91,6 +91,9 @@ def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
 @inlined
 def forward(world: World, producer_number: int, worker: int, now: float) -> None:
     """Send the next tuple of the buffer through a connection with room."""
+    if world.lines != 0:
+        _forward_in_order(world, producer_number, worker, now)
+        return
     connection = connection_at(world, worker * world.workers + producer_number)
     partition = connection.turn
     flow = flow_at(world, producer_number * world.partitions + partition)
@@ -98,25 +101,37 @@ def forward(world: World, producer_number: int, worker: int, now: float) -> None
     held = pooled_at(world, producer_number * world.places + place)
     flow.head = held.link
     connection.turn = flow.after
-    if world.fetch > 1 and _fetches_on(world, producer_number, worker, held.link != NONE):
-        flow.after = connection.turn
-        connection.turn = partition
-        if flow.after == NONE:
-            connection.last = partition
-    elif held.link != NONE:
+    if held.link != NONE:
         wait_for_room(world, producer_number, partition, worker)
     _send(world, producer_number, worker, partition, place, now)
 
 
 @inlined
-def _fetches_on(world: World, producer_number: int, worker: int, has_more: bool) -> Any:
-    """Whether the next tuple of a connection comes from the same partition."""
-    channel = channel_at(world, worker * world.workers + producer_number)
-    channel.fetched += 1
-    if has_more and channel.fetched < world.fetch:
-        return True
-    channel.fetched = 0
-    return False
+def _forward_in_order(world: World, producer_number: int, worker: int, now: float) -> None:
+    """Send the oldest tuple for a worker."""
+    number = worker * world.workers + producer_number
+    channel = channel_at(world, number)
+    place = channel.head
+    held = pooled_at(world, producer_number * world.places + place)
+    channel.head = held.link
+    if held.link == NONE:
+        connection_at(world, number).turn = NONE
+    _send(world, producer_number, worker, group_at(world, held.group).partition, place, now)
+
+
+@inlined
+def join_line(world: World, producer_number: int, worker: int, place: int) -> None:
+    """Append a buffered tuple to those for a worker."""
+    number = worker * world.workers + producer_number
+    channel = channel_at(world, number)
+    if channel.head == NONE:
+        channel.head = place
+        connection_at(world, number).turn = 0
+    else:
+        pooled_at(world, producer_number * world.places + channel.tail).link = place
+    channel.tail = place
+    if world.cap > 0:
+        hold_for(world, producer_number, worker, 1)
 
 
 @inlined

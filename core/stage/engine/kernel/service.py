@@ -94,9 +94,12 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     connection.owed += 1
     if connection.owed == world.packet or connection.count == 0:
         connection.owed = 0
-    worker.poll = producer + 1
-    if worker.poll == world.workers:
-        worker.poll = 0
+    if world.fetch == 1 or _fetch_ends(world, connection, number):
+        worker.poll = producer + 1
+        if worker.poll == world.workers:
+            worker.poll = 0
+    else:
+        worker.poll = producer
     pass_acknowledgement(worker, connection)
     worker.debt += world.read
     if world.barriers != 0:
@@ -122,6 +125,17 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
             fill_pool(world, producer, now)
     if world.pool > 1:
         _expect_take(world, worker_number)
+
+
+@inlined
+def _fetch_ends(world: World, connection: Any, number: int) -> Any:
+    """Whether the next tuple is of another log: the fetch is used up, or the log is."""
+    channel = channel_at(world, number)
+    channel.fetched += 1
+    if channel.fetched < world.fetch and (connection.count > 0 or connection.turn != NONE):
+        return False
+    channel.fetched = 0
+    return True
 
 
 @inlined

@@ -8,11 +8,13 @@ import pytest
 import simpy
 
 from adapt.core.errors import UsageError
+from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.engine.series import together
+from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.simulate import simulate
 
 WORKERS = 4
@@ -75,19 +77,65 @@ def test_kafkas_partitions_follow_lindleys_recursion(load):
         assert found[of] == pytest.approx(lindley(given.due_s[of] + LATENCY_S, given.cost_s[of]), abs=1e-7)
 
 
-def test_a_worker_of_several_logs_is_busy_as_one_queue_is_and_fetches_take_turns():
+def test_a_worker_reads_the_partitions_of_its_log_as_one_queue():
     given = Stream(5_000, 3 * WORKERS, 1.4)
-    run = simulate(stage(Queueing(QueueingName.KAFKA, fetch_rows=50), 3), given.rows(), journal=5_000)
+    run = simulate(stage(Queueing(QueueingName.KAFKA), 3), given.rows(), journal=5_000)
     found = ends(run, 5_000)
     for worker in range(WORKERS):
         of = given.groups // 3 == worker
-        alone = lindley(given.due_s[of] + LATENCY_S, given.cost_s[of])
-        assert np.sort(found[of])[-1] == pytest.approx(alone[-1], abs=1e-3)
-    served = given.groups[np.argsort(found)][given.groups[np.argsort(found)] < 3]
-    turns = np.diff(np.flatnonzero(np.diff(served) != 0))
-    assert turns.max() >= 50
+        assert found[of] == pytest.approx(lindley(given.due_s[of] + LATENCY_S, given.cost_s[of]), abs=1e-7)
+
+
+class Moving:
+    """Moves partitions of worker 0 to others, and back."""
+
+    def __init__(self):
+        self.rounds = 0
+
+    def collection_s(self, _):
+        return 0.15
+
+    def plan(self, observed):
+        self.rounds += 1
+        moved = [Move(partition, int(observed.owners[partition]), self.rounds % WORKERS) for partition in (0, 1)]
+        return [move for move in moved if move.donor != move.receiver]
+
+
+@pytest.mark.parametrize(
+    "queueing",
+    [
+        Queueing(QueueingName.KAFKA, fetch_rows=20),
+        Queueing(QueueingName.FLINK, channel_rows=50, checkpoint_s=0.1),
+        Queueing(QueueingName.SPARK, batch_overhead_s=0.01),
+    ],
+    ids=lambda one: one.engine.value,
+)
+def test_rows_of_partitions_that_move_keep_their_order_and_none_is_lost(queueing):
+    given = Stream(5_000, 3 * WORKERS, 1.4)
+    network = Network(latency_s=LATENCY_S, connection_tuples=30)
+    of = stage(queueing, 3, network=network, buffer_tuples=120, state_tuples=100)
+    run = simulate(of, given.rows(), actors=Actors(Moving()), journal=5_000, interval_s=0.1)
+    found = ends(run, 5_000)
+    assert len(run.moves) > 10
+    assert run.census.whole
     for group in range(3 * WORKERS):
-        assert (np.diff(found[given.groups == group]) > 0).all()
+        parts = [given.groups == group]
+        if queueing.engine is QueueingName.FLINK:
+            parts = [parts[0] & (given.producers == producer) for producer in range(WORKERS)]
+        for part in parts:
+            assert (np.diff(found[part]) > 0).all()
+
+
+def test_a_worker_with_two_logs_reads_them_in_fetches():
+    given = Stream(5_000, 3 * WORKERS, 2.0)
+    once = Moving()
+    once.plan = lambda observed: [] if observed.owners[0] == 1 else [Move(0, 0, 1)]
+    of = stage(Queueing(QueueingName.KAFKA, fetch_rows=20), 3, network=Network(connection_tuples=30))
+    run = simulate(of, given.rows(), actors=Actors(once), journal=5_000)
+    (moved,) = run.moves
+    journal = run.journal[(run.journal["worker"] == 1) & (run.journal["at"] > moved.times_s["restarted"])]
+    lasts = np.diff(np.flatnonzero(np.diff(journal["producer"]) != 0))
+    assert (lasts[:10] == 20).all()
 
 
 def test_logs_in_memory_are_bounded_and_then_the_source_waits():
