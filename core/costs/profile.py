@@ -109,7 +109,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Worker time of a row outside its service, and time on the network."""
+    """Transport of rows: worker time and latency."""
 
     row_s: float | None = measured("worker time to receive and report a row", "0, or part of the service time")
     byte_s: float | None = measured("worker time per byte of a row", "0")
@@ -157,6 +157,11 @@ class Pause:
         if not (0 < self.interval_s < np.inf and len(self.durations_s)):
             raise BadInput(f"pause {self.kind!r} needs an interval_s above 0, and durations_s")
         _check_ascending(f"durations_s of pause {self.kind!r}", self.durations_s)
+
+    def described(self) -> dict[str, Any]:
+        """The pause as JSON data, with the mean of its lengths."""
+        mean_s = float(np.mean(self.durations_s))
+        return {"kind": self.kind, "interval_s": self.interval_s, "mean_s": mean_s, "together": self.together}
 
 
 @dataclass(frozen=True, slots=True)

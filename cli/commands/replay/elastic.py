@@ -50,7 +50,7 @@ def elastic(
     opened = open_trace(trace)
     options = ElasticOptions(
         reading=stage.reading(opened, placed, speedup),
-        elastic=scaling.elastic(plans, stage.shedding.thresholds()),
+        elastic=scaling.elastic(plans, stage.shedding.thresholds(), stage.costs.profile()),
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,

@@ -153,7 +153,7 @@ class WorkerOptions:
             min_drop=stage.shedding.min_drop,
             drop_curve=stage.shedding.drop_curve,
             costs=stage.costs.costs(),
-            network=stage.network.network(),
+            network=stage.network.network(profile=stage.costs.profile()),
             state=stage.partition_state(),
             buffer_tuples=stage.buffer,
             row_costs=stage.costs.row_costs(trace, stage.seed),

@@ -128,7 +128,7 @@ class StageOptions:
             partition_of=even_groups(partitions, partitions),
             router=router,
             buffer_tuples=self.buffer,
-            network=self.network.network(placed.workers),
+            network=self.network.network(placed.workers, self.costs.profile()),
             costs=self.costs.costs(),
             state_tuples=self.fixed_state() or 0,
             disturbances=trouble.disturbances(placed.workers),
