@@ -86,6 +86,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/generators",
         "traces/processes",
         "traces/replay",
+        "traces/calibrate",
         "traces/deploy",
         "traces",
         "traces/reports",

@@ -109,9 +109,9 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Worker time of a row outside its service, and time on the network."""
+    """Transport of rows: worker time and latency."""
 
-    row_s: float | None = measured("worker time to receive and report a row", "0, or part of the service time")
+    row_s: float | None = measured("worker time to receive and report a row", "0")
     byte_s: float | None = measured("worker time per byte of a row", "0")
     produce_s: float | None = measured("worker time to produce a row", "--produce-time, 0.5us")
     latency_s: float | None = measured("one-way time from producer to worker", "--network-latency, 70us")
@@ -121,9 +121,13 @@ class Transport:
 class StateCosts:
     """Costs of moving state."""
 
-    serialize_row_s: float | None = measured("time to serialize a tuple of state", "--marshal-time, 0.2us")
+    serialize_row_s: float | None = measured(
+        "time to serialize a tuple of state", "0 with a time per byte, else --marshal-time, 0.2us"
+    )
     serialize_byte_s: float | None = measured("time to serialize a byte of state", "0")
-    install_row_s: float | None = measured("time to install a tuple of state", "as to serialize it")
+    install_row_s: float | None = measured(
+        "time to install a tuple of state", "0 with a time per byte, else as to serialize it"
+    )
     install_byte_s: float | None = measured("time to install a byte of state", "as to serialize it")
     transfer_byte_s: float | None = measured("time to send a byte of state", "--state-bandwidth, 250Mbps")
 
@@ -157,6 +161,11 @@ class Pause:
         if not (0 < self.interval_s < np.inf and len(self.durations_s)):
             raise BadInput(f"pause {self.kind!r} needs an interval_s above 0, and durations_s")
         _check_ascending(f"durations_s of pause {self.kind!r}", self.durations_s)
+
+    def described(self) -> dict[str, Any]:
+        """The pause as JSON data, with the mean of its lengths."""
+        mean_s = float(np.mean(self.durations_s))
+        return {"kind": self.kind, "interval_s": self.interval_s, "mean_s": mean_s, "together": self.together}
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,8 +86,8 @@ def profile_hash(profile: Profile) -> str:
 
 def _fields(part: Any) -> list[str]:
     """The fields of a table that have a value."""
-    given = ((each.name, getattr(part, each.name)) for each in fields(part))
-    return [f"{name} = {_value(value)}" for name, value in given if value is not None]
+    given = ((each.name, getattr(part, each.name), each.default) for each in fields(part))
+    return [f"{name} = {_value(value)}" for name, value, usual in given if value is not None and value != usual]
 
 
 def _value(value: Any) -> str:

@@ -9,7 +9,7 @@ from reality.rows import Processed, latencies, rescaled, rows_per_worker, servic
 def processed(*rows: tuple[int, int, float, float, float, float]) -> Processed:
     """Rows of number, worker, and when they were due, sent, taken and done."""
     fields = [("number", np.int64), ("worker", np.int64), *((f"{name}_s", float) for name in ("due", "sent", "taken", "done"))]
-    records = np.array(rows, fields)
+    records = np.array(list(rows), fields)
     whole = np.zeros(len(rows), [*fields, ("shown_s", float)])
     for name in records.dtype.names:
         whole[name] = records[name]

@@ -50,7 +50,9 @@ def elastic(
     opened = open_trace(trace)
     options = ElasticOptions(
         reading=stage.reading(opened, placed, speedup),
-        elastic=scaling.elastic(plans, stage.shedding.thresholds(), stage.queues.queueing),
+        elastic=scaling.elastic(
+            plans, stage.shedding.thresholds(), engine=stage.queues.queueing, profile=stage.costs.profile()
+        ),
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,

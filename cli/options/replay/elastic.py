@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, seconds
+from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
+from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
@@ -14,6 +15,7 @@ from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construc
 from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
+    from adapt.core.costs.profile import Profile
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.partitioning.build import Recipe
@@ -104,18 +106,25 @@ class ScalingOptions:
     )
     scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
     cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
-    startup_time: str = setting("0s", "Worker start-up time.", "10s")
+    startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
     lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
     alignment: Alignment = setting(
         Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
-    def elastic(self, plans: PlanOptions, thresholds: "Thresholds", engine: QueueingName | None = None) -> "Elastic":
+    def elastic(
+        self,
+        plans: PlanOptions,
+        thresholds: "Thresholds",
+        engine: QueueingName | None = None,
+        profile: "Profile | None" = None,
+    ) -> "Elastic":
         """How the stage scales.
 
         Args:
             engine: Whose queues it has.
+            profile: The cost profile, if any; options win over it.
         """
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
@@ -124,6 +133,7 @@ class ScalingOptions:
         from adapt.core.elastic.replay.replay import Elastic
 
         delay_s = above_0("--scale-out-delay", self.scale_out_delay)
+        start_s = None if profile is None else profile.restart.start_s
         return Elastic(
             pool=self.pool,
             least=self.workers,
@@ -136,7 +146,7 @@ class ScalingOptions:
             counting=Counting(above_0("--window", plans.window)),
             period_s=above_0("--period", self.period),
             migration=plans.migration.chosen(engine),
-            startup_s=seconds("--startup-time", self.startup_time),
+            startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),
         )
 

@@ -152,7 +152,7 @@ class StageOptions:
         size = self.costs.costs().tuple_bytes
         queueing = self.queues.chosen(size, trace)
         buffer, connection = queueing.buffers(workers, size, (self.DEFAULT_BUFFER, DEFAULT_CONNECTION))
-        network = self.network.network(workers if each else None, connection)
+        network = self.network.network(workers if each else None, connection, self.costs.profile())
         return buffer if self.buffer is None else self.buffer, network, queueing
 
     def reading(self, trace: "Trace", placed: "MiniPartitions", speedup: float | None) -> "Reading":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.costs.profile import Pause
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import Growth
@@ -69,8 +70,11 @@ class Costs:
         service_sd_s: Standard deviation of the same where it is normal.
         spread: Its distribution around the mean; None, normal.
         produce_s: CPU seconds to produce a tuple, on the producer's worker.
-        marshal_s: CPU seconds to serialize or deserialize a tuple of state.
+        marshal_s: CPU seconds to serialize a tuple of state.
         tuple_bytes: Size of a tuple, as input and in the state.
+        install_s: CPU seconds to install a tuple of state; None, as to serialize it.
+        pauses: Recurring pauses of workers.
+        profile: SHA-256 of the cost profile that these come from; None, none.
     """
 
     service_s: float = 45e-6
@@ -79,6 +83,9 @@ class Costs:
     marshal_s: float = 0.2e-6
     tuple_bytes: int = 80
     spread: Spread | None = None
+    install_s: float | None = None
+    pauses: tuple[Pause, ...] = ()
+    profile: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.service_s < np.inf:

@@ -9,6 +9,7 @@ WORKER = np.dtype(
         ("segment", np.int32),  # of the CPU, in force
         ("segments_end", np.int32),
         ("cursor", np.int32),  # in the table of service times
+        ("paused", np.int32),  # the next of its pauses
         ("acks", np.int32),  # connections with an acknowledgement to come
         ("quiesced", np.int32),  # whether the last acknowledgement was just read
         ("backlog", np.int32),  # the partition whose spilled input is processed
@@ -29,6 +30,7 @@ WORKER = np.dtype(
         ("number", np.int64),
         ("stamp", np.float64),
         ("cost", np.float64),
+        ("pause_from", np.float64),  # when it pauses next
         ("shed", np.int64),  # tuples dropped by load shedding
         ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),

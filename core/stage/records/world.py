@@ -33,7 +33,7 @@ from adapt.core.stage.records.queues import (
     OUTBOX,
     STAMP,
 )
-from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, PAUSE, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
 
@@ -51,6 +51,7 @@ _SIZES = (
     "drawn",  # whether tuples are drawn, not given by rows
     "slots",  # places for events, a power of two
     "services",  # drawn service times, a power of two
+    "pauses",  # drawn pauses of a worker, used in a ring
     "entries",  # places in the journal
     "processed",
     "hungry",  # producers that are, and finished micro-batches and checkpoints
@@ -138,6 +139,7 @@ KINDS = {
     "latency": LATENCY,  # operator latency, total latency
     "bin": BIN,  # of the first kind of latency, then of the second
     "service": SERVICE,
+    "pause": PAUSE,  # `pauses` for each worker
     "due": DUE,  # the next event of each worker, then of each producer
     "held": HELD,  # `hold` places for each worker, used in a ring
     "refusal": REFUSAL,  # shed tuples by time slot

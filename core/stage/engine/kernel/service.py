@@ -9,7 +9,7 @@ from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, ins
 from adapt.core.stage.engine.kernel.barriers import leave_channel
 from adapt.core.stage.engine.kernel.commit import commit, forget_shed
 from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
-from adapt.core.stage.engine.kernel.cpu_time import done_at
+from adapt.core.stage.engine.kernel.cpu_time import done_after_pauses, done_at
 from adapt.core.stage.engine.kernel.growth import grow
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
@@ -45,7 +45,8 @@ def begin_work(world: World, worker_number: int, now: float) -> None:
     if worker.job != 0:
         worker.job = 0
         worker.doing = IN_JOB
-        set_due(world, worker_number, done_at(world, worker, now + worker.job_io, worker.job_cpu))
+        due = done_after_pauses(world, worker_number, worker, now + worker.job_io, worker.job_cpu)
+        set_due(world, worker_number, due)
         return
     if worker.backlog != NONE:
         take_spilled(world, worker)
@@ -154,7 +155,7 @@ def _serve(world: World, worker_number: int, now: float) -> None:
         cost += worker.matches * world.match
     work = cost + worker.debt
     worker.debt = 0.0
-    set_due(world, worker_number, done_at(world, worker, now, work))
+    set_due(world, worker_number, done_after_pauses(world, worker_number, worker, now, work))
 
 
 @inlined
