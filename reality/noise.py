@@ -1,7 +1,7 @@
 """Noise of the machine: a fixed loop and a fixed wait beside a run.
 
-`python -m reality.noise` waits 25 ms and runs the loop, again and again until standard input ends. It prints how long each
-loop took, and how much too long each wait was, in seconds.
+`python -m reality.noise` waits 25 ms and runs the loop, again and again until standard input ends. It prints how long
+each loop took, and how much too long each wait was, in seconds.
 """
 
 import json

@@ -1,11 +1,14 @@
 """Predictions of scenarios by the product's simulator."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 import adapt
+from adapt.core.errors import BadInput
 from reality.rows import Metrics
 from reality.scenarios import Engine, Kind, Scenario
 from reality.workload import Workload
@@ -24,18 +27,21 @@ def elastic_options(workload: Workload, scenario: Scenario, rate: float) -> dict
         "workers": scenario.workers,
         "policy": "thresholds",
         "speedup": workload.speedup(rate),
+        "tau": "0.1,0.4,0.6,0.7",
         "period": "500ms",
         "scale_out_delay": "1s",
         "cooldown": "1000s",
         "window": "2s",
         "interval": "100ms",
-        "state": "1000",
+        "state": "1000" if scenario.engine is Engine.STAGE else "0",
     }
 
 
 def rescale_metrics(run: Any) -> Metrics:
     """How long a scale-out took, and the highest latency from then on."""
     tables = run.tables()
+    if not tables["rescales"].rows:
+        raise BadInput("the stage did not scale out; run it on a machine with less noise")
     first = tables["rescales"].records()[0]
     late = [
         one["latency_max"]
@@ -56,34 +62,46 @@ def measured_case(run: Any, scenario: Scenario) -> Metrics:
     return metrics | {"throughput": outcome.throughput}
 
 
-def predicted(workload: Workload, scenario: Scenario, rate: float, costs: Mapping[str, float]) -> Metrics:
+def predicted(workload: Workload, scenario: Scenario, rate: float, costs: Mapping[str, Any]) -> Metrics:
     """Simulate a scenario with the costs that the calibration found.
 
     Args:
         rate: Rows per second; 0, as fast as possible.
-        costs: Means over the runs of the engine's calibration.
+        costs: `profile`, the text of a cost profile; for Spark `batch_s`, and for Flink `restart_s`.
     """
-    mean_s = float(workload.costs_s.mean())
-    slowed = [f"{worker}@0s:{100 * mean_s / (mean_s + costs['fixed_s']):.4f}%" for worker in range(scenario.after)]
-    common = {"slow": slowed if costs["fixed_s"] > 0 else None}
-    if scenario.kind is Kind.RESCALE:
-        if scenario.engine is Engine.FLINK:
-            return {"downtime": costs["downtime"]}
-        return rescale_metrics(adapt.replay.elastic(workload.trace, **elastic_options(workload, scenario, rate), **common))
-    plan = workload.plan(SCHEME_OF[scenario.engine], scenario.placement, scenario.workers)
-    pace = {"speedup": workload.speedup(rate)} if rate else {"arrivals": "saturate"}
-    run = adapt.replay.flux(workload.trace, plan=plan, policy="none", **pace, **common, **_queues(scenario, costs))
-    return measured_case(run, scenario)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "costs.toml"
+        file.write_text(costs["profile"])
+        if scenario.kind is Kind.RESCALE:
+            options = elastic_options(workload, scenario, rate) | _restarts(scenario, costs)
+            return rescale_metrics(adapt.replay.elastic(workload.trace, costs=file, **options))
+        plan = workload.plan(SCHEME_OF[scenario.engine], scenario.placement, scenario.workers)
+        pace = {"speedup": workload.speedup(rate)} if rate else {"arrivals": "saturate"}
+        queues = _queues(scenario, costs)
+        return measured_case(
+            adapt.replay.flux(workload.trace, plan=plan, policy="none", costs=file, **pace, **queues), scenario
+        )
 
 
-def _queues(scenario: Scenario, costs: Mapping[str, float]) -> dict[str, Any]:
+def _restarts(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
+    """How the engine rescales."""
+    if scenario.engine is Engine.STAGE:
+        return {}
+    return {
+        "queueing": "flink",
+        "migrate": "restart",
+        "restart": "flink-adaptive",
+        "restart_time": f"{costs['restart_s']:.4f}s",
+    }
+
+
+def _queues(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
     """The queues of the engine."""
     match scenario.engine:
         case Engine.STAGE:
             return {}
         case Engine.FLINK:
-            return {"queueing": "flink", "network_latency": f"{costs['way_s'] * 1e3:.4f}ms"}
+            return {"queueing": "flink"}
         case _:
             rows = BATCH_ROWS if scenario.kind is Kind.SATURATED else 2**20
-            overhead = f"{costs['batch_s'] * 1e3:.3f}ms"
-            return {"queueing": "spark", "batch_overhead": overhead, "batch_rows": rows}
+            return {"queueing": "spark", "batch_overhead": f"{costs['batch_s'] * 1e3:.3f}ms", "batch_rows": rows}

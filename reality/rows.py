@@ -6,11 +6,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.costs.profile import CostSource, Profile, Transport
+from adapt.core.costs.profile_file import write_profile
+from adapt.core.costs.samples import Samples, service_of_samples
+
 Floats: TypeAlias = NDArray[np.float64]
 Metrics: TypeAlias = dict[str, float]
-
-SAMPLE = 500
-"""Most numbers that are kept of a distribution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,21 +78,18 @@ def rescaled(rows: Processed, asked_s: float) -> Metrics:
     return {"downtime": float(np.diff(after).max()), "peak": float((rows.shown_s - rows.due_s)[late].max())}
 
 
-def service(rows: Processed, costs_s: Floats, until_s: float = np.inf) -> Metrics:
-    """What a row takes beyond its stated cost, and its time on the way.
+def profile(source: CostSource, rows: Processed, costs_s: Floats, until_s: float = np.inf) -> str:
+    """Cost profile of the rows done until a time, as the text of its file.
 
-    The time on the way is that of rows whose worker was idle when they were sent.
+    The time on the way is the median of the rows whose worker was idle when they were sent.
     """
     early = rows.done_s < until_s
-    extra_s = (rows.done_s - rows.taken_s - costs_s[rows.number])[early]
     way_s = []
     for worker in np.unique(rows.worker[early]):
         own = early & (rows.worker == worker)
         idle = np.append(True, rows.done_s[own][:-1] < rows.sent_s[own][1:])
         way_s.append((rows.taken_s - rows.sent_s)[own][idle])
-    on_way_s = np.concatenate(way_s)
-    return {
-        "fixed_s": float(extra_s.mean()),
-        "way_s": float(np.median(on_way_s)) if len(on_way_s) else 0.0,
-        "source_s": float((rows.sent_s - rows.due_s)[early].mean()),
-    }
+    numbers = rows.number[early]
+    service, _, _ = service_of_samples(Samples((rows.done_s - rows.taken_s)[early], costs=costs_s[numbers]))
+    transport = Transport(row_s=0.0, latency_s=float(np.median(np.concatenate(way_s))))
+    return write_profile(Profile(source, f"{len(numbers):,} rows of a run", service=service, transport=transport))

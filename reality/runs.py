@@ -54,10 +54,14 @@ class Kept:
 
 
 def capacity(workload: Workload, scenario: Scenario) -> float:
-    """Rows per second of the workers at the start, by stated costs: the busiest one limits it."""
+    """Rows per second of the workers at the start, by stated costs.
+
+    That of the busiest worker by the engine's placement; the stage begins with a plan that balances them.
+    """
+    if scenario.engine is Engine.STAGE:
+        return scenario.workers / float(workload.costs_s.mean())
     plan = adapt.read_plan(workload.plan(SCHEME_OF[scenario.engine], scenario.placement, scenario.workers))
-    busy_s = np.bincount(adapt.route(plan, workload.keys), workload.costs_s)
-    return float(len(workload.keys) / busy_s.max())
+    return float(len(workload.keys) / np.bincount(adapt.route(plan, workload.keys), workload.costs_s).max())
 
 
 def measure(
@@ -82,7 +86,9 @@ def measure(
                 with beside(noise):
                     run = runner.run(scenario, rate)
                 kept.keep(scenario, number, {"rate": rate, "noise": noise, **run})
-                told = ", ".join(f"{name} {value:.4g}" for name, value in run["metrics"].items() if "worker" not in name)
+                told = ", ".join(
+                    f"{name} {value:.4g}" for name, value in run["metrics"].items() if "worker" not in name
+                )
                 tell(f"{scenario.engine}, {scenario.name}, run {number + 1} of {runs}: {told}")
 
 
@@ -98,4 +104,6 @@ def of_engine(engine: Engine) -> Started:
     from reality.engines.spark import SparkBatch, SparkStreaming
     from reality.engines.stage import Stage
 
-    return {Engine.STAGE: Stage, Engine.FLINK: Flink, Engine.SPARK: SparkBatch, Engine.STREAMING: SparkStreaming}[engine]()
+    return {Engine.STAGE: Stage, Engine.FLINK: Flink, Engine.SPARK: SparkBatch, Engine.STREAMING: SparkStreaming}[
+        engine
+    ]()

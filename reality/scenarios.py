@@ -96,13 +96,20 @@ def scenarios(engine: Engine, *, quick: bool = False) -> list[Scenario]:
     if engine is Engine.SPARK:
         sizes = (WORKERS,) if quick else (WORKERS, WORKERS // 2)
         return [
-            Scenario(engine, Kind.BATCH, placement, workers=size, after=size, calibrates=(placement, size) == (both[0], WORKERS))
+            Scenario(
+                engine,
+                Kind.BATCH,
+                placement,
+                workers=size,
+                after=size,
+                calibrates=(placement, size) == (both[0], WORKERS),
+            )
             for size in sizes
             for placement in both
         ]
     found = [Scenario(engine, Kind.SATURATED, placement) for placement in both]
     for placement in both:
-        for share in (SHARES[:1] if quick else SHARES):
+        for share in SHARES[:1] if quick else SHARES:
             calibrates = engine is not Engine.FLINK and (placement, share) == (both[0], SHARES[0])
             found.append(Scenario(engine, Kind.LOAD, placement, share, calibrates=calibrates))
     if engine is Engine.STREAMING:  # the number of its state partitions is fixed by the checkpoint

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
+from adapt.core.costs.profile_file import read_profile
 from reality.predictions import predicted
 from reality.runs import Kept
 from reality.scenarios import Engine, Scenario, scenarios
@@ -64,18 +65,21 @@ def values_of(engine: Engine, workload: Workload, kept: Kept, *, quick: bool) ->
     return [] if costs is None else [value for one in wanted for value in _values(workload, one, kept, costs)]
 
 
-def calibrated(kept: Kept, wanted: Iterable[Scenario]) -> dict[str, float] | None:
-    """Means over the runs of the calibrating scenario; None without it."""
+def calibrated(kept: Kept, wanted: Iterable[Scenario]) -> dict[str, Any] | None:
+    """Costs of the calibrating scenario; None without it.
+
+    Of its runs, the profile is that with the median of the mean service times; other costs are medians.
+    """
     for scenario in wanted:
         if scenario.calibrates:
-            runs = kept.runs(scenario)
-            costs = {name: fmean(run["costs"][name] for run in runs) for name in runs[0]["costs"]}
-            found = runs[0]["metrics"]
-            return costs | {name: fmean(run["metrics"][name] for run in runs) for name in ("downtime",) if name in found}
+            runs = [run["costs"] for run in kept.runs(scenario)]
+            ranked = sorted((run["profile"] for run in runs), key=lambda text: read_profile(text).service.mean_s or 0.0)
+            others = {name: median(run[name] for run in runs) for name in runs[0] if name != "profile"}
+            return {"profile": ranked[(len(ranked) - 1) // 2], **others}
     return None
 
 
-def _values(workload: Workload, scenario: Scenario, kept: Kept, costs: Mapping[str, float]) -> list[Value]:
+def _values(workload: Workload, scenario: Scenario, kept: Kept, costs: Mapping[str, Any]) -> list[Value]:
     runs = kept.runs(scenario)
     foretold = predicted(workload, scenario, runs[0]["rate"], costs)
     return [
@@ -102,4 +106,3 @@ def effects(values: Iterable[Value]) -> list[Value]:
             about = name.partition(", ")[2]
             found.append(Value(engine, about, "plan over natural", plan.predicted / natural.predicted, measured, False))
     return found
-

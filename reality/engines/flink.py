@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.costs.profile import CostSource
 from reality import service
 from reality.engines.flink_cluster import MISSING, Cluster, compiled_jar, flink_jar, running
-from reality.rows import Processed, latencies, rescaled, rows_per_worker, throughput
-from reality.rows import service as service_costs
+from reality.rows import Processed, latencies, profile, rescaled, rows_per_worker, throughput
 from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
 
@@ -28,7 +28,9 @@ SOURCES = (
 CHECKPOINT_S = 1.0
 """Checkpoints of the scenarios with a rescale, which restores one."""
 
-_LOGGED = np.dtype([("number", ">i4"), ("worker", ">i4"), *((name, ">i8") for name in ("due", "sent", "taken", "done", "count"))])
+_LOGGED = np.dtype(
+    [("number", ">i4"), ("worker", ">i4"), *((name, ">i8") for name in ("due", "sent", "taken", "done", "count"))]
+)
 _LIMIT_S = 180
 
 
@@ -55,8 +57,6 @@ class Flink:
             started = Running(workload, folder, cluster, port, count(time.time_ns()))
             started.run(Scenario(Engine.FLINK, Kind.SATURATED, Placement.PLAN), 0)
             yield started
-
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ class Running:
             time.sleep(0.01)
         time.sleep(max(0.0, int((out / "first").read_text()) / 1e9 + lasts_s / 2 - time.monotonic()))
         required = self.cluster.get(f"/jobs/{job}/resource-requirements")
-        (found,) = [one["id"] for one in self.cluster.get(f"/jobs/{job}")["vertices"] if one["name"].startswith("process")]
+        (found,) = [
+            one["id"] for one in self.cluster.get(f"/jobs/{job}")["vertices"] if one["name"].startswith("process")
+        ]
         required[found]["parallelism"]["upperBound"] = workers
         asked_s = time.monotonic()
         self.cluster.send("PUT", f"/jobs/{job}/resource-requirements", required)
@@ -100,24 +102,23 @@ class Running:
     def _measured(self, scenario: Scenario, every: Processed, asked_s: float, job: str) -> dict[str, Any]:
         rows = every.last()
         assert len(rows.number) == len(self.workload.keys), f"{len(rows.number)} of all rows were processed"
-        metrics: dict[str, float] = {}
-        if scenario.kind is Kind.RESCALE:
-            metrics |= rescaled(rows, asked_s)
-        else:
-            metrics |= rows_per_worker(rows.worker, scenario.workers)
-            metrics |= throughput(rows) if scenario.kind is Kind.SATURATED else latencies(rows)
-        costs = service_costs(rows, self.workload.costs_s, asked_s)
-        if scenario.kind is Kind.RESCALE:
-            history = self.cluster.get(f"/jobs/{job}/rescales/history")
-            costs["restart_s"] = (history[0]["endTimestampInMillis"] - history[0]["startTimestampInMillis"]) / 1e3
-            costs["repeated"] = float(len(every.number) - len(rows.number))
+        if scenario.kind is not Kind.RESCALE:
+            metrics = rows_per_worker(rows.worker, scenario.workers)
+            return {"metrics": metrics | (latencies(rows) if scenario.share else throughput(rows)), "costs": {}}
+        history = self.cluster.get(f"/jobs/{job}/rescales/history")
+        metrics = rescaled(rows, asked_s)
+        costs: dict[str, Any] = {"profile": profile(CostSource.FLINK, rows, self.workload.costs_s, asked_s)}
+        costs |= {"restart_s": metrics["downtime"], "repeated": len(every.number) - len(rows.number)}
+        costs["scheduler_s"] = (history[0]["endTimestampInMillis"] - history[0]["startTimestampInMillis"]) / 1e3
         return {"metrics": metrics, "costs": costs}
 
 
 def _logged(out: Path) -> Any:
     """Rows that the subtasks have written."""
     logged = np.concatenate([np.fromfile(file, _LOGGED) for file in sorted(out.glob("*.rows"))])
-    records = np.zeros(len(logged), [(name, np.int64 if name in ("number", "worker") else np.float64) for name in Processed.__slots__])
+    records = np.zeros(
+        len(logged), [(name, np.int64 if name in ("number", "worker") else np.float64) for name in Processed.__slots__]
+    )
     for name in ("number", "worker"):
         records[name] = logged[name]
     for name in ("due", "sent", "taken", "done"):

@@ -18,9 +18,17 @@ from adapt.core.errors import EnvironmentFailure
 
 JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-MISSING = "no Flink: name a flink-dist jar by ADAPT_FLINK_JAR, e.g. that of PyPI's apache-flink-libraries 2.3.0 (330 MB)"
+MISSING = (
+    "no Flink: name a flink-dist jar by ADAPT_FLINK_JAR, e.g. that of PyPI's apache-flink-libraries 2.3.0 (330 MB)"
+)
 
-_OPENED = ("java.base/java.lang", "java.base/java.net", "java.base/java.nio", "java.base/java.util", "java.base/java.time")
+_OPENED = (
+    "java.base/java.lang",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.time",
+)
 _CONFIG = """\
 jobmanager.rpc.address: 127.0.0.1
 jobmanager.rpc.port: {rpc}
@@ -88,7 +96,9 @@ class Cluster:
 
     def run(self, name: str, arguments: list[str]) -> str:
         """Start a job by its class; returns its number."""
-        return str(self.send("POST", f"/jars/{self.job}/run", {"entryClass": name, "programArgsList": arguments})["jobid"])
+        return str(
+            self.send("POST", f"/jars/{self.job}/run", {"entryClass": name, "programArgsList": arguments})["jobid"]
+        )
 
     def wait(self, job: str, *, ended: bool, limit_s: float) -> None:
         """Wait until all tasks of a job run, or until it has ended.
@@ -155,7 +165,18 @@ def running(jar: Path, job: Path, folder: Path, ports: tuple[int, int, int, int]
         for main, port in zip((JOB_MANAGER, TASK_MANAGER), metrics, strict=True):
             log = folder / f"{main.rpartition('.')[2]}.log"
             logged = [f"-Dlog.file={log}", f"-Dlog4j.configurationFile={configured / 'log4j.properties'}"]
-            command = ["java", "-Xms512m", "-Xmx512m", *opened, *logged, "-cp", path, main, "--configDir", str(configured)]
+            command = [
+                "java",
+                "-Xms512m",
+                "-Xmx512m",
+                *opened,
+                *logged,
+                "-cp",
+                path,
+                main,
+                "--configDir",
+                str(configured),
+            ]
             command += ["-D", f"metrics.reporter.prometheus.port={port}"]
             out = stack.enter_context(log.with_suffix(".out").open("w"))
             process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=folder)
@@ -185,7 +206,11 @@ def _uploaded(url: str, job: Path) -> str:
     """Upload a jar; returns its number."""
     edge = uuid4().hex
     head = f'--{edge}\r\nContent-Disposition: form-data; name="jarfile"; filename="{job.name}"\r\n'
-    body = f"{head}Content-Type: application/x-java-archive\r\n\r\n".encode() + job.read_bytes() + f"\r\n--{edge}--\r\n".encode()
+    body = (
+        f"{head}Content-Type: application/x-java-archive\r\n\r\n".encode()
+        + job.read_bytes()
+        + f"\r\n--{edge}--\r\n".encode()
+    )
     request = Request(f"{url}/jars/upload", body, {"Content-Type": f"multipart/form-data; boundary={edge}"})
     return str(_answer(request)["filename"]).rpartition("/")[2]
 

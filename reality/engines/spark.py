@@ -16,11 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.state import GroupState
 
 import adapt
+from adapt.core.costs.profile import CostSource
 from adapt.traces.spark.session import SparkOptions, spark_session
 from reality import service
 from reality.engines.spark_source import WARMING, TraceSource
 from reality.predictions import BATCH_ROWS
-from reality.rows import Metrics, Processed, latencies, rows_per_worker, throughput
+from reality.rows import Processed, latencies, profile, rows_per_worker, throughput
 from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
 
@@ -80,15 +81,14 @@ def _records(frame: pd.DataFrame) -> Any:
     return frame[list(Processed.__slots__)].to_records(index=False)
 
 
-def _costs(rows: Processed, costs_s: Any, batches: list[tuple[float, float, float]]) -> Metrics:
-    """What a row takes beyond its cost, and a batch beyond its slowest task.
+def _costs(rows: Processed, costs_s: Any, batches: list[tuple[float, float, float]]) -> dict[str, Any]:
+    """Costs of rows, and what a batch takes beyond its slowest task.
 
     Args:
         batches: Start, end and time of the slowest task of each.
     """
-    extra_s = rows.done_s - rows.taken_s - costs_s[rows.number]
-    overhead_s = [end_s - start_s - slowest_s for start_s, end_s, slowest_s in batches]
-    return {"fixed_s": float(extra_s.mean()), "batch_s": float(np.mean(overhead_s))}
+    overhead_s = [end_s - start_s - slowest for start_s, end_s, slowest in batches]
+    return {"profile": profile(CostSource.SPARK, rows, costs_s), "batch_s": float(np.mean(overhead_s))}
 
 
 def slowest_s(rows: Processed) -> float:
@@ -184,7 +184,9 @@ class RunningQuery:
                 yield work(frame)
             state.update((before,))
 
-        processed = rows.groupBy(grouped).applyInPandasWithState(count_rows, PROCESSED, "rows bigint", "append", "NoTimeout")
+        processed = rows.groupBy(grouped).applyInPandasWithState(
+            count_rows, PROCESSED, "rows bigint", "append", "NoTimeout"
+        )
         batches: list[tuple[pd.DataFrame, float]] = []
 
         def show(batch: DataFrame, _number: int) -> None:
@@ -205,7 +207,9 @@ class RunningQuery:
         frames = [batch.assign(shown_s=ended_s) for batch, ended_s in batches]
         every = pd.concat([frame[frame["number"] != WARMING] for frame in frames], ignore_index=True)
         rows = Processed.of(_records(every))
-        assert np.array_equal(np.sort(rows.number), np.arange(len(self.workload.keys))), "not every row was processed once"
+        assert np.array_equal(np.sort(rows.number), np.arange(len(self.workload.keys))), (
+            "not every row was processed once"
+        )
         metrics = rows_per_worker(rows.worker, scenario.workers)
         metrics |= throughput(rows) if scenario.kind is Kind.SATURATED else latencies(rows)
         timed = [

@@ -1,15 +1,18 @@
 """The small real stage as an engine: worker processes on this machine."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL, run
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import adapt
 from reality.predictions import elastic_options, measured_case, rescale_metrics
 from reality.scenarios import Kind, Scenario
-from reality.workload import Workload
+from reality.workload import WORKERS, Workload
 
 
 class Stage:
@@ -35,11 +38,17 @@ class Running:
         """Run a scenario in processes."""
         work = {"backend": "processes", "work": "wait"}
         if scenario.kind is Kind.RESCALE:
-            run = adapt.replay.elastic(self.workload.trace, **elastic_options(self.workload, scenario, rate), **work)
-            return {"metrics": rescale_metrics(run), "costs": {}}
+            found = adapt.replay.elastic(self.workload.trace, **elastic_options(self.workload, scenario, rate), **work)
+            return {"metrics": rescale_metrics(found), "costs": {}}
         pace = {"speedup": self.workload.speedup(rate)} if rate else {"arrivals": "saturate"}
         plan = self.workload.plan("stage", scenario.placement)
-        run = adapt.replay.flux(self.workload.trace, plan=plan, policy="none", **pace, **work)
-        operator = run.outcomes[0].operator
-        extra_s = operator.mean_s - float(self.workload.costs_s.mean())
-        return {"metrics": measured_case(run, scenario), "costs": {"fixed_s": extra_s, "way_s": 0.0, "source_s": 0.0}}
+        found = adapt.replay.flux(self.workload.trace, plan=plan, policy="none", **pace, **work)
+        return {"metrics": measured_case(found, scenario), "costs": self._costs() if scenario.calibrates else {}}
+
+    def _costs(self) -> dict[str, str]:
+        """The profile of `adapt calibrate stage`."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "costs.toml"
+            arguments = ["calibrate", "stage", self.workload.trace, "--work", "wait", "--workers", WORKERS, "-o", file]
+            run([sys.executable, "-m", "adapt.cli.main", *map(str, arguments)], check=True, stdout=DEVNULL)
+            return {"profile": file.read_text()}

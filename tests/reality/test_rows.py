@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 
-from reality.rows import Processed, latencies, rescaled, rows_per_worker, service, throughput
+from adapt.core.costs.profile import CostSource
+from adapt.core.costs.profile_file import read_profile
+from reality.rows import Processed, latencies, profile, rescaled, rows_per_worker, throughput
 
 
 def processed(*rows: tuple[int, int, float, float, float, float]) -> Processed:
     """Rows of number, worker, and when they were due, sent, taken and done."""
-    fields = [("number", np.int64), ("worker", np.int64), *((f"{name}_s", float) for name in ("due", "sent", "taken", "done"))]
+    fields = [
+        ("number", np.int64),
+        ("worker", np.int64),
+        *((f"{name}_s", float) for name in ("due", "sent", "taken", "done")),
+    ]
     records = np.array(list(rows), fields)
     whole = np.zeros(len(rows), [*fields, ("shown_s", float)])
     for name in records.dtype.names:
@@ -39,14 +45,18 @@ def test_a_worker_without_rows_has_none() -> None:
 
 
 def test_the_downtime_is_the_longest_time_without_a_row_after_the_request() -> None:
-    rows = processed((0, 0, 0, 0, 0, 1), (1, 0, 0, 0, 1, 5), (2, 0, 5, 5, 5, 6), (3, 1, 6, 6, 8, 9), (4, 1, 8, 8, 9, 10))
+    rows = processed(
+        (0, 0, 0, 0, 0, 1), (1, 0, 0, 0, 1, 5), (2, 0, 5, 5, 5, 6), (3, 1, 6, 6, 8, 9), (4, 1, 8, 8, 9, 10)
+    )
     assert rescaled(rows, asked_s=5.5) == {"downtime": 3, "peak": 3}
 
 
-def test_costs_are_what_goes_beyond_the_stated_ones() -> None:
-    costs_s = np.array([1.0, 1.0, 2.0])
-    rows = processed((0, 0, 0, 0.25, 0.5, 1.75), (1, 0, 2, 2.25, 2.5, 3.75), (2, 0, 2, 2.25, 3.75, 6))
-    found = service(rows, costs_s)
-    assert found["fixed_s"] == pytest.approx(0.25)  # the same for each
-    assert found["source_s"] == pytest.approx(0.25)
-    assert found["way_s"] == pytest.approx(0.25)  # of the two that found an idle worker
+def test_a_profile_has_slope_intercept_and_the_way_of_rows_that_found_an_idle_worker() -> None:
+    costs_s = np.linspace(0.5, 1.5, 41)
+    rows = [(at, 0, 4.0 * at, 4.0 * at, 4 * at + 0.25, 4 * at + 0.5 + cost) for at, cost in enumerate(costs_s)]
+    rows.append((3, 1, 170, 170, 190, 191))  # of another worker, after the time
+    found = read_profile(profile(CostSource.FLINK, processed(*rows), costs_s, until_s=180.0))
+    assert found.service.rows == 41
+    assert found.service.cost_factor == pytest.approx(1)
+    assert found.service.fixed_s == pytest.approx(0.25)
+    assert found.transport.latency_s == pytest.approx(0.25)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from adapt.core.costs.profile import CostSource, Profile, Service
+from adapt.core.costs.profile_file import write_profile
 from adapt.core.errors import EnvironmentFailure
 from reality.runs import Kept, measure
 from reality.scenarios import Engine, Kind, Placement, Scenario, scenarios
@@ -32,7 +34,10 @@ class Counting:
         if len(self.ran) == self.lasts:
             raise EnvironmentFailure("the engine ended")
         self.ran.append((scenario.name, rate))
-        return {"metrics": {"throughput": 200.0 + len(self.ran), "p99": 1.0}, "costs": {"fixed_s": float(len(self.ran))}}
+        return {
+            "metrics": {"throughput": 200.0 + len(self.ran), "p99": 1.0},
+            "costs": {"fixed_s": float(len(self.ran))},
+        }
 
 
 def of_flink(kind: Kind, share: float = 0.0) -> Scenario:
@@ -70,14 +75,18 @@ def test_every_engine_has_one_scenario_that_calibrates_and_names_are_unique() ->
     assert sum(len(scenarios(engine)) for engine in Engine) - len(Engine) >= 20
 
 
-def test_predictions_use_the_mean_costs_of_the_calibrating_runs_alone(tmp_path: Path) -> None:
+def text_of(mean_s: float) -> str:
+    return write_profile(Profile(CostSource.STAGE, "a test", Service(1, mean_s=mean_s)))
+
+
+def test_predictions_use_medians_of_the_calibrating_runs_alone(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
-    calibrating = Scenario(Engine.STAGE, Kind.LOAD, share=0.5, calibrates=True)
-    other = Scenario(Engine.STAGE, Kind.SATURATED)
-    for number, fixed_s in enumerate((1.0, 3.0)):
-        kept.keep(calibrating, number, {"metrics": {}, "costs": {"fixed_s": fixed_s}})
-    kept.keep(other, 0, {"metrics": {}, "costs": {"fixed_s": 100.0}})
-    assert calibrated(kept, [other, calibrating]) == {"fixed_s": 2}
+    calibrating = Scenario(Engine.SPARK, Kind.BATCH, calibrates=True)
+    other = Scenario(Engine.SPARK, Kind.BATCH, workers=2, after=2)
+    for number, cost in enumerate((5.0, 1.0, 2.0)):
+        kept.keep(calibrating, number, {"metrics": {}, "costs": {"batch_s": cost, "profile": text_of(cost)}})
+    kept.keep(other, 0, {"metrics": {}, "costs": {"batch_s": 100.0, "profile": text_of(100)}})
+    assert calibrated(kept, [other, calibrating]) == {"batch_s": 2, "profile": text_of(2)}
     assert calibrated(kept, [other]) is None
 
 
