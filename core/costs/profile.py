@@ -121,9 +121,13 @@ class Transport:
 class StateCosts:
     """Costs of moving state."""
 
-    serialize_row_s: float | None = measured("time to serialize a tuple of state", "0 with a time per byte, else --marshal-time, 0.2us")
+    serialize_row_s: float | None = measured(
+        "time to serialize a tuple of state", "0 with a time per byte, else --marshal-time, 0.2us"
+    )
     serialize_byte_s: float | None = measured("time to serialize a byte of state", "0")
-    install_row_s: float | None = measured("time to install a tuple of state", "0 with a time per byte, else as to serialize it")
+    install_row_s: float | None = measured(
+        "time to install a tuple of state", "0 with a time per byte, else as to serialize it"
+    )
     install_byte_s: float | None = measured("time to install a byte of state", "as to serialize it")
     transfer_byte_s: float | None = measured("time to send a byte of state", "--state-bandwidth, 250Mbps")
 
