@@ -103,8 +103,10 @@ class _Log:
         self.collections[executor] = max(self.collections.get(executor, (0.0, 0.0)), (count, total_ms / 1e3))
 
     def _add_progress(self, of: Mapping[str, Any]) -> None:
-        if int(of.get("numInputRows", 0)) > 0:
-            self.progress.append({name: of[name] for name in ("timestamp", "numInputRows", "durationMs")})
+        rows = of.get("numInputRows")  # an event log has it by source alone
+        rows = sum(int(one.get("numInputRows", 0)) for one in of.get("sources", ())) if rows is None else int(rows)
+        if rows > 0:
+            self.progress.append({"timestamp": of["timestamp"], "rows": rows, "durationMs": of["durationMs"]})
 
 
 def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = None) -> Calibration:
@@ -143,8 +145,9 @@ def calibrate_spark(path: Path, workers: int | None = None, stage: int | None = 
     else:
         raise BadInput(f"{path} has no task and no micro-batch with rows; {GIVE}")
     pauses = [pause for pause in (_collections(log), _between(batches, fixed_s)) if pause is not None]
-    began_ms = list(log.began_ms.values())
-    restart = Restart(start_s=max(0, began_ms[1] - began_ms[0]) / 1e3 if len(began_ms) > 1 else None)
+    began = log.began_ms
+    started_s = (began.get("SparkListenerExecutorAdded", 0) - began.get("SparkListenerApplicationStart", np.inf)) / 1e3
+    restart = Restart(start_s=started_s if started_s > 0 else None)
     return Calibration(
         Profile(CostSource.SPARK, said, service, transport=transport, restart=restart, pauses=tuple(pauses)),
         (SPREAD,),
@@ -201,7 +204,7 @@ def _chosen(log: _Log, stage: int | None) -> tuple[_Tasks, str]:
 
 def _of_batches(batches: Sequence[Mapping[str, Any]], workers: int) -> tuple[Service, float]:
     """Service time, and the seconds of a batch that do not depend on its rows."""
-    rows = np.array([float(one["numInputRows"]) for one in batches])
+    rows = np.array([float(one["rows"]) for one in batches])
     added_s = np.array([float(one["durationMs"].get("addBatch", 0)) / 1e3 for one in batches])
     row_s, fixed_s = line_through(rows, added_s)
     return Service(int(rows.sum()), mean_s=row_s * workers or None), fixed_s
