@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 from adapt.core.check.outcome import Verdict
+from adapt.core.costs.calibration import Calibration
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.replay.replay import FitRun
@@ -365,14 +366,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
@@ -413,7 +415,7 @@ class replay:
         sweep: str | None = None,
         signal: Literal["held", "offered"] = "held",
         scale_on: str = "busiest",
-        startup_time: str = "0s",
+        startup_time: str | None = None,
         utilization: float = 0.8,
         lag: float = 1000.0,
         alignment: Literal["any", "factors"] = "any",
@@ -443,14 +445,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
@@ -590,14 +593,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
@@ -714,14 +718,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
@@ -760,6 +765,33 @@ class advise:
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
     ) -> Table:
         """Advise on the number of workers to start an elastic stage with."""
+
+class calibrate:
+    @staticmethod
+    def csv(file: File, *, out: File | None = None, force: bool = False) -> Calibration:
+        """Derive a cost profile from a CSV of measurements."""
+
+    @staticmethod
+    def spark(
+        log: File, *, out: File | None = None, force: bool = False, stage: int | None = None, workers: int | None = None
+    ) -> Calibration:
+        """Derive a cost profile from a Spark event log."""
+
+    @staticmethod
+    def stage(
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
+        *,
+        out: File | None = None,
+        function: str | None = None,
+        work: Literal["cpu", "wait"] = "cpu",
+        workers: int | None = None,
+        rows: int = 20000,
+        service_time: str | None = None,
+        force: bool = False,
+        partitions: int = 16,
+        seed: int = 0,
+    ) -> Calibration:
+        """Measure a cost profile on worker processes of this machine."""
 
 class cluster:
     @staticmethod

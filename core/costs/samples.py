@@ -42,8 +42,8 @@ class Samples:
 def service_of_samples(samples: Samples) -> tuple[Service, tuple[KeyMean, ...], tuple[SizeMean, ...]]:
     """Distribution, and means by key or size where they explain enough.
 
-    A stated cost decides where rows have one. Else the means of every other row must explain the logarithms of the
-    rest, by at least `LEAST_GAIN` of their variance; keys or sizes, whatever explains more.
+    A stated cost decides where rows have one. Else means of a random half must explain the logarithms of the other
+    half, by at least `LEAST_GAIN` of their variance; keys or sizes, whatever explains more.
     """
     seconds = samples.seconds
     rows, mean_s, overall = len(seconds), float(seconds.mean()), quantiles_of(seconds)
@@ -104,9 +104,12 @@ def _relabelled(places: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[n
 
 
 def _gain(seconds: NDArray[np.float64], places: NDArray[np.int64]) -> float:
-    """Share of the variance of every other row's logarithm that means of the rest explain."""
+    """Share of the variance of logarithms of a random half that means of the other half explain."""
     logs = np.log(np.maximum(seconds, 1e-9))
-    known, asked = slice(0, None, 2), slice(1, None, 2)
+    known = np.random.default_rng(0).random(len(seconds)) < 0.5
+    asked = ~known
+    if not (known.any() and asked.any()):
+        return 0.0
     labels = places + 1
     sums = np.bincount(labels[known], logs[known], int(labels.max()) + 1)
     counts = np.bincount(labels[known], minlength=int(labels.max()) + 1)

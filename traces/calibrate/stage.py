@@ -38,6 +38,9 @@ SHARE = 4
 STATE_BYTES = 1_000_000
 """State of every second partition while state is measured; the others have none."""
 
+LEAST_S = 1.0
+"""Shortest second run, so that there are some dozen moves."""
+
 MOVE_S = 0.02
 """Time between two moves."""
 
@@ -138,9 +141,10 @@ def _run(
 
 
 def _paced(chunk: Chunk, rate: float, seed: int) -> Chunk:
-    """One in `SHARE` rows, at a rate."""
+    """One in `SHARE` rows, at a rate or over `LEAST_S`."""
     part = chunk.part(0, max(1, len(chunk.groups) // SHARE))
-    gaps_s = np.random.default_rng(seed).exponential(1 / rate, len(part.groups))
+    mean_s = max(1 / rate, LEAST_S / len(part.groups))
+    gaps_s = np.random.default_rng(seed).exponential(mean_s, len(part.groups))
     return replace(part, due_s=np.cumsum(gaps_s))
 
 

@@ -2,6 +2,8 @@
 
 import typer
 
+from adapt.cli.commands.calibrate.csv import csv
+from adapt.cli.commands.calibrate.spark import spark
 from adapt.cli.commands.calibrate.stage import stage
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.help import Command, Group
@@ -10,5 +12,5 @@ app = typer.Typer(
     cls=Group, help="Measure what rows, moves and pauses cost, for `--costs` of every replay.", no_args_is_help=True
 )
 
-for command in (stage,):
+for command in (stage, spark, csv):
     app.command(cls=Command)(grouped(command))
