@@ -772,6 +772,18 @@ class calibrate:
         """Derive a cost profile from a CSV of measurements."""
 
     @staticmethod
+    def flink(
+        url: str,
+        *,
+        out: File | None = None,
+        force: bool = False,
+        job: str | None = None,
+        operator: str | None = None,
+        prometheus: str | None = None,
+    ) -> Calibration:
+        """Derive a cost profile from a running Flink job."""
+
+    @staticmethod
     def spark(
         log: File, *, out: File | None = None, force: bool = False, stage: int | None = None, workers: int | None = None
     ) -> Calibration:

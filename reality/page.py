@@ -25,8 +25,8 @@ ABOUT = {
     Engine.STAGE: "`adapt replay flux --backend processes --work wait`, and `adapt replay elastic` for the rescale.",
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
-        " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the adaptive"
-        " scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time without a"
+        " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
+        " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time without a"
         " processed row."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",

@@ -3,6 +3,7 @@
 import typer
 
 from adapt.cli.commands.calibrate.csv import csv
+from adapt.cli.commands.calibrate.flink import flink
 from adapt.cli.commands.calibrate.spark import spark
 from adapt.cli.commands.calibrate.stage import stage
 from adapt.cli.options.groups import grouped
@@ -12,5 +13,5 @@ app = typer.Typer(
     cls=Group, help="Measure what rows, moves and pauses cost, for `--costs` of every replay.", no_args_is_help=True
 )
 
-for command in (stage, spark, csv):
+for command in (stage, flink, spark, csv):
     app.command(cls=Command)(grouped(command))
