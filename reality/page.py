@@ -26,8 +26,8 @@ ABOUT = {
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
         " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
-        " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time without a"
-        " processed row."
+        " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
+        " without a processed row."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (

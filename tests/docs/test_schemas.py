@@ -149,7 +149,8 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
-        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1")
+        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1"),
+        "adapt.reality/1",  # tests/reality
     }
     assert "adapt.plan/2" in seen
 
