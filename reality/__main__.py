@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from adapt.core.errors import AdaptError
@@ -14,12 +15,14 @@ from reality.workload import Workload
 
 ROOT = Path(__file__).parent.parent
 RUNS = 5
+MEASURED_BY = ("engines/*.py", "java/*.java", "workload.py", "scenarios.py", "rows.py", "runs.py", "service.py")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is missing and write the page; returns the exit code."""
     options = _parsed(arguments)
-    workload, kept = Workload(options.out / "workload"), Kept(options.out / "runs")
+    folder = options.out / measured_by()
+    workload, kept = Workload(folder / "workload"), Kept(folder / "runs")
     skipped, values = {}, []
     try:
         for engine in Engine:
@@ -39,6 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def measured_by() -> str:
+    """Hash of the files that determine what a run measures; runs of other versions stay aside."""
+    digest = sha256()
+    for pattern in MEASURED_BY:
+        for path in sorted(Path(__file__).parent.glob(pattern)):
+            digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser("reality", description="Hold the simulator's predictions against real engines.")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "reality", help="folder of kept runs")
@@ -46,7 +58,11 @@ def _parsed(arguments: Sequence[str] | None) -> Namespace:
     parser.add_argument("--only", type=Engine, choices=Engine, action="append", help="run only this engine; repeatable")
     parser.add_argument("--runs", type=int, default=RUNS, help="runs of each scenario")
     parser.add_argument("--quick", action="store_true", help="a rehearsal: fewer loads and rescales")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.runs < 1:
+        parser.error(f"--runs must be at least 1 (got {options.runs})")
+    options.out = options.out.absolute()
+    return options
 
 
 def _tell(text: str) -> None:

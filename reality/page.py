@@ -32,7 +32,7 @@ ABOUT = {
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (
         "`local[4]`, a stateful query with a source that offers the rows that are due. A row counts as processed when"
-        " its micro-batch is. Saturated, a micro-batch has up to 500 rows. There is no rescale: a checkpoint fixes the"
+        " its micro-batch is. Saturated, a micro-batch has up to 400 rows. There is no rescale: a checkpoint fixes the"
         " number of state partitions."
     ),
 }

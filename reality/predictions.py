@@ -16,7 +16,7 @@ from reality.workload import Workload
 SCHEME_OF = {Engine.STAGE: "stage", Engine.FLINK: "flink", Engine.SPARK: "spark", Engine.STREAMING: "spark"}
 """The plans of an engine."""
 
-BATCH_ROWS = 500
+BATCH_ROWS = 400
 """Most rows of a micro-batch of a saturated query."""
 
 

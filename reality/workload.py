@@ -24,7 +24,7 @@ MEAN_S, VARIATION = 0.004, 0.5
 MAX_PARALLELISM = 128
 """Key groups of the Flink job."""
 
-FIRST, ROWS = 10_000, 3_000
+FIRST, ROWS = 10_000, 2_400
 """Rows of the day of edits on Wikipedia, in the order of the file; the first ones have the dates of other days."""
 
 SCHEMES = {"stage": "uniform", "flink": "flink", "spark": "spark"}
