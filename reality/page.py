@@ -27,7 +27,8 @@ ABOUT = {
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
         " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
         " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
-        " without a processed row."
+        " without a processed row. Service times are those of `adapt calibrate flink` on the running job as the"
+        " prediction, and of the job's own log."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (

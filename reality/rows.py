@@ -48,7 +48,7 @@ class Processed:
         last = np.lexsort((self.done_s, self.number))
         ends = np.append(order[1:], len(last)) - 1
         chosen = np.sort(last[ends])
-        return Processed(**{name: getattr(self, name)[chosen] for name in self.__slots__})  # type: ignore[arg-type]
+        return Processed(**{name: getattr(self, name)[chosen] for name in self.__slots__})
 
 
 def rows_per_worker(workers: NDArray[np.int64], count: int) -> Metrics:

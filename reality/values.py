@@ -13,7 +13,10 @@ from reality.workload import Workload
 
 SCHEMA = "adapt.reality/1"
 
-UNITS = {"throughput": "rows/s", "p50": "s", "p95": "s", "p99": "s", "downtime": "s", "peak": "s"}
+BY_REST = "service time"
+"""Mean per row: by `adapt calibrate flink` as the prediction, and by the job's own log."""
+
+UNITS = {"throughput": "rows/s", **dict.fromkeys(("p50", "p95", "p99", "downtime", "peak", BY_REST), "s")}
 """Units of metrics; those of workers are rows."""
 
 
@@ -82,16 +85,13 @@ def calibrated(kept: Kept, wanted: Iterable[Scenario]) -> dict[str, Any] | None:
 def _values(workload: Workload, scenario: Scenario, kept: Kept, costs: Mapping[str, Any]) -> list[Value]:
     runs = kept.runs(scenario)
     foretold = predicted(workload, scenario, runs[0]["rate"], costs)
+    measured = {metric: tuple(run["metrics"][metric] for run in runs) for metric in runs[0]["metrics"]}
+    if "by_rest_s" in costs and scenario.calibrates:
+        foretold[BY_REST] = costs["by_rest_s"]
+        measured[BY_REST] = tuple(run["costs"]["service_s"] for run in runs)
     return [
-        Value(
-            scenario.engine,
-            scenario.name,
-            metric,
-            foretold.get(metric),
-            tuple(run["metrics"][metric] for run in runs),
-            scenario.calibrates,
-        )
-        for metric in runs[0]["metrics"]
+        Value(scenario.engine, scenario.name, metric, foretold.get(metric), each, scenario.calibrates)
+        for metric, each in measured.items()
     ]
 
 

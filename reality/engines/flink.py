@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adapt.core.costs.profile import CostSource
+from adapt.traces.calibrate.flink import calibrate_flink
 from reality import service
 from reality.engines.flink_cluster import MISSING, Cluster, compiled_jar, flink_jar, running
 from reality.rows import Processed, latencies, profile, rescaled, rows_per_worker, throughput
@@ -80,12 +81,18 @@ class Running:
         if scenario.placement is Placement.PLAN:
             arguments.append(str(self.workload.export("flink")))
         job = self.cluster.run("ReplayTrace", arguments)
-        asked_s = self._rescale(job, out, scenario.after, len(self.workload.keys) / rate) if is_rescale else np.inf
+        asked_s, by_rest_s = np.inf, None
+        if is_rescale:
+            asked_s, by_rest_s = self._rescale(job, out, scenario.after, len(self.workload.keys) / rate)
         self.cluster.wait(job, ended=True, limit_s=_LIMIT_S)
-        return self._measured(scenario, Processed.of(_logged(out)), asked_s, job)
+        return self._measured(scenario, Processed.of(_logged(out)), asked_s, by_rest_s)
 
-    def _rescale(self, job: str, out: Path, workers: int, lasts_s: float) -> float:
-        """Change the parallelism in the middle of the trace; returns when."""
+    def _rescale(self, job: str, out: Path, workers: int, lasts_s: float) -> tuple[float, float | None]:
+        """Change the parallelism in the middle of the trace.
+
+        Returns:
+            When, and the mean service time that `adapt calibrate flink` finds just before.
+        """
         self.cluster.wait(job, ended=False, limit_s=_LIMIT_S)
         while not (out / "first").exists():
             time.sleep(0.01)
@@ -94,22 +101,25 @@ class Running:
         (found,) = [
             one["id"] for one in self.cluster.get(f"/jobs/{job}")["vertices"] if one["name"].startswith("process")
         ]
+        by_rest = calibrate_flink(self.cluster.url, job, "process", self.cluster.prometheus).profile
         required[found]["parallelism"]["upperBound"] = workers
         asked_s = time.monotonic()
         self.cluster.send("PUT", f"/jobs/{job}/resource-requirements", required)
-        return asked_s
+        return asked_s, by_rest.service.mean_s
 
-    def _measured(self, scenario: Scenario, every: Processed, asked_s: float, job: str) -> dict[str, Any]:
+    def _measured(
+        self, scenario: Scenario, every: Processed, asked_s: float, by_rest_s: float | None
+    ) -> dict[str, Any]:
         rows = every.last()
         assert len(rows.number) == len(self.workload.keys), f"{len(rows.number)} of all rows were processed"
         if scenario.kind is not Kind.RESCALE:
             metrics = rows_per_worker(rows.worker, scenario.workers)
             return {"metrics": metrics | (latencies(rows) if scenario.share else throughput(rows)), "costs": {}}
-        history = self.cluster.get(f"/jobs/{job}/rescales/history")
         metrics = rescaled(rows, asked_s)
         costs: dict[str, Any] = {"profile": profile(CostSource.FLINK, rows, self.workload.costs_s, asked_s)}
         costs |= {"restart_s": metrics["downtime"], "repeated": len(every.number) - len(rows.number)}
-        costs["scheduler_s"] = (history[0]["endTimestampInMillis"] - history[0]["startTimestampInMillis"]) / 1e3
+        early = rows.done_s < asked_s
+        costs |= {"by_rest_s": by_rest_s, "service_s": float((rows.done_s - rows.taken_s)[early].mean())}
         return {"metrics": metrics, "costs": costs}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 SCHEMA = "number bigint, key string, route int, cost_s double, due_s double, sent_s double"
@@ -50,29 +51,26 @@ class TraceReader(DataSourceStreamReader):
         with open(options["path"]) as lines:
             self._rows = [line.rstrip("\n").split("\t", 3) for line in lines]
         self._speedup, self._most = float(options["speedup"]), int(options["most"])
-        self._offered, self._origin_s = 0, 0.0
+        self._origin_s = 0.0
 
     def initialOffset(self) -> dict[str, int]:
         """Before the first batch."""
         return {"row": WARMING}
 
-    def latestOffset(self) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: ARG002
         """Rows that are due, after a batch to warm up."""
-        if not self._offered and not self._origin_s:
-            self._origin_s = -1.0  # asked once: the batch to warm up
+        if start["row"] == WARMING:
             return {"row": 0}
-        if self._origin_s < 0:
+        if not self._origin_s:
             self._origin_s = time.monotonic()
-        due = self._due()
-        self._offered = min(due, self._offered + self._most)
-        return {"row": self._offered}
+        return {"row": min(self._due(start["row"]), start["row"] + self._most)}
 
-    def _due(self) -> int:
-        """Rows that are due by now; waits for the next one if there is none."""
-        if not self._speedup or self._offered == len(self._rows):
+    def _due(self, offered: int) -> int:
+        """Rows that are due by now."""
+        if not self._speedup:
             return len(self._rows)
         passed_s = (time.monotonic() - self._origin_s) * self._speedup
-        end = self._offered
+        end = offered
         while end < len(self._rows) and float(self._rows[end][0]) <= passed_s:
             end += 1
         return end
@@ -81,8 +79,9 @@ class TraceReader(DataSourceStreamReader):
         """One partition for all rows of a batch."""
         return [Range(start["row"], end["row"], self._origin_s)]
 
-    def read(self, partition: Range) -> Iterator[tuple[Any, ...]]:
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """The rows of a batch."""
+        assert isinstance(partition, Range)
         sent_s = time.monotonic()
         if partition.first == WARMING:
             for _, _, route, key in {row[3]: row for row in self._rows}.values():

@@ -3,6 +3,8 @@
 import socket
 from pathlib import Path
 
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
 from reality import service
 from reality.engines.spark_source import WARMING, TraceReader
 
@@ -33,10 +35,10 @@ def test_a_first_batch_warms_up_and_then_each_row_comes_once(tmp_path: Path) -> 
     reader = rows(tmp_path / "rows.tsv")
     offset, batches = reader.initialOffset(), []
     while offset["row"] < 5:
-        end = reader.latestOffset()
+        end = reader.latestOffset(offset, ReadAllAvailable())
         batches.append([row for part in reader.partitions(offset, end) for row in reader.read(part)])
         offset = end
     assert {row[0] for row in batches[0]} == {WARMING}
     assert {row[1] for row in batches[0]} == {"key 0", "key 1", "key 2"}
     assert [[row[0] for row in batch] for batch in batches[1:]] == [[0, 1], [2, 3], [4]]
-    assert reader.latestOffset() == {"row": 5}
+    assert reader.latestOffset(offset, ReadAllAvailable()) == {"row": 5}
