@@ -11,7 +11,7 @@ from typing import Any
 
 import adapt
 from reality.predictions import elastic_options, measured_case, rescale_metrics
-from reality.scenarios import Kind, Scenario
+from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
 
 
@@ -24,8 +24,10 @@ class Stage:
 
     @contextmanager
     def started(self, workload: Workload, folder: Path) -> Iterator["Running"]:  # noqa: ARG002
-        """Nothing is started: each run starts its processes."""
-        yield Running(workload)
+        """Each run starts its processes; one before all loads the compiled kernels of the driver."""
+        started = Running(workload)
+        started.run(Scenario(Engine.STAGE, Kind.SATURATED, Placement.PLAN), 0)
+        yield started
 
 
 @dataclass(frozen=True, slots=True)
