@@ -1,15 +1,13 @@
 """The small real stage as an engine: worker processes on this machine."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, run
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import adapt
+from adapt.core.costs.profile_file import write_profile
 from reality.predictions import elastic_options, measured_case, rescale_metrics
 from reality.scenarios import Engine, Kind, Placement, Scenario
 from reality.workload import WORKERS, Workload
@@ -49,8 +47,5 @@ class Running:
 
     def _costs(self) -> dict[str, str]:
         """The profile of `adapt calibrate stage`."""
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "costs.toml"
-            arguments = ["calibrate", "stage", self.workload.trace, "--work", "wait", "--workers", WORKERS, "-o", file]
-            run([sys.executable, "-m", "adapt.cli.main", *map(str, arguments)], check=True, stdout=DEVNULL)
-            return {"profile": file.read_text()}
+        found = adapt.calibrate.stage(self.workload.trace, work="wait", workers=WORKERS)
+        return {"profile": write_profile(found.profile)}
