@@ -3,7 +3,7 @@
 Claims: with a profile from one run, p99 within 15 % of the median of measured runs at 50, 80 and 130 % of the measured
 saturation. What the simulator says without a profile is printed next to it.
 
-Rows wait for a loopback service for their cost, lognormal with a mean of 2.4 ms, so that three workers need no three
+Rows wait for a loopback service for their cost, lognormal with a mean of 24 ms: three workers need no three
 cores. One worker has about 56 % of the rows. Measured runs are kept in --out, and a repeated command makes only those
 that are missing.
 """
@@ -22,9 +22,9 @@ from rich.table import Table
 import adapt
 
 LOADS = (0.5, 0.8, 1.3)
-ROWS = 8000
-RATE = 1000.0
-MEAN = "2.4ms"
+ROWS = 2000
+RATE = 100.0
+MEAN = "24ms"
 WITHIN = 0.15
 STAGE: dict[str, Any] = {"workers": 3, "partitions": 16, "policy": ["none"]}
 
@@ -39,7 +39,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     trace, profile = out / "rows.trace", out / "costs.toml"
     if not trace.exists():
-        spread = {"keys": 1000, "exponent": 1.1, "cost": "lognormal(2ms, 0.6)"}
+        spread = {"keys": 1000, "exponent": 1.1, "cost": "lognormal(20ms, 0.6)"}
         adapt.generate("zipf", out=trace, rows=ROWS, rate=RATE, **spread)
     kept = Kept(out / "measured.json")
     if not profile.exists():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from adapt.core.costs.profile import (
     SCHEMA,
@@ -27,8 +27,6 @@ from adapt.core.toml import Element, elements, only, with_lines
 _TABLES = {"service": Service, "transport": Transport, "state": StateCosts, "restart": Restart}
 _LISTS = {"key": KeyMean, "size": SizeMean, "pause": Pause}
 _HEAD = ("schema", "source", "measured")
-
-Part = TypeVar("Part")
 
 
 def write_profile(profile: Profile) -> str:
@@ -67,14 +65,12 @@ def read_profile(text: str) -> Profile:
     try:
         only("the profile", document, (*_HEAD, *_TABLES, *_LISTS))
         head = Element("the profile", document, tuple(document))
-        tables = {name: _part(f"[{name}]", kind, document.get(name, {})) for name, kind in _TABLES.items()}
-        keys, sizes, pauses = (
-            tuple(_part(f"one [[{name}]]", kind, one) for one in elements(document, name))
-            for name, kind in _LISTS.items()
-        )
-        return Profile(
-            head.choice("source", CostSource), head.text("measured"), keys=keys, sizes=sizes, pauses=pauses, **tables
-        )
+        tables: dict[str, Any] = {
+            name: _part(f"[{name}]", kind, document.get(name, {})) for name, kind in _TABLES.items()
+        }
+        for (name, kind), of in zip(_LISTS.items(), ("keys", "sizes", "pauses"), strict=True):
+            tables[of] = tuple(_part(f"one [[{name}]]", kind, one) for one in elements(document, name))
+        return Profile(head.choice("source", CostSource), head.text("measured"), **tables)
     except BadInput as error:
         raise BadInput(with_lines(text, [str(error)])) from None
 
@@ -108,20 +104,21 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _part(where: str, kind: type[Part], given: Any) -> Part:
+def _part(where: str, kind: type[Any], given: Any) -> Any:
     """A table as its dataclass."""
     if not isinstance(given, Mapping):
         raise BadInput(f"{where} must be a table with fields")
-    names = {each.name: str(each.type) for each in fields(cast(Any, kind))}
+    names = {each.name: str(each.type) for each in fields(kind)}
     of = Element(where, given, tuple(names))
-    required = [each.name for each in fields(cast(Any, kind)) if each.default is MISSING]
+    required = [each.name for each in fields(kind) if each.default is MISSING]
     return kind(**{name: _read(of, name, names[name]) for name in dict.fromkeys([*required, *given])})
 
 
 def _read(of: Element, name: str, kind: str) -> Any:
     """A field by its annotation."""
     if "tuple" in kind:
-        return of.read(name, _numbers_of, ())
+        nothing: tuple[float, ...] = ()
+        return of.read(name, _numbers_of, nothing)
     if "bool" in kind:
         return of.truth(name, False)
     if "ServiceBy" in kind:

@@ -9,7 +9,18 @@ import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
 from adapt.core.costs.calibration import Calibration
-from adapt.core.costs.profile import CostSource, Pause, Profile, Restart, Service, StateCosts, Transport, quantiles_of
+from adapt.core.costs.profile import (
+    CostSource,
+    KeyMean,
+    Pause,
+    Profile,
+    Restart,
+    Service,
+    SizeMean,
+    StateCosts,
+    Transport,
+    quantiles_of,
+)
 from adapt.core.costs.samples import Samples, service_of_samples
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.traces.locations.arrow import arrow_source
@@ -63,7 +74,9 @@ def calibrate_csv(path: Path) -> Calibration:
     of_byte = {name: _per_byte(numbers, f"{name}_us") for name in ("serialize", "transfer", "install", "restore")}
     restart = Restart(_median(numbers["stop_s"]), _median(numbers["start_s"]), of_byte["restore"])
     rows = np.isfinite(numbers["service_us"])
-    service, keys, sizes = Service(), (), ()
+    service = Service()
+    keys: tuple[KeyMean, ...] = ()
+    sizes: tuple[SizeMean, ...] = ()
     if rows.any():
         texts = None if KEY not in table.column_names else table.column(KEY).filter(pa.array(rows)).to_pylist()
         whole = {name: _whole(numbers[name][rows]) for name in ("bytes", "cost_us")}

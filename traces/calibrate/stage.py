@@ -33,7 +33,7 @@ LOAD = 0.3
 """Load of the busiest worker in the second run, over what it took in the first."""
 
 SHARE = 4
-"""The second run has one in so many rows."""
+"""The first run has this multiple of the rows of the second."""
 
 STATE_BYTES = 1_000_000
 """State of every second partition while state is measured; the others have none."""

@@ -63,7 +63,7 @@ class Partition:
 
 
 def unpacked(data: bytes) -> tuple[int, list[float], Partition]:
-    """A partition, begin and end of its extraction, and its state, from bytes."""
+    """A partition, times of its extraction and its state, from bytes."""
     partition, of_keys, of_states, *times_s = _HEAD.unpack_from(data)
     first, last = _HEAD.size + of_keys, _HEAD.size + of_keys + of_states
     keys = np.frombuffer(data[_HEAD.size : first], KEPT).tolist()

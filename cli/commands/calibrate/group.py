@@ -9,9 +9,7 @@ from adapt.cli.commands.calibrate.stage import stage
 from adapt.cli.options.groups import grouped
 from adapt.cli.terminal.help import Command, Group
 
-app = typer.Typer(
-    cls=Group, help="Measure what rows, moves and pauses cost, for `--costs` of every replay.", no_args_is_help=True
-)
+app = typer.Typer(cls=Group, help="Measure the costs of your job, for every replay.", no_args_is_help=True)
 
 for command in (stage, flink, spark, csv):
     app.command(cls=Command)(grouped(command))

@@ -22,7 +22,7 @@ def spark(
     stage: int | None = setting(
         None, "Stage whose tasks count (default: the stages with the most run time).", "ID", shown=False
     ),
-    workers: int | None = setting(None, "Tasks that run at once; for progress without an event log.", "N", min=1),
+    workers: int | None = setting(None, "Number of parallel tasks; for progress without an event log.", "N", min=1),
 ) -> "Calibration":
     """Derive a cost profile from a Spark event log.
 

@@ -28,7 +28,7 @@ def transport_of(profile: Profile, row_bytes: float) -> float:
 def row_costs_of(
     profile: Profile, columns: list[str], key_type: KeyType, row_bytes: float, seed: int
 ) -> RowCosts | None:
-    """The CPU time of each row, or None if all rows have the same distribution.
+    """CPU time of each row; None if all have the same distribution.
 
     Args:
         columns: Columns of the trace.

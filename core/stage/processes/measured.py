@@ -83,7 +83,7 @@ def measured_rows(recorded: Recorded) -> MeasuredRows:
 
 
 def measured_state(installed: list[Installed]) -> StateCosts:
-    """Costs of a byte of state, from moves of large and small partitions.
+    """Costs of a byte of state, from large and small moves.
 
     The medians of large and of small states are compared, so that what a move costs anyway does not count.
     """

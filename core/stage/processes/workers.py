@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A partition that arrived: its size, and times from the begin of its extraction."""
+    """A partition that arrived, with size and times of its move."""
 
     partition: int
     state_bytes: int

@@ -21,7 +21,7 @@ def read_cost_profile(path: Path) -> Profile:
 
 
 def profiled_row_costs(path: Path, trace: Trace, row_bytes: float, seed: int) -> RowCosts | None:
-    """The CPU time of each row by a profile, or None if it is drawn.
+    """CPU time of each row by a profile; None if drawn.
 
     Raises:
         BadInput: The profile is invalid, or does not fit the trace.
