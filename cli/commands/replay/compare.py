@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @short_help(
     *("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"),
-    *("queueing", "migrate"),
+    "queueing",
 )
 def compare(
     trace: TracePath,

@@ -31,8 +31,9 @@ class QueueingOptions:
     PANEL: ClassVar[str] = "Queueing"
     queueing: QueueingName | None = setting(
         None,
-        "Queues as in an engine (default: flux; for compare the trace's engine). A buffer for all workers (flux),"
-        " bounded channels and checkpoints (flink), a log per partition (kafka), or micro-batches (spark).",
+        "Queues as in an engine (default: flux). A buffer for all workers (flux), bounded channels and checkpoints"
+        " (flink), a log per partition (kafka), or micro-batches (spark). The default of compare is that of the trace's"
+        " engine.",
         shown=False,
         panel="Options",
     )
