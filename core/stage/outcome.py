@@ -109,7 +109,7 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
 
 
 def queues_in(table: Table) -> str:
-    """Whose queues the latencies of a table are from; empty in runs that do not say."""
+    """Whose queues the latencies of a table are from, if it says."""
     if QUEUEING.name not in [column.name for column in table.columns] or not table.rows:
         return ""
     engine = QueueingName(str(table.values(QUEUEING.name)[0]))

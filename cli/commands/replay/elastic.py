@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "cooldown", "shed")
+    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "shed"),
+    *("queueing", "migrate"),
 )
 def elastic(
     trace: TracePath,

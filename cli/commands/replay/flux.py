@@ -26,7 +26,7 @@ _MOST_ROUNDS = 100_000
 
 @short_help(
     *("out", "workers", "plan", "policy", "backend", "speedup", "arrivals"),
-    *("service_time", "buffer", "load", "faults", "standby", "format"),
+    *("service_time", "queueing", "load", "faults", "standby", "format"),
 )
 def flux(
     trace: TracePath,

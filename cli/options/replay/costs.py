@@ -162,8 +162,8 @@ class NetworkOptions:
     network_latency: str | None = setting(None, "One-way network latency (default: 70us).", "70us", shown=False)
     connection_buffer: str | None = setting(
         None,
-        "Rows that a connection buffers (default: 24; flink: 2 network buffers); 2x12 is two packets of 12, each free"
-        " again once it is empty.",
+        "Rows that a connection buffers (default: 24; for flink 2 network buffers). With 2x12 they are two packets of"
+        " 12, each free again once it is empty.",
         "ROWS|2x12",
     )
     network_bandwidth: list[str] | None = setting(

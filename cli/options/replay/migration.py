@@ -18,7 +18,8 @@ class MigrationOptions:
 
     migrate: Migrating = setting(
         Migrating.ALL,
-        "How partitions move: live (all at once, batched, one by one, hottest first, or on demand), or by a restart.",
+        "How partitions move in a rescale. Live: all at once, batched, one by one, hottest first, or those with rows"
+        " first (demand); or by a restart.",
         panel="Plans and migration",
     )
     batch: int = setting(16, "Partitions per batch.", "PARTITIONS", panel="Plans and migration")
@@ -30,8 +31,8 @@ class MigrationOptions:
     )
     restart_time: str | None = setting(
         None,
-        "Time of a restart, besides that to save and restore state (default: that of --restart: 120s for"
-        " flink-savepoint, 10s for flink-adaptive, 3s for kafka).",
+        "Time of a restart, besides that to save and restore state (default: by --restart). It is 120s for"
+        " flink-savepoint, 10s for flink-adaptive, 3s for kafka.",
         "10s",
         panel="Plans and migration",
     )

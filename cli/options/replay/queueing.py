@@ -31,28 +31,29 @@ class QueueingOptions:
     PANEL: ClassVar[str] = "Queueing"
     queueing: QueueingName | None = setting(
         None,
-        "Queues as in an engine: one buffer for all workers (flux), bounded channels and checkpoints (flink), a log"
-        " per partition (kafka), or micro-batches (spark). Default: flux; compare takes that of the trace's engine.",
+        "Queues as in an engine (default: flux). A buffer for all workers (flux), bounded channels and checkpoints"
+        " (flink), a log per partition (kafka), or micro-batches (spark). The default of compare is that of the trace's"
+        " engine.",
         shown=False,
         panel="Options",
     )
     fetch_rows: int | None = setting(
-        None, "kafka: rows that a worker takes from one log before the next (default: 500).", "ROWS"
+        None, "Rows that a worker takes from one log before the next (kafka; default: 500).", "ROWS"
     )
-    checkpoint_interval: str | None = setting(None, "flink: time between checkpoints (default: none).", "60s")
+    checkpoint_interval: str | None = setting(None, "Time between checkpoints (flink; default: none).", "60s")
     checkpoint_pause: str | None = setting(
-        None, "flink: how long a worker stops to take its part of a checkpoint (default: 0s).", "10ms"
+        None, "How long a worker stops for its part of a checkpoint (flink; default: 0s).", "10ms"
     )
     unaligned: bool = setting(
-        False, "flink: unaligned checkpoints, whose barriers stop no channel.", None, "--unaligned"
+        False, "Unaligned checkpoints, whose barriers stop no channel (flink).", None, "--unaligned"
     )
     batch_interval: str | None = setting(
-        None, "spark: time between micro-batches (default: the next starts when one ends).", "10s"
+        None, "Time between micro-batches (spark; default: the next starts when one ends).", "10s"
     )
     batch_overhead: str | None = setting(
-        None, "spark: time to plan and commit a micro-batch (default: 100ms).", "100ms"
+        None, "Time to plan and commit a micro-batch (spark; default: 100ms).", "100ms"
     )
-    batch_rows: int | None = setting(None, "spark: most rows of a micro-batch (default: 1,048,576).", "ROWS")
+    batch_rows: int | None = setting(None, "Most rows of a micro-batch (spark; default: 1,048,576).", "ROWS")
 
     def chosen(self, tuple_bytes: int, trace: "Trace | None" = None) -> "Queueing":
         """The queues.
@@ -86,7 +87,7 @@ class QueueingOptions:
 
 
 def engine_of(trace: "Trace") -> QueueingName:
-    """The queues of a trace's engine: Kafka's if its rows have partitions of a topic."""
+    """The queues of a trace's engine: Kafka's if its rows have partitions."""
     return QueueingName.KAFKA if "partition" in trace.columns else QueueingName.FLUX
 
 

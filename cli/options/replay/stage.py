@@ -29,7 +29,7 @@ SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
 IdleClockOption: TypeAlias = Annotated[
     str, option("Resolution at which workers measure idle time, rounded up; 0s is exact.", "10ms", shown=False)
 ]
-BUFFER = "Rows that a producer buffers, backpressure beyond (default: {}; flink: 8 network buffers and 2 per worker)."
+BUFFER = "Rows that a producer buffers (default: {}). With --queueing flink 8 network buffers, and 2 per worker."
 
 
 @dataclass(frozen=True, slots=True)

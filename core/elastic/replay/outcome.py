@@ -133,7 +133,7 @@ class ElasticOutcome:
 
     @property
     def stopped_worker_s(self) -> float:
-        """Time of workers that stood still in restarts."""
+        """Time of workers without work in restarts."""
         return sum(stop.worker_s for stop in stops_of(self.outcome.simulated))
 
     @property

@@ -32,7 +32,7 @@ CASE_COLUMNS = (
     Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
     Column("pauses", Kind.NUMBER, "s", "sum of the pauses of all partitions"),
     Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
-    Column("stopped", Kind.NUMBER, "s", "time of workers that stood still in restarts"),
+    Column("stopped", Kind.NUMBER, "s", "time of workers without work in restarts"),
     Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone; missing if it stays"),
     Column("moves", Kind.COUNT),
     Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
@@ -79,7 +79,7 @@ RESCALE_COLUMNS = (
     Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
     Column("downtime", Kind.SECONDS, "s", "how long a restart stopped partitions; missing if they move live"),
     Column("restart_backlog", Kind.COUNT, "rows", "waiting when a restart was over"),
-    Column("stopped", Kind.NUMBER, "s", "time of workers that stood still in the restart"),
+    Column("stopped", Kind.NUMBER, "s", "time of workers without work in the restart"),
     Column("done", Kind.SECONDS, "s", "when the last partition had moved"),
     Column("caught_up", Kind.SECONDS, "s", "when the backlog was down to one period's arrivals; missing if it stays"),
 )

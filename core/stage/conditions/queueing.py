@@ -66,7 +66,7 @@ class Queueing:
         return self.engine in (QueueingName.KAFKA, QueueingName.SPARK)
 
     def check(self, *of_flux: object) -> None:
-        """Check that nothing is asked for that only Flux's queues have: crashes, standby, split partitions.
+        """Refuse crashes, standby and split partitions with queues other than Flux's.
 
         Raises:
             UsageError: Something is.
@@ -77,7 +77,7 @@ class Queueing:
             )
 
     def buffers(self, workers: int, tuple_bytes: int, usual: tuple[int, int]) -> tuple[int, int]:
-        """Default rows that a producer and a connection buffer: Flink's, or the usual ones."""
+        """Default rows that a producer and a connection buffer."""
         if self.engine is not QueueingName.FLINK:
             return usual
         rows = segment_rows(tuple_bytes)

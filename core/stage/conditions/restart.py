@@ -1,4 +1,4 @@
-"""Restarts: what a rescale costs that stops workers instead of moving state live."""
+"""Costs of a rescale by restart instead of live migration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Restart:
             raise UsageError(f"the times of a restart must be finite and at least 0 (got {min(times_s):g} s)")
 
     def downtime_s(self, saved: NDArray[np.int64], restored: NDArray[np.int64], network: Network) -> float:
-        """Time from when the last row is processed until rows are taken again.
+        """Time without processing, in seconds.
 
         Args:
             saved: State that each worker saves in bytes, shape (workers,).

@@ -1,24 +1,51 @@
 """Queues of engines other than Flux: logs, micro-batches and checkpoints."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.stage.conditions.arrivals import Feed
 from adapt.core.stage.conditions.names import QueueingName
+from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.engine.event_queue import Action, Agenda
 from adapt.core.stage.engine.jobs import Job
-from adapt.core.stage.engine.kernel.barriers import arrive_alone, send_barriers
 from adapt.core.stage.engine.kernel.commit import end_batch
+from adapt.core.stage.engine.kernel.connections import arrive_alone, send_barriers
 from adapt.core.stage.engine.kernel.orders import start, wake
+from adapt.core.stage.records.arrays import Arrays
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.queues import STAMP
 from adapt.core.stage.records.tuples import POOLED
 
-if TYPE_CHECKING:
-    from adapt.core.stage.engine.running_stage import Stage
-
 _FIRST_PLACES = 64
+
+
+class Stage(Protocol):
+    """What queues need of a running stage."""
+
+    settings: StageSettings
+    arrays: Arrays
+    agenda: Agenda
+    feed: Feed | None
+
+    @property
+    def now_s(self) -> float:
+        """Current simulated time."""
+
+    @property
+    def drained(self) -> bool:
+        """Whether all tuples are processed."""
+
+    def after(self, delay_s: float, action: Action, /) -> None:
+        """Run an action after a delay."""
+
+    def do(self, worker: int, job: Job, /) -> None:
+        """Queue a job at a consumer."""
+
+    def read_ahead(self) -> None:
+        """Read more rows of the stream."""
 
 
 class Queues:
@@ -41,7 +68,7 @@ class Queues:
 class SharedPlaces(Queues):
     """Places for buffered tuples, given to producers when they need them."""
 
-    def __init__(self, stage: "Stage", most: int) -> None:
+    def __init__(self, stage: Stage, most: int) -> None:
         """Start without places.
 
         Args:
@@ -83,7 +110,7 @@ class SharedPlaces(Queues):
 class Batches(SharedPlaces):
     """Micro-batches, one after the other."""
 
-    def __init__(self, stage: "Stage") -> None:
+    def __init__(self, stage: Stage) -> None:
         """Start before the first micro-batch."""
         super().__init__(stage, stage.settings.queueing.log_rows)
         self._started_s = 0.0
@@ -95,7 +122,7 @@ class Batches(SharedPlaces):
         self._stage.after(0.0, self._trigger)
 
     def answer(self) -> None:
-        """End the micro-batch once all its rows are processed, and start the next."""
+        """End a processed micro-batch, and start the next."""
         super().answer()
         if self._rows and self._stage.arrays.world["batch_left"] == 0:
             end_batch(self._stage.arrays.worlds)
@@ -150,7 +177,7 @@ class Batches(SharedPlaces):
 class Checkpoints(SharedPlaces):
     """Bounded buffers, and checkpoints by barriers."""
 
-    def __init__(self, stage: "Stage") -> None:
+    def __init__(self, stage: Stage) -> None:
         """Start without a checkpoint."""
         settings = stage.settings
         super().__init__(stage, settings.workers * settings.buffer_tuples)
@@ -207,7 +234,7 @@ class Checkpoints(SharedPlaces):
             self._stage.agenda.at(max(self._stage.now_s, self._started_s + every_s), self._trigger)
 
 
-def queues_of(stage: "Stage") -> Queues:
+def queues_of(stage: Stage) -> Queues:
     """The queues of a stage that need help from Python."""
     queueing = stage.settings.queueing
     if queueing.engine is QueueingName.FLUX:

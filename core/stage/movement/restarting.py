@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from adapt.core.stage.conditions.restart import Restart
 from adapt.core.stage.engine.event_queue import Action
+from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Moved
@@ -20,7 +22,7 @@ class Stop:
     Attributes:
         began_s: When partitions stopped taking rows.
         others: Stopped partitions that keep their worker.
-        workers: Workers that stood still; 0 if only partitions that move did.
+        workers: Workers without work meanwhile; 0 if only partitions that move stopped.
         restored_bytes: State that was restored.
         ended_s: When rows were taken again; None, not yet.
         backlog: Rows that waited then.
@@ -40,14 +42,14 @@ class Stop:
 
     @property
     def worker_s(self) -> float:
-        """Time of workers that stood still."""
+        """Time of workers without work."""
         return self.workers * (self.downtime_s or 0.0)
 
 
 def restart_stage(
     stage: Stage, movement: Movement, how: Restart, moves: Sequence[Move], workers: int, done: Action
 ) -> tuple[Stop, list[Moved]]:
-    """Stop partitions, process what is on its way, save and restore, and go on with new owners.
+    """Restart partitions with new owners; rows on their way are processed first.
 
     Args:
         moves: Partitions that change their worker.
@@ -98,8 +100,11 @@ def restart_stage(
         stop.backlog = stage.arrived() - int(stage.arrays.world["processed"]) - stage.shed
         done()
 
+    def read_all(donor: int) -> None:
+        stage.do(donor, Job(0.0, 0.0, partial(quiesced, donor)))  # after the row in service
+
     for donor, partitions in donors.items():
-        stage.pause(donor, partitions, lambda donor=donor: quiesced(donor))  # type: ignore[misc]
+        stage.pause(donor, partitions, partial(read_all, donor))
     return stop, log
 
 

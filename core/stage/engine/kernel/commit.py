@@ -54,7 +54,7 @@ def leave_batch(world: World) -> None:
 
 @compiled
 def end_batch(worlds: Records) -> None:
-    """Record the latencies of a micro-batch: all its results appear at its end."""
+    """Record the latencies of a micro-batch, at its end."""
     world = worlds[0]
     for at in range(world.batch):
         _record(world, 1, world.now - stamp_at(world, at).at)

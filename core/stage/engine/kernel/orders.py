@@ -5,8 +5,13 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import compiled, inlined
-from adapt.core.stage.engine.kernel.barriers import leave_channel
-from adapt.core.stage.engine.kernel.connections import hold_for, send_waiting, stop_waiting, wait_for_room
+from adapt.core.stage.engine.kernel.connections import (
+    hold_for,
+    leave_channel,
+    send_waiting,
+    stop_waiting,
+    wait_for_room,
+)
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.arrays import Records

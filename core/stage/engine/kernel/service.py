@@ -6,9 +6,8 @@ import numpy as np
 
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, insert_row, window_sum
-from adapt.core.stage.engine.kernel.barriers import leave_channel
 from adapt.core.stage.engine.kernel.commit import commit, forget_shed
-from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
+from adapt.core.stage.engine.kernel.connections import forward_anywhere, leave_channel, send_waiting
 from adapt.core.stage.engine.kernel.cpu_time import done_after_pauses, done_at
 from adapt.core.stage.engine.kernel.growth import grow
 from adapt.core.stage.engine.kernel.next_event import set_due
