@@ -77,7 +77,7 @@ def calibrated(kept: Kept, wanted: Iterable[Scenario]) -> dict[str, Any] | None:
         if scenario.calibrates:
             runs = [run["costs"] for run in kept.runs(scenario)]
             ranked = sorted((run["profile"] for run in runs), key=lambda text: read_profile(text).service.mean_s or 0.0)
-            others = {name: median(run[name] for run in runs) for name in runs[0] if name != "profile"}
+            others = {name: median(run[name] for run in runs if name in run) for name in runs[0] if name != "profile"}
             return {"profile": ranked[(len(ranked) - 1) // 2], **others}
     return None
 

@@ -57,6 +57,7 @@ taskmanager.memory.jvm-overhead.max: 64m
 execution.checkpointing.dir: file://{folder}/checkpoints
 io.tmp.dirs: {folder}/tmp
 web.adaptive-scheduler.rescale-history.size: 20
+metrics.fetcher.update-interval: 200 ms
 metrics.reporters: prometheus
 metrics.reporter.prometheus.factory.class: org.apache.flink.metrics.prometheus.PrometheusReporterFactory
 """

@@ -124,5 +124,5 @@ def test_a_job_without_rows_yet_is_refused() -> None:
     for one in answer["subtasks"]:
         one["metrics"]["read-records"] = 0
     changed = {f"{PATH[1:]}/vertices/{PROCESS}": answer}
-    with served(**changed) as url, pytest.raises(BadInput, match="has processed no row yet"):
+    with served(**changed) as url, pytest.raises(BadInput, match="has no processed rows yet"):
         calibrate_flink(url, None, "process", None)
