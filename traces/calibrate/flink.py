@@ -53,9 +53,8 @@ def calibrate_flink(url: str, job: str | None, operator: str | None, prometheus:
     records = sum(one.records for one in subtasks)
     busy_s = sum(one.busy_s for one in subtasks)
     if not records or not busy_s:
-        raise BadInput(
-            f"operator {name!r} of job {found['name']!r} has no processed rows yet; try again: Flink shows them up to 10 s late"
-        )
+        late = "try again: Flink shows them up to 10 s late"
+        raise BadInput(f"operator {name!r} of job {found['name']!r} has no processed rows yet; {late}")
     restart, of_restarts = _restart(base, path)
     pauses, of_pauses = ((), "") if prometheus is None else _collections(prometheus)
     profile = Profile(
