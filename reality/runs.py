@@ -44,7 +44,7 @@ class Kept:
         """
         if scenario.kind is Kind.LOAD:
             found = [run["metrics"]["throughput"] for run in self.runs(scenario.saturated)]
-            return round(scenario.share * median(found), 1)
+            return round(float(scenario.share * median(found)), 1)
         if scenario.kind is Kind.RESCALE:
             return round(0.85 * capacity(workload, scenario), 1)
         return 0.0

@@ -71,7 +71,7 @@ class Workload:
     def arrivals_s(self) -> "np.ndarray[Any, np.dtype[np.float64]]":
         """Seconds from the first row, in trace time."""
         times = self.rows["ts"].cast(pa.int64()).to_numpy()
-        return (times - times[0]) / 1e6
+        return np.asarray((times - times[0]) / 1e6, np.float64)
 
     def speedup(self, rate: float) -> float:
         """Speed-up at which rows arrive at a rate."""
@@ -82,16 +82,16 @@ class Workload:
         out = self.folder / f"{engine}-{placement}-{workers}.plan"
         if not out.exists():
             scheme = SCHEMES[engine]
-            groups = {"max_parallelism": MAX_PARALLELISM} if engine == "flink" else {}
-            options = {"scheme": scheme} if placement == "natural" else {"base": scheme}
+            groups: dict[str, Any] = {"max_parallelism": MAX_PARALLELISM} if engine == "flink" else {}
+            options: dict[str, Any] = {"scheme": scheme} if placement == "natural" else {"base": scheme}
             adapt.build(self.trace, channels=workers, weight="cost", out=out, force=True, **options, **groups)
         return out
 
-    def export(self, engine: str, workers: int = WORKERS) -> Path:
+    def export(self, engine: Any, workers: int = WORKERS) -> Path:
         """Plan of pinned keys, exported for an engine."""
         out = self.folder / f"{engine}-{workers}.export"
         if not out.exists():
-            groups = {"max_parallelism": MAX_PARALLELISM} if engine == "flink" else {}
+            groups: dict[str, Any] = {"max_parallelism": MAX_PARALLELISM} if engine == "flink" else {}
             adapt.export(self.plan(engine, "plan", workers), to=engine, out=out, **groups)
         return out
 

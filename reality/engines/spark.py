@@ -133,7 +133,7 @@ class RunningBatch:
             rows, grouped = plan.with_route(rows, "key"), "route"
         job = rows.groupBy(grouped).applyInPandas(worked(self.port), PROCESSED)
         began_s = time.monotonic()
-        found = job.toPandas()
+        found: Any = job.toPandas()
         ended_s = time.monotonic()
         processed = Processed.of(_records(found.assign(shown_s=ended_s, due_s=began_s)))
         assert np.array_equal(np.sort(processed.number), numbers), "not every row was processed once"
@@ -172,8 +172,8 @@ class RunningQuery:
         out = self.folder / f"query-{next(self.numbers)}"
         workload, speedup = self.workload, self.workload.speedup(rate) if rate else 0.0
         most = BATCH_ROWS if scenario.kind is Kind.SATURATED else len(workload.keys)
-        rows = self.spark.readStream.format("adapt-trace").option("path", self._file())
-        rows = rows.option("speedup", repr(speedup)).option("most", most).load()
+        reader = self.spark.readStream.format("adapt-trace").option("path", self._file())
+        rows = reader.option("speedup", repr(speedup)).option("most", most).load()
         grouped = "route" if scenario.placement is Placement.PLAN else "key"
         work = worked(self.port)
 

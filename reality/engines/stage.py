@@ -36,11 +36,13 @@ class Running:
 
     def run(self, scenario: Scenario, rate: float) -> dict[str, Any]:
         """Run a scenario in processes."""
-        work = {"backend": "processes", "work": "wait"}
+        work: dict[str, Any] = {"backend": "processes", "work": "wait"}
         if scenario.kind is Kind.RESCALE:
-            found = adapt.replay.elastic(self.workload.trace, **elastic_options(self.workload, scenario, rate), **work)
-            return {"metrics": rescale_metrics(found), "costs": {}}
-        pace = {"speedup": self.workload.speedup(rate)} if rate else {"arrivals": "saturate"}
+            rescaled = adapt.replay.elastic(
+                self.workload.trace, **elastic_options(self.workload, scenario, rate), **work
+            )
+            return {"metrics": rescale_metrics(rescaled), "costs": {}}
+        pace: dict[str, Any] = {"speedup": self.workload.speedup(rate)} if rate else {"arrivals": "saturate"}
         plan = self.workload.plan("stage", scenario.placement)
         found = adapt.replay.flux(self.workload.trace, plan=plan, policy="none", **pace, **work)
         return {"metrics": measured_case(found, scenario), "costs": self._costs() if scenario.calibrates else {}}
