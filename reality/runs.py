@@ -104,6 +104,10 @@ def of_engine(engine: Engine) -> Started:
     from reality.engines.spark import SparkBatch, SparkStreaming
     from reality.engines.stage import Stage
 
-    return {Engine.STAGE: Stage, Engine.FLINK: Flink, Engine.SPARK: SparkBatch, Engine.STREAMING: SparkStreaming}[
-        engine
-    ]()
+    engines: dict[Engine, type[Started]] = {
+        Engine.STAGE: Stage,
+        Engine.FLINK: Flink,
+        Engine.SPARK: SparkBatch,
+        Engine.STREAMING: SparkStreaming,
+    }
+    return engines[engine]()
