@@ -6,7 +6,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 ADAPT_DATA ?= ../shared/data
 export ADAPT_DATA
 
-.PHONY: demo test check format lint types bench soak paper lock clean
+.PHONY: demo test check format lint types bench soak paper reality lock clean
 
 demo: .venv/.run
 	$(BIN)/adapt demo --out adapt-demo
@@ -58,6 +58,12 @@ soak: .venv/.dev
 paper: .venv/.dev
 	$(BIN)/python -m pytest tests/claims --verbose
 	$(BIN)/python -m paper $(PAPER)
+
+# The simulator's predictions against worker processes, Flink and Spark, as docs/reality.md and docs/reality.json. Runs are kept
+# under build/reality, and an interrupted set goes on. An engine that is not here is left out with a sentence; ADAPT_FLINK_JAR
+# names Flink's jar. REALITY="--quick --runs 1 --page build/reality" rehearses it, REALITY="--only flink" runs one engine.
+reality: .venv/.dev
+	$(BIN)/python -m reality --page docs $(REALITY)
 
 # New locks from pyproject.toml: hashes of every platform's files, no address of any index.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.plans.plan import Plan as Plan
     from adapt.functions import advise as advise
     from adapt.functions import build as build
+    from adapt.functions import calibrate as calibrate
     from adapt.functions import check as check
     from adapt.functions import clean as clean
     from adapt.functions import cluster as cluster
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _FUNCTIONS = (
-    *("advise", "build", "check", "clean", "cluster", "compare", "count", "diff", "evaluate", "export", "generate"),
-    *("ingest", "lint", "replay", "report", "tolerance", "verdict"),
+    *("advise", "build", "calibrate", "check", "clean", "cluster", "compare", "count", "diff", "evaluate"),
+    *("export", "generate", "ingest", "lint", "replay", "report", "tolerance", "verdict"),
 )
 _HOME = {
     **{name: f"adapt.functions:{name}" for name in _FUNCTIONS},
@@ -70,20 +71,9 @@ _HOME = {
 """The definition of each name, as `module:attribute`."""
 
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
-__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "check", "clean", "cluster", "compare"]
-__all__ += [
-    "count",
-    "diff",
-    "evaluate",
-    "export",
-    "generate",
-    "ingest",
-    "lint",
-    "read_plan",
-    "read_splitter",
-    "read_trace",
-]
-__all__ += ["__version__", "replay", "report", "route", "tolerance", "verdict", "write_splitter"]
+__all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "calibrate", "check", "clean", "cluster"]
+__all__ += ["__version__", "compare", "count", "diff", "evaluate", "export", "generate", "ingest", "lint", "read_plan"]
+__all__ += ["read_splitter", "read_trace", "replay", "report", "route", "tolerance", "verdict", "write_splitter"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 Claims: on 4 workers at least 100 times as fast as SimPy and 20 times as fast as the simplest event loop, with tuple
 counts within 0.5 %; on 32 workers at least 4 million tuples per second of CPU time, and 1.5 million with a controller
-while a worker is loaded; with state that grows, at least 0.7 of the rate without.
+while a worker is loaded; with state that grows, at least 0.7 of the rate without; with an empirical distribution of
+service times and with pauses, at least 0.8 of the rate with the default.
 """
 
 import sys
@@ -19,6 +20,7 @@ from ratio import cpu_measured, holds, measured
 from rich.console import Console
 from rich.table import Table
 
+from adapt.core.costs.profile import Pause
 from adapt.core.flux.policies.load_policy import LoadBalancing
 from adapt.core.flux.policies.round_controller import PacedController
 from adapt.core.stage.assembly import Actors
@@ -26,7 +28,8 @@ from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.disturbances import ExternalLoad
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.names import Router
-from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.service_times import Spread, SpreadKind
+from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.simulate import simulate
 
 WORKERS = 4
@@ -37,6 +40,7 @@ WITHIN = 0.005
 LATENCY_S = 70e-6
 CREDITS = 24
 GROWING = 0.7
+PROFILED = 0.8
 
 
 def main() -> int:
@@ -45,6 +49,7 @@ def main() -> int:
     met &= against("SimPy", simpy_stage(), at_least=100)
     met &= growth()
     met &= growing_state()
+    met &= profiled()
     return 0 if met else 1
 
 
@@ -211,6 +216,20 @@ def growing_state() -> bool:
 
     grown = replace(settings, state=Growth(10, 80, window=300_000))
     return holds("rows of a window as state against a fixed state", cpu_measured(run(grown), run(settings)), GROWING)
+
+
+def profiled() -> bool:
+    """Measured service times, without and with pauses, against the default on 32 workers."""
+    sample = np.sort(np.random.default_rng(0).lognormal(np.log(45e-6), 0.3, 1000))
+    empirical = Costs(float(sample.mean()), spread=Spread(SpreadKind.EMPIRICAL, sample=sample))
+    paused = replace(empirical, pauses=(Pause("gc", 0.05, (1e-3, 5e-3)), Pause("checkpoint", 1.0, (0.02,), True)))
+
+    def run(costs: Costs) -> Callable[[], object]:
+        return lambda: simulate(stage(32, costs=costs), Drawn(), 4.0)
+
+    usual = run(Costs(float(sample.mean())))
+    met = holds("an empirical distribution against a normal one", cpu_measured(run(empirical), usual), PROFILED)
+    return met & holds("the same with pauses", cpu_measured(run(paused), usual), PROFILED)
 
 
 def best_times(case: Case) -> tuple[int, float, float]:

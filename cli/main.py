@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from adapt.cli.commands.advise import group as advise
+from adapt.cli.commands.calibrate import group as calibrate
 from adapt.cli.commands.check import check
 from adapt.cli.commands.clean import clean
 from adapt.cli.commands.cluster import group as cluster
@@ -27,7 +28,7 @@ from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "demo", "generate", "clean", "cluster"),
+    "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster"),
 }
 """The commands by panel of the help."""
 
@@ -49,10 +50,10 @@ class InOrder(Group):
         return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options; `--install-completion` is enough of completion for a page."""
+        """The options; for a page `--install-completion` is enough of completion, and `--debug` is for reports."""
         params = super().get_params(ctx)
         for each in params:
-            setattr(each, "hidden", each.name == "show_completion")  # noqa: B010
+            setattr(each, "hidden", each.name in ("show_completion", "_debug"))  # noqa: B010
         return params
 
 
@@ -70,6 +71,7 @@ for name, group in {
     "partition": partition.app,
     "replay": replay.app,
     "advise": advise.app,
+    "calibrate": calibrate.app,
     "cluster": cluster.app,
 }.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])

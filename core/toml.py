@@ -162,7 +162,7 @@ class _Block:
             ends = (self.fields.get(end, (0, "?"))[1] for end in ("from", "to"))
             return (f"link '{' to '.join(ends)}'",)
         if "name" not in self.fields:
-            return (self.kind if self.kind == "settings" else f"one [[{self.kind}]]",)
+            return (self.kind if self.kind == "settings" else f"one [[{self.kind}]]", f"[{self.kind}]")
         name = f"'{self.fields['name'][1]}'"
         merged = (f"input or operator {name}",) if self.kind in ("input", "operator") else ()
         return (f"{self.kind} {name}", *merged)

@@ -7,7 +7,7 @@ room may import itself, rooms of lower floors, and earlier rooms of its own floo
 
 FLOORS: dict[str, tuple[str, ...]] = {
     "ground": ("core",),
-    "units": ("core/units", "core/statistics"),
+    "units": ("core/units", "core/statistics", "core/costs"),
     "keys": ("core/keys",),
     "counting": ("core/counting", "core/charts"),
     "synthetic": ("core/synthetic",),
@@ -87,6 +87,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/generators",
         "traces/processes",
         "traces/replay",
+        "traces/calibrate",
         "traces/deploy",
         "traces",
         "traces/reports",

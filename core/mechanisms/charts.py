@@ -9,6 +9,7 @@ from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import label
+from adapt.core.stage.outcome import queues_in
 from adapt.core.table import Table
 from adapt.core.values import human
 
@@ -53,8 +54,9 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
         {"mark": names_mark, "encoding": {"text": {"field": "t"}, "y": {**encoding["y"], "field": "at"}}},
     ]
     sentence = (
-        "p99 latency against worker time; the lower left is best. Names mark the first scenario and the Pareto-optimal"
-        " ones: no other is at least as good in cost, latency and drop rate. Triangles drop more than 1% of the rows."
+        f"p99 latency{queues_in(scenarios)} against worker time; the lower left is best. Names mark the first scenario"
+        " and the Pareto-optimal ones: no other is at least as good in cost, latency and drop rate. Triangles drop more"
+        " than 1% of the rows."
     )
     body = {"height": 340, "encoding": encoding, "layer": layers}
     return chart("Cost against latency", body, points, sentence, scenarios)

@@ -23,6 +23,7 @@ LOWER = (
     "imbalance_max",
     "moved",
     "paused",
+    "downtime",
     "restarts",
 )
 """Columns in which less is better; throughput is the only one in which more is."""
@@ -130,7 +131,7 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
     quality = picked(
-        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time"), "Scenarios"
+        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "queueing", "drop_rate", "worker_time"), "Scenarios"
     )
     did = picked(scenarios, ("scenario", *MARKED[6:], "workers_max"), "Rescaling and migration")
     note = f"{_offered(summary)} Throughput is in rows/s; * marks the best of a column."

@@ -10,6 +10,7 @@ from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.stage.conditions.names import DropCurve
+from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.settings import (
     PACKET_TUPLES,
     Costs,
@@ -19,6 +20,7 @@ from adapt.core.stage.conditions.settings import (
     even_groups,
 )
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
+from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.input.row_costs import RowCosts
@@ -69,6 +71,8 @@ class Terms:
         hash: Hash function of keys.
         seed: Random seed.
         idle_clock_s: Resolution at which workers measure idle time, rounded up; 0, exact.
+        queueing: Whose queues the stage has.
+        migration: How partitions migrate in scenarios that scale and do not say.
 
     Raises:
         UsageError: a number is out of range.
@@ -98,6 +102,8 @@ class Terms:
     hash: HashName = HashName.MURMUR3
     seed: int = 0
     idle_clock_s: float = 0.0
+    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
+    migration: Migration = Migration()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         check_workers(self.channels)
@@ -186,6 +192,8 @@ class Wanted:
     hash: HashName = HashName.MURMUR3
     seed: int = 0
     idle_clock_s: float = 0.0
+    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
+    migration: Migration = Migration()  # noqa: RUF009 - frozen
 
     @property
     def placed(self) -> MiniPartitions:
@@ -256,6 +264,8 @@ class Wanted:
             hash=self.hash,
             seed=self.seed,
             idle_clock_s=self.idle_clock_s,
+            queueing=self.queueing,
+            migration=self.migration,
         )
 
     def _fewest(self, busy: float) -> int:

@@ -28,6 +28,7 @@ from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.run import run_as_data
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Rows
+from adapt.core.stage.conditions.restart import RESTARTS
 from adapt.core.stage.conditions.settings import StageSettings, check_workers, even_groups
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.engine.series import Interval
@@ -37,7 +38,7 @@ from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
 from adapt.core.stage.input.split_rows import SplitKeys
 from adapt.core.stage.movement.controller import Controller
 from adapt.core.stage.movement.spilling import Memory
-from adapt.core.stage.outcome import outcome_of
+from adapt.core.stage.outcome import QUEUEING, outcome_of
 from adapt.core.stage.simulate import Simulated, simulate
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Kind, Table
@@ -101,6 +102,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         state_tuples=terms.state if isinstance(terms.state, int) else 0,
         seed=terms.seed,
         overload=overload,
+        queueing=terms.queueing,
     )
     whole = stream.rows(reading)
     demand = Demand.from_chunks(whole.chunks(), settings)
@@ -174,12 +176,14 @@ OUTCOME_COLUMNS = (
     Column("p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
     Column("p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
     Column("p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    QUEUEING,
     Column("drop_rate", Kind.SHARE, "", "share of the rows shed"),
     Column("worker_time", Kind.SECONDS, "s", "time of all workers until all rows were processed"),
     Column("idle_workers", Kind.NUMBER, "", "average number of idle workers"),
     Column("imbalance_max", Kind.RATIO, "", f"{_UNEVEN}, in the worst twentieth of the time"),
     Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
     Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
+    Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
     Column("restarts", Kind.COUNT, "", "changes of placement or workers; other engines restart for each"),
     Column("imbalance", Kind.RATIO, "", f"{_UNEVEN}, averaged over intervals by their rows"),
     Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
@@ -209,12 +213,13 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
     shed = outcome.shed / in_all if in_all else 0.0
     cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
-    moved = outcome.moved_bytes, one.paused_s, one.restarts + rounds
+    moved = outcome.moved_bytes, one.paused_s, one.downtime_s, one.restarts + rounds
     workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges
-    return [one.case, throughput, *latencies, shed, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
+    quality = one.case, throughput, *latencies, outcome.queueing, shed
+    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
@@ -310,7 +315,14 @@ def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     patience, rebuild, partitions = _patience(scenario, terms), _rebuild(scenario, terms), stage.settings.partitions
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)
-    return Scaling(controller, placement, terms.period_s, Migration(scenario.migrating))
+    return Scaling(controller, placement, terms.period_s, _migration(scenario, terms))
+
+
+def _migration(scenario: Scenario, terms: Terms) -> Migration:
+    """How partitions migrate: as the scenario says, else as all do."""
+    how = terms.migration.how if scenario.migrating is None else scenario.migrating
+    restart = terms.migration.restart if scenario.restart is None else RESTARTS[scenario.restart]
+    return replace(terms.migration, how=how, restart=restart)
 
 
 def _placement(terms: Terms, settings: StageSettings, demand: Demand) -> PlannedPlacement:

@@ -12,7 +12,7 @@ from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.toml import Element, called, elements, number_of, only
 from adapt.core.units.amounts import seconds_of
@@ -21,7 +21,8 @@ KIND = "scenario"
 
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
-    *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "shed"),
+    *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "restart"),
+    "shed",
 )
 """The fields of a scenario."""
 
@@ -101,7 +102,8 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
             alignment=element.choice("alignment", Alignment, Alignment.ANY),
             utilization=element.number("utilization", 0.8),
             lag_rows=element.number_or_none("lag"),
-            migrating=element.choice("migrate", Migrating, Migrating.ALL),
+            migrating=element.choice("migrate", Migrating) if "migrate" in fields else None,
+            restart=element.choice("restart", RestartName) if "restart" in fields else None,
             sheds=element.truth("shed", False),
         )
         if one.workers is not None:

@@ -10,7 +10,7 @@ from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
 
 
@@ -53,7 +53,8 @@ class Scenario:
         alignment: Which numbers of workers are allowed.
         utilization: Target utilization of ds2.
         lag_rows: Lag threshold of a worker, in rows.
-        migrating: In which batches partitions move in a rescale or rebuild.
+        migrating: How partitions move in a rescale or rebuild.
+        restart: What a restart costs.
         sheds: Whether channels shed load as their buffers fill.
 
     Raises:
@@ -79,7 +80,8 @@ class Scenario:
     alignment: Alignment = Alignment.ANY
     utilization: float = 0.8
     lag_rows: float | None = None
-    migrating: Migrating = Migrating.ALL
+    migrating: Migrating | None = None
+    restart: RestartName | None = None
     sheds: bool = False
 
     def __post_init__(self) -> None:

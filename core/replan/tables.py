@@ -11,6 +11,7 @@ from adapt.core.phrases import counted
 from adapt.core.replan.names import IN_SAMPLE, STATIC, TriggerName
 from adapt.core.replan.outcome import ReplanOutcome
 from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, size
 
@@ -31,6 +32,7 @@ CASE_COLUMNS = (
     Column("moved", Kind.BYTES, "bytes", "state migrated"),
     Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    QUEUEING,
     Column("lag_max", Kind.SECONDS, "s", "longest wait of a row at the source"),
     Column("drain", Kind.SECONDS, "s", "drain time: from the last arrival until all rows were processed"),
     Column("processed", Kind.COUNT, "rows"),
@@ -111,7 +113,7 @@ def _case(one: ReplanOutcome) -> list[Cell]:
     decided = (one.adopted, one.rescales) if one.steps else (None, None)
     moved = one.migrations, *decided, len(outcome.simulated.moves), outcome.moved_bytes
     waited = outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
-    return [one.case, one.busiest_s, one.imbalance, one.worst, *moved, *latencies, *waited]
+    return [one.case, one.busiest_s, one.imbalance, one.worst, *moved, *latencies, outcome.queueing, *waited]
 
 
 def _decision(step: Step) -> list[Cell]:

@@ -6,7 +6,7 @@ from typing import Protocol
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Drawn, Rows, Source
 from adapt.core.stage.conditions.faults import FaultSchedule
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.control_target import OneStage
 from adapt.core.stage.control.elasticity import Elasticity
@@ -124,6 +124,11 @@ def assemble(
         raise UsageError("router river sends a tuple to any worker, so partitions cannot move or spill; use flux")
     if settings.router is Router.RIVER and (faults.crashes or standby):
         raise UsageError("router river sends a tuple to any worker, so crashes and standby do not apply; use flux")
+    engine = settings.queueing.engine
+    if engine is not QueueingName.FLUX:
+        if isinstance(source, Drawn) or backend is not SIMULATOR:
+            raise UsageError(f"queueing {engine} needs the rows of a trace and simulated workers; use flux")
+        settings.queueing.check(standby, faults.crashes, actors.hot)
     if settings.growth is not None and settings.growth.is_ranked and not isinstance(source, Rows):
         raise UsageError("a join, or a window of state, needs rows with event times; a random source has none")
     if settings.overload is not None and isinstance(source, Drawn):

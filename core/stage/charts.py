@@ -33,9 +33,13 @@ _STATIC = PALETTE[-1]
 _POLICIES = PALETTE[:-1]
 
 
-def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart, ...]:
-    """Charts of a run: throughput, latency, queues, spilling and workers."""
-    charts = [throughput_over_time(intervals, moves), latency_over_time(intervals), held_over_time(intervals)]
+def stage_charts(intervals: Table, workers: Table, moves: Table, queues: str = "") -> tuple[Chart, ...]:
+    """Charts of a run: throughput, latency, queues, spilling and workers.
+
+    Args:
+        queues: Whose queues the latencies are from, in brackets.
+    """
+    charts = [throughput_over_time(intervals, moves), latency_over_time(intervals, queues), held_over_time(intervals)]
     if _any(intervals, "source_queue"):
         waiting = "Rows that had arrived and waited for their producer"
         charts.append(lines_of_cases(intervals, "Rows waiting at the source", ["source_queue"], waiting))
@@ -47,11 +51,14 @@ def stage_charts(intervals: Table, workers: Table, moves: Table) -> tuple[Chart,
     return (*charts, *(utilization_of_workers(workers, case) for case in _cases(workers)))
 
 
-def elastic_charts(intervals: Table, workers: Table, moves: Table, steps: Table | None = None) -> tuple[Chart, ...]:
+def elastic_charts(
+    intervals: Table, workers: Table, moves: Table, steps: Table | None = None, queues: str = ""
+) -> tuple[Chart, ...]:
     """Charts of an elastic run: workers, shedding, and those of any stage.
 
     Args:
         steps: Rescales, marked on the line of workers.
+        queues: As in `stage_charts`.
     """
     charts = [workers_over_time(intervals, steps)]
     if _any(intervals, "shed"):
@@ -60,7 +67,7 @@ def elastic_charts(intervals: Table, workers: Table, moves: Table, steps: Table 
         charts.append(lines_of_cases(intervals, "Answers", ["answers"], "Matches of the join per interval"))
     uneven = "Rows of the busiest worker over the mean of all workers"
     charts.append(lines_of_cases(intervals, "Imbalance", ["imbalance"], uneven))
-    return (*charts, *stage_charts(intervals, workers, moves))
+    return (*charts, *stage_charts(intervals, workers, moves, queues))
 
 
 def dag_charts(intervals: Table, workers: Table) -> tuple[Chart, ...]:
@@ -163,9 +170,9 @@ def throughput_over_time(intervals: Table, moves: Table) -> Chart:
     return chart("Throughput", body, [*points, *marks] if points else [], f"{sentence}.{said}", intervals)
 
 
-def latency_over_time(intervals: Table) -> Chart:
+def latency_over_time(intervals: Table, queues: str = "") -> Chart:
     """Median and 99th percentile of latency, on a logarithmic scale."""
-    sentence = "99th percentile of latency per interval, and dashed the median"
+    sentence = f"99th percentile of latency{queues} per interval, and dashed the median"
     return lines_of_cases(intervals, "Latency", ["latency_p99", "latency_p50"], sentence)
 
 

@@ -4,11 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adapt.core.phrases import counted
+from adapt.core.stage.conditions.names import QueueingName
+from adapt.core.stage.conditions.queueing import SAID
 from adapt.core.stage.engine.series import Interval, Latencies, together
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.simulate import Simulated
-from adapt.core.table import Table
+from adapt.core.table import Column, Table
+from adapt.core.values import duration
+
+QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka or spark")
 
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""
@@ -43,6 +49,11 @@ class Outcome:
     late_s: float | None
     behind_s: float
     recovered_s: float | None
+
+    @property
+    def queueing(self) -> str:
+        """Whose queues the latencies are from."""
+        return self.simulated.queueing.value
 
     @property
     def processed(self) -> int:
@@ -95,6 +106,33 @@ def outcome_of(case: str, simulated: Simulated, bounds: Bounds) -> Outcome:
         behind_s=sum(one.end_s - one.start_s for one in behind),
         recovered_s=None if still else recovered_s,
     )
+
+
+def queues_in(table: Table) -> str:
+    """Whose queues the latencies of a table are from, if it says."""
+    if QUEUEING.name not in [column.name for column in table.columns] or not table.rows:
+        return ""
+    engine = QueueingName(str(table.values(QUEUEING.name)[0]))
+    return f" (queues: {engine}, {SAID[engine]})"
+
+
+def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
+    """A summary whose verdict names queues other than Flux's."""
+    first = outcomes[0].simulated
+    if first.queueing is QueueingName.FLUX:
+        return table
+    said = f" Latencies are those of {first.queueing}'s queues ({SAID[first.queueing]}"
+    parts = {"micro-batch": [end - start for start, end, _ in first.batches], "checkpoint": _lengths(first)}
+    for what, lengths_s in parts.items():
+        if lengths_s:
+            said += f"; {counted(len(lengths_s), what)}, the longest {duration(max(lengths_s))}"
+    (verdict, *rest) = table.rows[0]
+    return replace(table, rows=((f"{verdict}{said}).", *rest),))
+
+
+def _lengths(of: Simulated) -> list[float]:
+    """How long each checkpoint took."""
+    return [end_s - start_s for start_s, end_s in of.checkpoints]
 
 
 def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outcomes: Sequence[Outcome]) -> Table:

@@ -49,6 +49,7 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
         "speedup": reading.speedup,
         "producers": "stream" if reading.by_stream else "row",
         "router": settings.router.value,
+        "queueing": asdict(settings.queueing),
         "buffer_tuples": settings.buffer_tuples,
         "network": asdict(network),
         "costs": costs_told(costs, reading.costs),
@@ -68,10 +69,11 @@ def stage_parameters(settings: StageSettings, reading: Reading, duration_s: floa
 
 def costs_told(costs: Costs, rows: RowCosts | None) -> dict[str, Any]:
     """Costs as JSON data, and where service times come from."""
-    told = asdict(replace(costs, spread=None))
+    told = asdict(replace(costs, spread=None, pauses=()))
     spread = costs.spread if rows is None else rows.spread
     told["spread"] = None if spread is None else spread.described()
-    told["service_from"] = "drawn" if rows is None else "trace" if rows.keys is None else "keys"
+    told["pauses"] = [one.described() for one in costs.pauses]
+    told["service_from"] = "drawn" if rows is None else rows.named
     if rows is not None:
         told["service_column"] = rows.column
     return told

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, field
 from adapt.core.errors import UsageError
 from adapt.core.stage.assembly import SIMULATOR, Actors, Assembly, Backend, assemble
 from adapt.core.stage.conditions.arrivals import Drawn, Source
+from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.recovery import CrashReport, crash_table, full_rate_s
@@ -51,6 +52,9 @@ class Simulated:
         pairs: Order-independent digest of the matches.
         splits: What splitting of hot partitions did; None without it.
         totals: Count, sum, minimum and maximum of each group, likewise; shape (groups,).
+        queueing: Whose queues it had.
+        batches: Start, end and rows of each micro-batch.
+        checkpoints: Start and end of each checkpoint.
         keys_checked: Keys whose state in the processes of a stage is that of the committed rows; None if simulated.
     """
 
@@ -72,6 +76,9 @@ class Simulated:
     splits: SplitReport | None = None
     totals: Records | None = None
     keys_checked: int | None = None
+    queueing: QueueingName = QueueingName.FLUX
+    batches: list[tuple[float, float, int]] = field(default_factory=list)
+    checkpoints: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def throughput(self) -> float:
@@ -190,6 +197,9 @@ def _run(
         splits=of.splitting.report if of.splitting else None,
         totals=of.splitting.totals() if of.splitting else None,
         keys_checked=stage.keys_checked(),
+        queueing=stage.settings.queueing.engine,
+        batches=stage.queues.batches,
+        checkpoints=stage.queues.checkpoints,
     )
 
 

@@ -14,12 +14,14 @@ from jsonschema import Draft202012Validator
 from adapt.cli.main import run
 from adapt.cli.terminal.formats import json_text
 from adapt.core.check.metrics import metrics_tables
+from adapt.core.costs.profile_file import write_profile
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
 from adapt.core.stage.dag.stages_file import read_stages
 from tests.any_trace import VISITS, two_halves
+from tests.core.costs.test_profile import BARE, WHOLE
 from tests.docs.pages import ROOT, blocks, text_of
 from tests.traces.small_traces import write_trace
 
@@ -151,7 +153,9 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
-        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1")
+        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1"),
+        "adapt.reality/1",  # tests/reality
+        "adapt.costs/1",
     }
     assert "adapt.plan/2" in seen
 
@@ -203,6 +207,15 @@ def test_faults_and_tables_are_as_their_schemas_say():
     (faults,) = [block.text for block in blocks("docs/flux.md") if block.file == "faults.json"]
     check(json.loads(faults), "faults")
     check(json.loads(json_text(metrics_tables())), "tables")
+
+
+def test_cost_profiles_are_as_their_schema_says():
+    validator = Draft202012Validator(schema("costs"))
+    for profile in (BARE, WHOLE):
+        assert not list(validator.iter_errors(tomllib.loads(write_profile(profile))))
+    for name, part in WHOLE.parts():
+        assert set(schema("costs")["properties"][name]["properties"]) == {each.name for each in fields(part)}
+    assert list(validator.iter_errors(tomllib.loads(write_profile(WHOLE)) | {"new": 1}))
 
 
 def test_a_field_that_is_new_or_gone_would_be_noticed(made):

@@ -1,6 +1,7 @@
 """State of a partition in a worker process."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ from adapt.core.stage.processes.records import FACTOR, KEPT
 from adapt.core.stage.records.arrays import Records
 from adapt.traces.processes.work import Work
 
-_HEAD = Struct("<iqqd")  # partition, bytes of the keys, bytes of the function's states, time of the extraction
+_HEAD = Struct("<iqqdd")  # partition, bytes of the keys and of the function's states, times of the extraction
 _WORD = 2**64 - 1
 
 Key: TypeAlias = list[Any]
@@ -44,23 +45,28 @@ class Partition:
         """Count, sum and digest of all keys."""
         return np.array([(partition, group, *key[:3]) for group, key in self.keys.items()], KEPT)
 
-    def packed(self, partition: int, now_s: float) -> bytes:
+    def packed(self, partition: int, clock: Callable[[], float]) -> bytes:
         """The state as bytes, to be sent.
+
+        Args:
+            clock: Seconds since the start.
 
         Raises:
             TypeError: A state of the user's function is not JSON data.
         """
+        began_s = clock()
         keys, states = self.records(partition).tobytes(), b""
         if any(key[3] is not None for key in self.keys.values()):
             states = json.dumps([key[3] for key in self.keys.values()]).encode()
-        return _HEAD.pack(partition, len(keys), len(states), now_s) + keys + states + self.fixed
+        whole = keys + states + self.fixed
+        return _HEAD.pack(partition, len(keys), len(states), began_s, clock()) + whole
 
 
-def unpacked(data: bytes) -> tuple[int, float, Partition]:
-    """A partition, the time of its extraction and its state, from bytes."""
-    partition, of_keys, of_states, extracted_s = _HEAD.unpack_from(data)
+def unpacked(data: bytes) -> tuple[int, list[float], Partition]:
+    """A partition, times of its extraction and its state, from bytes."""
+    partition, of_keys, of_states, *times_s = _HEAD.unpack_from(data)
     first, last = _HEAD.size + of_keys, _HEAD.size + of_keys + of_states
     keys = np.frombuffer(data[_HEAD.size : first], KEPT).tolist()
     states = json.loads(data[first:last]) if of_states else [None] * len(keys)
     held = {group: [*counts, state] for (_, group, *counts), state in zip(keys, states, strict=True)}
-    return partition, extracted_s, Partition(data[last:], held)
+    return partition, times_s, Partition(data[last:], held)

@@ -211,11 +211,11 @@ class Worker:
             self._replicated.extend(np.frombuffer(frame[1:], SENT).tolist())
             return
         received_s = self._now_s()
-        partition, extracted_s, state = unpacked(frame[1:])
+        partition, times_s, state = unpacked(frame[1:])
         self._partitions[partition] = state
         self._report()
         self._driver.send_bytes(
-            note(installed=partition, size=len(frame) - 1, times_s=[extracted_s, received_s, self._now_s()])
+            note(installed=partition, size=len(frame) - 1, times_s=[*times_s, received_s, self._now_s()])
         )
 
     def _follow(self, frame: bytes) -> None:
@@ -257,7 +257,7 @@ class Worker:
         """Extract the state of a partition and send it; kept until its receiver has taken over."""
         state = self._partition(partition)
         try:
-            frame = STATE + state.packed(partition, self._now_s())
+            frame = STATE + state.packed(partition, self._now_s)
         except TypeError as error:
             raise Unusable(f"--function {self._settings.work} must return JSON data, to be moved: {error}") from None
         if not copies:

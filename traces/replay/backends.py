@@ -29,7 +29,15 @@ def check_work(
     """
     if work is None:
         return
-    check_processes(settings, {"--join": operator.join, "--state with rows, bytes or keys": operator.state, **further})
+    check_processes(
+        settings,
+        {
+            "--join": operator.join,
+            "--state with rows, bytes or keys": operator.state,
+            "--costs": settings.costs.profile,
+            **further,
+        },
+    )
     if work not in (CPU, WAIT):
         module, _, function = work.partition(":")
         if not (module and function.isidentifier()):

@@ -11,6 +11,7 @@ from adapt.core.elastic.replay.replay import Elastic, ElasticRun, check_elastic,
 from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand
@@ -74,7 +75,9 @@ def replay_elastic_trace(
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     check_elastic(settings, elastic)
-    check_work(work, settings, options.operator, "--pool", {"--startup-time": elastic.startup_s})
+    restarts = elastic.migration.how is Migrating.RESTART
+    further_options = {"--startup-time": elastic.startup_s, "--migrate restart": restarts}
+    check_work(work, settings, options.operator, "--pool", further_options)
     if not 0 <= options.own_keys < settings.partitions:
         raise UsageError(
             f"--own-keys must be at least 0 and below the number of partitions, {settings.partitions:,}"

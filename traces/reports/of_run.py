@@ -17,6 +17,7 @@ from adapt.core.phrases import counted
 from adapt.core.replan.tables import imbalance_by_case
 from adapt.core.run import verdict_under
 from adapt.core.stage.charts import dag_charts, elastic_charts, stage_charts, trade_off_of_tau1
+from adapt.core.stage.outcome import queues_in
 from adapt.core.table import Kind, Table
 from adapt.traces.reports.reported import Reported, reported_of, shown
 from adapt.traces.store.manifest import Manifest
@@ -66,7 +67,7 @@ def _replan(run: StoredRun) -> Told:
     steps = imbalance_by_case(tables["decisions"])
     charts = (
         imbalance_of_placements(steps, [column.name for column in steps.columns[1:]], at="at"),
-        *stage_charts(tables["intervals"], tables["workers"], tables["moves"]),
+        *stage_charts(tables["intervals"], tables["workers"], tables["moves"], queues_in(tables["cases"])),
     )
     return sentences, [replace(cases, note=""), summary, tables["decisions"]], charts
 
@@ -76,7 +77,7 @@ def _flux(run: StoredRun) -> Told:
     cases, summary = verdict_under(tables["cases"], run.summary)
     sentences = [str(run.summary.records()[0]["verdict"])]
     further = [tables[name] for name in ("crashes", "moves", "rounds") if tables[name].rows]
-    charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"])
+    charts = stage_charts(tables["intervals"], tables["workers"], tables["moves"], queues_in(tables["cases"]))
     return sentences, [replace(cases, note=""), summary, tables["intervals"], tables["workers"], *further], charts
 
 
@@ -89,6 +90,12 @@ def _flux_dag(run: StoredRun) -> Told:
     return sentences, [replace(cases, note=""), summary, *(each for each in further if each.rows)], charts
 
 
+def _elastic_charts(tables: Mapping[str, Table], queues: str) -> tuple[Chart, ...]:
+    return elastic_charts(
+        tables["intervals"], tables["workers"], tables["moves"], tables.get("rescales"), queues=queues
+    )
+
+
 def _elastic(run: StoredRun) -> Told:
     tables = run.tables
     cases, summary = verdict_under(tables["cases"], run.summary)
@@ -97,18 +104,14 @@ def _elastic(run: StoredRun) -> Told:
     told = [replace(cases, note=""), summary, *series]
     if "trade_off" in tables:
         return sentences, [tables["trade_off"], *told], [trade_off_of_tau1(tables["trade_off"])]
-    return (
-        sentences,
-        told,
-        elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("rescales")),
-    )
+    return sentences, told, _elastic_charts(tables, queues_in(tables["cases"]))
 
 
 def _scenario(run: StoredRun) -> Told:
     tables = run.tables
     name = str(run.summary.records()[0]["scenario"])
     series = [tables[at] for at in ("sustained", "rescales", "intervals", "workers", "moves") if at in tables]
-    charts = elastic_charts(tables["intervals"], tables["workers"], tables["moves"], tables.get("rescales"))
+    charts = _elastic_charts(tables, queues_in(run.summary))
     return [f"Scenario {name} of a comparison."], [run.summary, *(each for each in series if each.rows)], charts
 
 

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from adapt.core.mechanisms.comparison import ComparisonRun
 
 
-@short_help(*("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"))
+@short_help(
+    *("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"),
+    "queueing",
+)
 def compare(
     trace: TracePath,
     output: ComparisonOutput,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "cooldown", "shed")
+    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "shed"),
+    *("queueing", "migrate"),
 )
 def elastic(
     trace: TracePath,
@@ -50,7 +51,9 @@ def elastic(
     opened = open_trace(trace)
     options = ElasticOptions(
         reading=stage.reading(opened, placed, speedup),
-        elastic=scaling.elastic(plans, stage.shedding.thresholds()),
+        elastic=scaling.elastic(
+            plans, stage.shedding.thresholds(), engine=stage.queues.queueing, profile=stage.costs.profile()
+        ),
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,

@@ -14,7 +14,7 @@ from adapt.cli.options.result import RunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import narrate
 from adapt.cli.terminal.stages import stages
-from adapt.core.stage.conditions.names import Arrivals, Router
+from adapt.core.stage.conditions.names import Arrivals, QueueingName, Router
 
 if TYPE_CHECKING:
     from adapt.core.flux.replay.dag import AnyFluxRun
@@ -26,7 +26,7 @@ _MOST_ROUNDS = 100_000
 
 @short_help(
     *("out", "workers", "plan", "policy", "backend", "speedup", "arrivals"),
-    *("service_time", "buffer", "load", "faults", "standby", "format"),
+    *("service_time", "queueing", "load", "faults", "standby", "format"),
 )
 def flux(
     trace: TracePath,
@@ -70,6 +70,7 @@ def flux(
             "--join": join.join,
             "--shed": stage.shedding.shed,
             "--split-hot": policy.split_hot,
+            f"--queueing {stage.queues.queueing}": stage.queues.queueing not in (None, QueueingName.FLUX),
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--backend processes": backend.worked(),
         }

@@ -9,7 +9,8 @@ from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
-from adapt.cli.options.replay.stage import BufferOption, IdleClockOption, StageOptions
+from adapt.cli.options.replay.migration import MigrationOptions
+from adapt.cli.options.replay.stage import BUFFER, IdleClockOption, StageOptions
 from adapt.cli.options.result import RunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -42,11 +43,13 @@ class ComparedCosts(CostOptions):
 class ComparedStage(StageOptions):
     """The stage on which mechanisms are compared."""
 
-    buffer: BufferOption = 240
+    DEFAULT_BUFFER: ClassVar[int] = 240
+    buffer: int | None = setting(None, BUFFER.format("240"), "ROWS")
     state: str = setting(
         "rows", "State per partition: a number of tuples, or all its rows or bytes in the trace.", "TUPLES|rows|bytes"
     )
     costs: ComparedCosts
+    migration: MigrationOptions
     idle_clock: IdleClockOption = "0s"
 
     def partition_state(self) -> int | Weight:
@@ -135,6 +138,7 @@ class WorkerOptions:
         """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
 
+        buffer, network, queueing = stage.queued(self.channels, each=False, trace=trace)
         return Wanted(
             channels=self.channels,
             pool=self.pool,
@@ -153,9 +157,11 @@ class WorkerOptions:
             min_drop=stage.shedding.min_drop,
             drop_curve=stage.shedding.drop_curve,
             costs=stage.costs.costs(),
-            network=stage.network.network(),
+            network=network,
+            queueing=queueing,
+            migration=stage.migration.chosen(queueing.engine),
             state=stage.partition_state(),
-            buffer_tuples=stage.buffer,
+            buffer_tuples=buffer,
             row_costs=stage.costs.row_costs(trace, stage.seed),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,

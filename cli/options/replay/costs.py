@@ -1,6 +1,7 @@
 """Options of the CPU and network costs of a stage."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options.amounts import amount_of, bits, bits_of_workers, seconds
@@ -10,10 +11,14 @@ from adapt.core.errors import UsageError
 from adapt.core.units.amounts import bytes_of
 
 if TYPE_CHECKING:
+    from adapt.core.costs.profile import Profile
     from adapt.core.stage.conditions.service_times import Service
     from adapt.core.stage.conditions.settings import Costs, Network
     from adapt.core.stage.input.row_costs import RowCosts
     from adapt.traces.store.trace import Trace
+
+DEFAULT_CONNECTION = 24
+"""Rows that a connection buffers, as in Flux: two packets of 12."""
 
 NETWORK_PANEL = "Network and disk"
 
@@ -34,24 +39,51 @@ class CostOptions:
     service_time: Annotated[
         str | None, option(f"{SERVICE_HELP} (default: the trace's cost, else 45us).", SERVICE, shown=False)
     ] = None
-    produce_time: str = setting("0.5us", "CPU time to produce a row.", "0.5us")
-    marshal_time: str = setting("0.2us", "CPU time to serialize or deserialize a tuple of state.", "0.2us")
+    costs_file: Path | None = setting(
+        None, "Cost profile from adapt calibrate; options win over it.", "FILE.toml", "--costs", panel="Options"
+    )
+    produce_time: str | None = setting(None, "CPU time to produce a row (default: 0.5us).", "0.5us", shown=False)
+    marshal_time: str | None = setting(
+        None, "CPU time to serialize or deserialize a tuple of state (default: 0.2us).", "0.2us", shown=False
+    )
     tuple_size: str = setting("80B", "Size of a tuple of state.", "80B")
 
     def costs(self) -> "Costs":
         """The costs in seconds and bytes."""
+        from adapt.core.costs.profile_file import profile_hash
+        from adapt.core.stage.conditions.service_times import Service
         from adapt.core.stage.conditions.settings import Costs
+        from adapt.core.stage.input.profiled import shifted, transport_of
         from adapt.traces.replay.files.service_times import measured
 
+        profile, tuple_bytes = self.profile(), self._tuple_bytes()
         service = measured(self._service())
+        if service.mean_s is None:
+            service = Service(seconds("--service-time", self.DEFAULT_SERVICE), service.sd_s, service.spread)
+        if profile is not None:
+            service = shifted(service, transport_of(profile, tuple_bytes))
+        assert service.mean_s is not None
+        state = None if profile is None else profile.state
+        by_file_s = None if state is None else _of_tuple(state.serialize_row_s, state.serialize_byte_s, tuple_bytes)
+        install_s = None if state is None else _of_tuple(state.install_row_s, state.install_byte_s, tuple_bytes)
+        produce_s = None if profile is None else profile.transport.produce_s
         return Costs(
-            service_s=seconds("--service-time", self.DEFAULT_SERVICE) if service.mean_s is None else service.mean_s,
+            service_s=service.mean_s,
             service_sd_s=service.sd_s or 0.0,
-            produce_s=seconds("--produce-time", self.produce_time),
-            marshal_s=seconds("--marshal-time", self.marshal_time),
-            tuple_bytes=round(amount_of("--tuple-size", self.tuple_size, bytes_of)),
+            produce_s=given("--produce-time", self.produce_time, produce_s, "0.5us"),
+            marshal_s=given("--marshal-time", self.marshal_time, by_file_s, "0.2us"),
+            tuple_bytes=tuple_bytes,
             spread=None if service.sd_s is not None else service.spread,
+            install_s=install_s if self.marshal_time is None else None,
+            pauses=() if profile is None else profile.pauses,
+            profile=None if profile is None else profile_hash(profile),
         )
+
+    def profile(self) -> "Profile | None":
+        """The cost profile, if given."""
+        from adapt.traces.replay.files.cost_profiles import read_cost_profile
+
+        return None if self.costs_file is None else read_cost_profile(self.costs_file)
 
     def row_costs(self, trace: "Trace", seed: int) -> "RowCosts | None":
         """The CPU time of each row; None where service times are drawn.
@@ -60,30 +92,66 @@ class CostOptions:
             seed: Random seed of the spread around a row's own mean.
         """
         from adapt.core.stage.input.keyed_rows import COST
+        from adapt.core.stage.input.profiled import transport_of
         from adapt.core.stage.input.row_costs import RowCosts
+        from adapt.traces.replay.files.cost_profiles import profiled_row_costs
         from adapt.traces.replay.files.service_times import row_costs
 
-        if self.service_time is None:
-            return RowCosts(COST) if COST in trace.columns else None
-        return row_costs(self._service(), trace, seed)
+        profile, tuple_bytes = self.profile(), self._tuple_bytes()
+        if self.service_time is not None:
+            costs = row_costs(self._service(), trace, seed)
+        elif self.costs_file is not None and profile is not None and profile.service.mean_s is not None:
+            return profiled_row_costs(self.costs_file, trace, tuple_bytes, seed)
+        else:
+            costs = RowCosts(COST) if COST in trace.columns else None
+        if costs is None or profile is None:
+            return costs
+        return replace(costs, transport_s=transport_of(profile, tuple_bytes))
 
     def say_what_is_assumed(self, trace: "Trace") -> None:
         """Say so where only the mean of the service times is known."""
-        spread = self._service().spread
+        service = self._service()
+        spread = service.spread
         if not self.by_cost(trace) and spread is not None and spread.assumed:
-            narrate(ASSUMED.format(time=self.service_time or self.DEFAULT_SERVICE))
+            by_file = f"{1e6 * (service.mean_s or 0.0):.4g}us" if self.costs_file else self.DEFAULT_SERVICE
+            narrate(ASSUMED.format(time=self.service_time or by_file))
 
     def by_cost(self, trace: "Trace") -> bool:
         """Whether rows take the CPU time of the trace's cost column."""
+        from adapt.core.costs.profile import ServiceBy
         from adapt.core.stage.input.keyed_rows import COST
 
-        return COST in trace.columns and (self.service_time is None or self._service().column == COST)
+        profile = self.profile()
+        if self.service_time is not None:
+            return COST in trace.columns and self._service().column == COST
+        if profile is not None and profile.service.mean_s is not None:
+            return profile.service.by is ServiceBy.COST
+        return COST in trace.columns
 
     def _service(self) -> "Service":
-        """The stated service times, or the default."""
+        """The stated service times, those of the profile, or the default."""
         from adapt.core.stage.conditions.service_times import Service
+        from adapt.core.stage.input.profiled import service_of
 
+        profile = self.profile()
+        if self.service_time is None and profile is not None:
+            found = service_of(profile)
+            if found is not None:
+                return found
         return amount_of("--service-time", self.service_time or self.DEFAULT_SERVICE, Service.parse)
+
+    def _tuple_bytes(self) -> int:
+        return round(amount_of("--tuple-size", self.tuple_size, bytes_of))
+
+
+def given(option: str, text: str | None, by_file: float | None, default: str) -> float:
+    """Seconds by an option, else by the profile, else the default."""
+    return by_file if text is None and by_file is not None else seconds(option, text or default)
+
+
+def _of_tuple(row_s: float | None, byte_s: float | None, tuple_bytes: int) -> float | None:
+    """Seconds of a tuple of state; None if not measured."""
+    return None if row_s is None and byte_s is None else (row_s or 0.0) + (byte_s or 0.0) * tuple_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +159,11 @@ class NetworkOptions:
     """The network between producers and workers."""
 
     PANEL: ClassVar[str] = NETWORK_PANEL
-    network_latency: str = setting("70us", "One-way network latency.", "70us")
-    connection_buffer: str = setting(
-        "24",
-        "Rows that a connection buffers; 2x12 is two packets of 12, each free again once it is empty.",
+    network_latency: str | None = setting(None, "One-way network latency (default: 70us).", "70us", shown=False)
+    connection_buffer: str | None = setting(
+        None,
+        "Rows that a connection buffers (default: 24; for flink 2 network buffers). With 2x12 they are two packets of"
+        " 12, each free again once it is empty.",
         "ROWS|2x12",
     )
     network_bandwidth: list[str] | None = setting(
@@ -108,27 +177,44 @@ class NetworkOptions:
         " send.",
         "250Mbps|3=10Mbps",
     )
-    state_bandwidth_total: str = setting("500Mbps", "Bandwidth for all state transfers together.", "500Mbps")
+    state_bandwidth_total: str | None = setting(
+        None,
+        "Bandwidth for all state transfers together (default: 500Mbps).",
+        "500Mbps",
+        shown=False,
+    )
 
-    def network(self, workers: int | None = None) -> "Network":
+    def network(
+        self, workers: int | None = None, connection: int = DEFAULT_CONNECTION, profile: "Profile | None" = None
+    ) -> "Network":
         """The network in seconds and bits per second.
 
         Args:
             workers: Number of workers; None, unknown, so that options are for all of them.
+            connection: Rows that a connection buffers, unless given.
+            profile: The cost profile, if any; options win over it.
         """
         from adapt.core.stage.conditions.settings import Network
 
-        packets, times, rows = self.connection_buffer.rpartition("x")
+        packets, times, rows = (self.connection_buffer or str(connection)).rpartition("x")
         if not rows.isdecimal() or not (packets.isdecimal() or not times):
             raise UsageError(
                 f"--connection-buffer takes a number of rows, or packets and their rows such as 2x12 (got"
                 f" {self.connection_buffer!r})"
             )
+        latency_s = None if profile is None else profile.transport.latency_s
+        byte_s = None if profile is None else profile.state.transfer_byte_s
+        flow = 8 / byte_s if byte_s else 250e6
+        total = (
+            2 * flow
+            if self.state_bandwidth_total is None
+            else bits("--state-bandwidth-total", self.state_bandwidth_total)
+        )
         return Network(
-            latency_s=seconds("--network-latency", self.network_latency),
+            latency_s=given("--network-latency", self.network_latency, latency_s, "70us"),
             connection_tuples=int(packets or 1) * int(rows),
             packet_tuples=int(rows) if packets else 1,
             link_bits_per_s=bits_of_workers("--network-bandwidth", self.network_bandwidth or (), None, workers),
-            flow_bits_per_s=bits_of_workers("--state-bandwidth", self.state_bandwidth or (), 250e6, workers),
-            state_bits_per_s=bits("--state-bandwidth-total", self.state_bandwidth_total),
+            flow_bits_per_s=bits_of_workers("--state-bandwidth", self.state_bandwidth or (), flow, workers),
+            state_bits_per_s=total,
         )

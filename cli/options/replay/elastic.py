@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, seconds
+from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
+from adapt.cli.options.replay.costs import given
+from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
+    from adapt.core.costs.profile import Profile
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.partitioning.build import Recipe
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
     """How partitions are placed and moved."""
 
@@ -38,8 +41,7 @@ class PlanOptions:
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
     window: str = setting("30s", "How much recent history a plan is built from.", "30s")
-    migrate: Migrating = setting(Migrating.ALL, "How partitions are batched when they move.")
-    batch: int = setting(16, "Partitions per batch.", "PARTITIONS")
+    migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
     def placed(self, pool: int) -> "MiniPartitions":
@@ -104,23 +106,34 @@ class ScalingOptions:
     )
     scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
     cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
-    startup_time: str = setting("0s", "Worker start-up time.", "10s")
+    startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
     lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
     alignment: Alignment = setting(
         Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
-    def elastic(self, plans: PlanOptions, thresholds: "Thresholds") -> "Elastic":
-        """How the stage scales."""
+    def elastic(
+        self,
+        plans: PlanOptions,
+        thresholds: "Thresholds",
+        engine: QueueingName | None = None,
+        profile: "Profile | None" = None,
+    ) -> "Elastic":
+        """How the stage scales.
+
+        Args:
+            engine: Whose queues it has.
+            profile: The cost profile, if any; options win over it.
+        """
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
         from adapt.core.elastic.policies.scale_on import ScaleOn
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
-        from adapt.core.stage.control.workers import Migration
 
         delay_s = above_0("--scale-out-delay", self.scale_out_delay)
+        start_s = None if profile is None else profile.restart.start_s
         return Elastic(
             pool=self.pool,
             least=self.workers,
@@ -132,8 +145,8 @@ class ScalingOptions:
             recipe=plans.recipe(),
             counting=Counting(above_0("--window", plans.window)),
             period_s=above_0("--period", self.period),
-            migration=Migration(plans.migrate, plans.batch),
-            startup_s=seconds("--startup-time", self.startup_time),
+            migration=plans.migration.chosen(engine),
+            startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),
         )
 

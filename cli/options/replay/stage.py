@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, TypeAlias
 
 from adapt.cli.options.amounts import above_0_or_none
 from adapt.cli.options.groups import option, setting
-from adapt.cli.options.replay.costs import CostOptions, NetworkOptions
+from adapt.cli.options.replay.costs import DEFAULT_CONNECTION, CostOptions, NetworkOptions
 from adapt.cli.options.replay.join import JoinOptions
+from adapt.cli.options.replay.queueing import QueueingOptions
 from adapt.cli.options.replay.shedding import SheddingOptions
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Producers, Router
 
 if TYPE_CHECKING:
     from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
-    from adapt.core.stage.conditions.settings import StageSettings
+    from adapt.core.stage.conditions.queueing import Queueing
+    from adapt.core.stage.conditions.settings import Network, StageSettings
     from adapt.core.stage.input.keyed_rows import Reading
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.traces.replay.operators import Operator
@@ -27,7 +29,7 @@ SeedOption: TypeAlias = Annotated[int, option("Random seed.", "S")]
 IdleClockOption: TypeAlias = Annotated[
     str, option("Resolution at which workers measure idle time, rounded up; 0s is exact.", "10ms", shown=False)
 ]
-BufferOption: TypeAlias = Annotated[int, option("Rows that a producer buffers (backpressure beyond).", "ROWS")]
+BUFFER = "Rows that a producer buffers (default: {}). With --queueing flink 8 network buffers, and 2 per worker."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class StageOptions:
     duration: str | None = setting(None, "Stop at this simulated time (default: at the end of the trace).", "60s")
     interval: str | None = setting(None, "Sampling interval of the time series (default: about 300 samples).", "1s")
     seed: SeedOption = 0
-    buffer: BufferOption = 2048
+    DEFAULT_BUFFER: ClassVar[int] = 2048
+    buffer: int | None = setting(None, BUFFER.format("2048"), "ROWS")
     state: str = setting(
         DEFAULT_STATE,
         "State: tuples per partition, or what it grows by: a tuple per row or key, or the rows' bytes. After @10m of"
@@ -72,6 +75,7 @@ class StageOptions:
     shedding: SheddingOptions
     costs: CostOptions
     network: NetworkOptions
+    queues: QueueingOptions
 
     @property
     def duration_s(self) -> float | None:
@@ -122,19 +126,34 @@ class StageOptions:
         from adapt.core.stage.conditions.settings import StageSettings, even_groups
 
         partitions = placed.workers * placed.per_worker
+        buffer, network, queueing = self.queued(placed.workers)
         return StageSettings(
             workers=placed.workers,
             owners=placed.owners,
             partition_of=even_groups(partitions, partitions),
             router=router,
-            buffer_tuples=self.buffer,
-            network=self.network.network(placed.workers),
+            buffer_tuples=buffer,
+            network=network,
+            queueing=queueing,
             costs=self.costs.costs(),
             state_tuples=self.fixed_state() or 0,
             disturbances=trouble.disturbances(placed.workers),
             seed=self.seed,
             overload=self.shedding.overload(window_s),
         )
+
+    def queued(self, workers: int, each: bool = True, trace: "Trace | None" = None) -> "tuple[int, Network, Queueing]":
+        """Rows that a producer buffers, the network, and the queues.
+
+        Args:
+            each: Whether bandwidths may be those of single workers.
+            trace: Whose engine decides if no queues are named.
+        """
+        size = self.costs.costs().tuple_bytes
+        queueing = self.queues.chosen(size, trace)
+        buffer, connection = queueing.buffers(workers, size, (self.DEFAULT_BUFFER, DEFAULT_CONNECTION))
+        network = self.network.network(workers if each else None, connection, self.costs.profile())
+        return buffer if self.buffer is None else self.buffer, network, queueing
 
     def reading(self, trace: "Trace", placed: "MiniPartitions", speedup: float | None) -> "Reading":
         """How rows of the trace become tuples of the stage."""

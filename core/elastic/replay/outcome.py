@@ -10,6 +10,7 @@ from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.shed_log import Watched
 from adapt.core.stage.engine.series import Interval
+from adapt.core.stage.movement.restarting import Stop
 from adapt.core.stage.outcome import Outcome
 from adapt.core.stage.simulate import Simulated
 
@@ -126,6 +127,16 @@ class ElasticOutcome:
         return self.outcome.simulated.steps
 
     @property
+    def downtime_s(self) -> float:
+        """Time during which restarts stopped partitions."""
+        return sum(stop.downtime_s or 0.0 for stop in stops_of(self.outcome.simulated))
+
+    @property
+    def stopped_worker_s(self) -> float:
+        """Time of workers without work in restarts."""
+        return sum(stop.worker_s for stop in stops_of(self.outcome.simulated))
+
+    @property
     def restarts(self) -> int:
         """Rescales and rebuilds that changed something; other engines restart for each."""
         return sum(bool(step.moves) or step.before != step.after for step in self.rescales)
@@ -206,13 +217,21 @@ def _span(one: Interval, sizes: Sequence[tuple[float, int]]) -> Span:
 
 
 def _pauses(simulated: Simulated) -> list[tuple[float, float]]:
-    """Start and end of the pause of each partition that moved."""
+    """Start and end of the pause of each partition that moved or was stopped."""
     end_s = simulated.intervals[-1].end_s
-    return [
+    moved = [
         (moved.times_s["paused"], moved.times_s.get("restarted", end_s))
         for moved in simulated.moves
         if "paused" in moved.times_s
     ]
+    stops = stops_of(simulated)
+    others = [(stop.began_s, end_s if stop.ended_s is None else stop.ended_s, stop.others) for stop in stops]
+    return moved + [(began_s, ended_s) for began_s, ended_s, count in others for _ in range(count)]
+
+
+def stops_of(simulated: Simulated) -> list[Stop]:
+    """What restarts stopped."""
+    return [step.stop for step in simulated.steps if step.stop is not None]
 
 
 def covered_s(pauses: Sequence[tuple[float, float]]) -> float:

@@ -23,7 +23,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import measured_on, outcome_of
+from adapt.core.stage.outcome import measured_on, outcome_of, with_queues
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -125,7 +125,8 @@ class ElasticRun(Displayed):
         pool, partitions = self.settings.workers, self.settings.partitions
         speedup = self.parameters.get("speedup")
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
-        return measured_on(table, self.parameters, pool, [one.outcome for one in self.outcomes])
+        outcomes = [one.outcome for one in self.outcomes]
+        return measured_on(with_queues(table, outcomes), self.parameters, pool, outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
@@ -249,7 +250,7 @@ def elastic_parameters(
         "construction": None if recipe is None else recipe.construction.value,
         "counting": asdict(elastic.counting),
         "period_s": elastic.period_s,
-        "migration": {"how": elastic.migration.how.value, "batch": elastic.migration.batch},
+        "migration": asdict(elastic.migration),
         "startup_s": elastic.startup_s,
     }
 

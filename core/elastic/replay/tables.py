@@ -10,6 +10,7 @@ from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.stage.movement.course import STEPS
+from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
@@ -26,10 +27,13 @@ CASE_COLUMNS = (
     Column("latency_p50", Kind.SECONDS, "s", "median latency, from arrival until processed"),
     Column("latency_p95", Kind.SECONDS, "s", "the same at the 95th percentile"),
     Column("latency_p99", Kind.SECONDS, "s", "the same at the 99th percentile"),
+    QUEUEING,
     Column("worker_seconds", Kind.NUMBER, "s", "time of all workers"),
     Column("idle", Kind.NUMBER, "s", "idle worker-seconds"),
     Column("paused", Kind.SECONDS, "s", "time during which at least one partition was paused"),
     Column("pauses", Kind.NUMBER, "s", "sum of the pauses of all partitions"),
+    Column("downtime", Kind.SECONDS, "s", "time during which restarts stopped partitions"),
+    Column("stopped", Kind.NUMBER, "s", "time of workers without work in restarts"),
     Column("catch_up", Kind.SECONDS, "s", "longest time from a rescale until its backlog is gone; missing if it stays"),
     Column("moves", Kind.COUNT),
     Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
@@ -74,6 +78,9 @@ RESCALE_COLUMNS = (
     Column("backlog", Kind.COUNT, "rows", "arrived and not processed at the decision"),
     Column("moves", Kind.COUNT),
     Column("moved", Kind.BYTES, "bytes", "state that changed its worker"),
+    Column("downtime", Kind.SECONDS, "s", "how long a restart stopped partitions; missing if they move live"),
+    Column("restart_backlog", Kind.COUNT, "rows", "waiting when a restart was over"),
+    Column("stopped", Kind.NUMBER, "s", "time of workers without work in the restart"),
     Column("done", Kind.SECONDS, "s", "when the last partition had moved"),
     Column("caught_up", Kind.SECONDS, "s", "when the backlog was down to one period's arrivals; missing if it stays"),
 )
@@ -109,10 +116,10 @@ def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     workers = one.case, one.mean_workers, one.most_workers, one.restarts
     wasted = (0, 0) if waste is None else (waste.shed_falsely, waste.shed_unevenly)
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
-    times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.catch_up_s
+    times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.downtime_s, one.stopped_worker_s, one.catch_up_s
     moved = len(outcome.simulated.moves), outcome.moved_bytes, one.imbalance, one.worst_imbalance
     rows = outcome.throughput, outcome.lag_s, outcome.late_s, outcome.processed, outcome.left
-    return [*workers, outcome.shed, *wasted, *latencies, *times, *moved, *rows]
+    return [*workers, outcome.shed, *wasted, *latencies, outcome.queueing, *times, *moved, *rows]
 
 
 def elastic_series(outcomes: Sequence[ElasticOutcome], bounds: Bounds) -> dict[str, Table]:
@@ -146,7 +153,9 @@ def _rescale(case: str, step: Step) -> list[str | int | float | None]:
     why = "rebuild" if step.before == step.after else "scale out" if step.after > step.before else "scale in"
     moved = sum(moved.state_bytes for moved in step.moves if STEPS[-1] in moved.times_s)
     changed = case, step.decided_s, why, step.before, step.after, step.waited
-    return [*changed, len(step.moves), moved, step.done_s, step.caught_up_s]
+    stop = step.stop
+    stopped = (None, None, None) if stop is None else (stop.downtime_s, stop.backlog, stop.worker_s)
+    return [*changed, len(step.moves), moved, *stopped, step.done_s, step.caught_up_s]
 
 
 def _of_cases(table: Table) -> Table:
@@ -227,6 +236,8 @@ def _quality(one: ElasticOutcome) -> str:
     p99 = one.outcome.total.share_below_s(0.99)
     rows = one.outcome.processed + one.outcome.shed + one.outcome.left
     said = "no row is processed" if p99 is None else f"p99 latency is {duration(p99)}"
+    if one.downtime_s:
+        said += f", restarts take {duration(one.downtime_s)} and {duration(one.stopped_worker_s)} of worker time"
     if one.outcome.shed:
         said += f", {one.outcome.shed / rows:.1%} of the rows are shed"
     if one.recall is not None and one.recall < 1:

@@ -28,7 +28,7 @@ from adapt.core.stage.movement.spilling import Memory, check_memory
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.stage.movement.standby import Protected, wanted_of
 from adapt.core.stage.movement.window_room import check_room
-from adapt.core.stage.outcome import Outcome, measured_on, outcome_of
+from adapt.core.stage.outcome import Outcome, measured_on, outcome_of, with_queues
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -145,7 +145,7 @@ class FluxRun(Displayed):
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
         table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, self.season)
-        return measured_on(table, self.parameters, self.settings.workers, self.outcomes)
+        return measured_on(with_queues(table, self.outcomes), self.parameters, self.settings.workers, self.outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, and `intervals`, `workers`, `moves`, `crashes` and `rounds` of all cases."""
@@ -258,6 +258,7 @@ def check_replay(settings: StageSettings, adapting: Adapting, conditions: Condit
             " exchange needs no buffer"
         )
     memory, faults = conditions.memory, conditions.faults
+    settings.queueing.check(conditions.standby, faults and faults.crashes, adapting.hot)
     placed = len(adapting.cases()) > 1 or memory is not None or conditions.standby or (faults and faults.crashes)
     if settings.router is Router.RIVER and placed:
         raise UsageError(

@@ -8,7 +8,7 @@ from adapt.core.stage.case_tables import CASE
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.offered_load import Bounds
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
-from adapt.core.stage.outcome import Outcome
+from adapt.core.stage.outcome import QUEUEING, Outcome
 from adapt.core.stage.simulate import CRASH_COLUMNS
 from adapt.core.table import Column, Kind, Table
 
@@ -20,6 +20,7 @@ CASE_COLUMNS = (
     Column("latency_mean", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p50", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
     Column("latency_p99", Kind.SECONDS, "s", "from the arrival of a row until it is processed"),
+    QUEUEING,
     Column("operator_mean", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p50", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
     Column("operator_p99", Kind.SECONDS, "s", "from when a consumer takes a row until it is processed"),
@@ -92,11 +93,11 @@ def cases_table(outcomes: Sequence[Outcome]) -> Table:
 
 def _case(one: Outcome) -> list[str | int | float | None]:
     speed = one.case, one.throughput, one.of_capacity, one.finished_s
-    latencies = [
-        each
+    total, operator = (
+        (latency.mean_s, latency.share_below_s(0.5), latency.share_below_s(0.99))
         for latency in (one.total, one.operator)
-        for each in (latency.mean_s, latency.share_below_s(0.5), latency.share_below_s(0.99))
-    ]
+    )
+    latencies = *total, one.queueing, *operator
     moved = len(one.simulated.moves), one.moved_bytes
     waited = one.behind_s, one.recovered_s, one.lag_s, one.late_s
     on_disk = (

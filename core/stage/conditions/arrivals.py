@@ -159,8 +159,13 @@ def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: R
 class Feed:
     """Rows read ahead for producers, and the rest of the stream."""
 
-    def __init__(self, source: Rows, workers: int, groups: int) -> None:
-        """Start at the first row."""
+    def __init__(self, source: Rows, workers: int, groups: int, logs: NDArray[np.int32] | None = None) -> None:
+        """Start at the first row.
+
+        Args:
+            logs: The producer of each group, if it has one, shape (groups,); None, rows name theirs.
+        """
+        self._logs = logs
         self._source = source
         self._chunks = enumerate(source.chunks())
         self._workers = workers
@@ -201,7 +206,8 @@ class Feed:
         read = self._checked(chunk)
         left = int((producers["rows_end"] - producers["row"]).sum())
         joined = np.empty(left + len(read), ROW)
-        _join(rows, read, np.ascontiguousarray(chunk.producers, np.int32), producers, joined)
+        of_read = chunk.producers if self._logs is None else self._logs[chunk.groups]
+        _join(rows, read, np.ascontiguousarray(of_read, np.int32), producers, joined)
         return joined
 
     def end(self, producers: Records) -> None:

@@ -16,6 +16,22 @@ class Router(StrEnum):
     """By content, from a buffer shared by all partitions: tuples for slow consumers wait without blocking others."""
 
 
+class QueueingName(StrEnum):
+    """Whose queues a stage has."""
+
+    FLUX = "flux"
+    """A buffer per producer, shared by all partitions; a full one stops its producer."""
+
+    FLINK = "flink"
+    """Credits and bounded buffers per channel, and checkpoints; a full channel stops its producer."""
+
+    KAFKA = "kafka"
+    """A log per partition, read in fetches; no partition waits for another worker."""
+
+    SPARK = "spark"
+    """Micro-batches: the slowest worker ends the batch."""
+
+
 class BackendName(StrEnum):
     """What runs a stage."""
 
@@ -87,3 +103,25 @@ class Migrating(StrEnum):
 
     HOTTEST = "hottest"
     """In batches, the hottest partitions first."""
+
+    DEMAND = "demand"
+    """One at a time from each worker, first those for which rows come."""
+
+    RESTART = "restart"
+    """Not live: stop, save, restore and start again."""
+
+
+class RestartName(StrEnum):
+    """Ways to restart, with the engine's own numbers."""
+
+    FLINK_SAVEPOINT = "flink-savepoint"
+    """Stop with a savepoint, deploy and restore."""
+
+    FLINK_ADAPTIVE = "flink-adaptive"
+    """Flink's adaptive scheduler: restart from the checkpoint that has just completed."""
+
+    KAFKA_EAGER = "kafka-eager"
+    """All consumers give up all partitions and rejoin."""
+
+    KAFKA_COOPERATIVE = "kafka-cooperative"
+    """Only partitions that move stop."""

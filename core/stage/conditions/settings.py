@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.costs.profile import Pause
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.growth import Growth
 from adapt.core.stage.conditions.join import Join
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
+from adapt.core.stage.conditions.queueing import Queueing
 from adapt.core.stage.conditions.service_times import Spread
 from adapt.core.stage.conditions.shed_factor import Overload
 
@@ -68,8 +70,11 @@ class Costs:
         service_sd_s: Standard deviation of the same where it is normal.
         spread: Its distribution around the mean; None, normal.
         produce_s: CPU seconds to produce a tuple, on the producer's worker.
-        marshal_s: CPU seconds to serialize or deserialize a tuple of state.
+        marshal_s: CPU seconds to serialize a tuple of state.
         tuple_bytes: Size of a tuple, as input and in the state.
+        install_s: CPU seconds to install a tuple of state; None, as to serialize it.
+        pauses: Recurring pauses of workers.
+        profile: SHA-256 of the cost profile that these come from; None, none.
     """
 
     service_s: float = 45e-6
@@ -78,6 +83,9 @@ class Costs:
     marshal_s: float = 0.2e-6
     tuple_bytes: int = 80
     spread: Spread | None = None
+    install_s: float | None = None
+    pauses: tuple[Pause, ...] = ()
+    profile: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.service_s < np.inf:
@@ -105,6 +113,7 @@ class StageSettings:
         seed: Random seed of service times, drawn tuples and shedding.
         overload: Load shedding; None, off: overload leads to backpressure.
         join: The join on groups, whose window is the state that moves; None, no join.
+        queueing: Whose queues it has.
     """
 
     workers: int
@@ -121,11 +130,16 @@ class StageSettings:
     seed: int = 0
     overload: Overload | None = None
     join: Join | None = None
+    queueing: Queueing = Queueing()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
         if self.buffer_tuples < 1:
             raise UsageError(f"the buffer must hold at least 1 tuple (got {self.buffer_tuples})")
+        if self.queueing.engine is not QueueingName.FLUX and self.router is not Router.FLUX:
+            raise UsageError(
+                f"queueing {self.queueing.engine} has its own routing (got router {self.router}); use router flux"
+            )
         if self.window < 0:
             raise UsageError(f"the window must be at least 0 (got {self.window})")
         if self.join is not None and (self.window or self.router is Router.RIVER):
@@ -160,6 +174,8 @@ class StageSettings:
     @property
     def held_tuples(self) -> int:
         """Tuples that a producer buffers with this router."""
+        if self.queueing.has_logs:
+            return self.queueing.log_rows
         return self.buffer_tuples if self.router is Router.FLUX else 1
 
     @property

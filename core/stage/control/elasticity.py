@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.control.shed_log import Sheddings, Watched
 from adapt.core.stage.control.shed_window import HeldTuples
 from adapt.core.stage.control.workers import Decision, Scaling, Seen, Waiting
@@ -24,6 +25,7 @@ from adapt.core.stage.input.row_tap import Intake
 from adapt.core.stage.movement.controller import Move
 from adapt.core.stage.movement.course import Moved
 from adapt.core.stage.movement.protocol import Movement
+from adapt.core.stage.movement.restarting import Stop, restart_stage
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +39,7 @@ class Step:
         waited: Rows waiting at the decision.
         moves: Moves of partitions.
         done_s: Time when all had moved; None, not yet.
+        stop: What a restart stopped; None if partitions move live.
         caught_up_s: Time after that when no more rows waited than arrive in a period; None, not yet.
     """
 
@@ -47,6 +50,7 @@ class Step:
     moves: list[Moved] = field(default_factory=list)
     done_s: float | None = None
     caught_up_s: float | None = None
+    stop: Stop | None = None
 
 
 class Elasticity:
@@ -149,11 +153,60 @@ class Elasticity:
             self._movement.resize(placed.state_tuples)
         owners = self._owners()
         moving = np.flatnonzero(placed.owners != owners)
-        portions = [
-            [Move(partition, int(owners[partition]), int(placed.owners[partition])) for partition in portion.tolist()]
-            for portion in self._scaling.migration.portions(moving, placed.weights)
-        ]
-        self._migrate(step, portions)
+        moves = {one: Move(one, int(owners[one]), int(placed.owners[one])) for one in moving.tolist()}
+        migration = self._scaling.migration
+        if migration.how is Migrating.RESTART:
+            self._restart(step, list(moves.values()))
+        elif migration.how is Migrating.DEMAND:
+            self._migrate_on_demand(step, list(moves.values()), placed.weights)
+        else:
+            portions = migration.portions(moving, placed.weights)
+            self._migrate(step, [[moves[one] for one in portion.tolist()] for portion in portions])
+
+    def _restart(self, step: Step, moves: list[Move]) -> None:
+        """Stop, and go on with new owners; every rescale does, even if no partition moves."""
+        if not moves and step.before == step.after:
+            self._end(step)
+            return
+        how, workers = self._scaling.migration.restart, max(step.before, step.after)
+        if not moves and not how.is_whole:
+            self._end(step)
+            return
+        step.stop, step.moves = restart_stage(self._stage, self._movement, how, moves, workers, lambda: self._end(step))
+
+    def _migrate_on_demand(self, step: Step, moves: list[Move], weights: NDArray[np.float64]) -> None:
+        """Move one partition of each worker at a time, that with most rows since the decision first.
+
+        Source: Gu et al., "Meces", USENIX ATC 2022, which fetches the state that the next row needs.
+        """
+        before = self._seen_rows()
+        left: dict[int, list[Move]] = {}
+        for move in moves:
+            left.setdefault(move.donor, []).append(move)
+        going = set(left)
+
+        def go_on(donor: int) -> None:
+            if not left[donor]:
+                going.discard(donor)
+                if not going:
+                    self._end(step)
+                return
+            rows = self._seen_rows() - before
+            wanted = max(left[donor], key=lambda move: (rows[move.partition], weights[move.partition]))
+            left[donor].remove(wanted)
+            first = len(self._movement.log)
+            self._movement.start([wanted], lambda: go_on(donor))
+            step.moves += self._movement.log[first:]
+
+        for donor in sorted(going):
+            go_on(donor)
+        if not moves:
+            self._end(step)
+
+    def _seen_rows(self) -> NDArray[np.int64]:
+        """Rows of each partition processed or on their way, shape (partitions,)."""
+        partitions = self._stage.arrays["partition"]
+        return np.asarray(partitions["processed"] + partitions["in_flight"])
 
     def _migrate(self, step: Step, portions: list[list[Move]]) -> None:
         """Move the batches, one after the other."""

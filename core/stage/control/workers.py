@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.restart import RESTARTS, Restart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,11 +126,12 @@ class Placement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How partitions migrate: all at once or in batches.
+    """How partitions migrate: live, or by a restart.
 
     Attributes:
-        how: All at once, or in batches and in which order.
+        how: Live, all at once or in batches and in which order; or by a restart.
         batch: Partitions per batch.
+        restart: What a restart costs.
 
     Raises:
         UsageError: The batch is below 1.
@@ -137,6 +139,7 @@ class Migration:
 
     how: Migrating = Migrating.ALL
     batch: int = 16
+    restart: Restart = RESTARTS[RestartName.FLINK_SAVEPOINT]
 
     def __post_init__(self) -> None:
         if self.batch < 1:

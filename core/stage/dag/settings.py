@@ -8,7 +8,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.conditions.capacity import Capacity
 from adapt.core.stage.conditions.disturbances import ExternalLoad, SlowDown
 from adapt.core.stage.conditions.faults import Crash
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings
 
 
@@ -140,5 +140,7 @@ class DagSettings:
             raise UsageError("a DAG of stages needs routing by content; use router flux or exchange")
         if any(of.overload is not None for of in self.stages):
             raise UsageError("a DAG of stages does not support load shedding; omit overload")
+        if any(of.queueing.engine is not QueueingName.FLUX for of in self.stages):
+            raise UsageError("a DAG of stages has the queues of flux; omit queueing")
         if any(of.join is not None for of in self.stages):
             raise UsageError("a DAG of stages does not support joins; omit join")

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.costs.profile import Pause
 from adapt.core.histogram import BINS
 from adapt.core.stage.conditions.arrivals import Drawn, Made, Rows, Source, alias_table
 from adapt.core.stage.conditions.disturbances import segments_of
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings, of_workers
 from adapt.core.stage.records.arrays import Arrays, Records
 from adapt.core.stage.records.codes import FREE, NONE, UNUSED
@@ -24,8 +25,18 @@ from adapt.core.stage.records.partitions import (
     TURN,
     WINDOW,
 )
-from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
-from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.queues import (
+    BARRIER,
+    CHANNEL,
+    CONNECTION,
+    EDGE,
+    FLOW,
+    KEPT,
+    LINE,
+    OUTBOX,
+    STAMP,
+)
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, PAUSE, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, WORKER
 
@@ -33,6 +44,9 @@ SERVICE_TIMES = 2**16
 """Number of drawn service times; each worker cycles through them from its own offset."""
 
 LEAST_SERVICE_S = 1e-9
+
+PAUSES = 1024
+"""Drawn pauses of a worker, which it repeats."""
 
 
 def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, standby: bool = False) -> Arrays:
@@ -43,7 +57,9 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     """
     workers, partitions, groups = settings.workers, settings.partitions, len(settings.partition_of)
     pool, credits = settings.held_tuples, settings.network.connection_tuples
-    places = pool + 2 * workers * credits if standby else pool
+    queueing = settings.queueing
+    own = queueing.engine is QueueingName.FLUX
+    places = (pool + 2 * workers * credits if standby else pool) if own else 0
     copies, paired = (2, 1) if standby else (1, 0)
     slots = 2 ** int(np.ceil(np.log2(2 * workers)))
     due = _filled(slots, DUE, at=np.inf)
@@ -54,6 +70,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     overload = settings.overload
     hold = overload.capacity_tuples if overload else 0
     parts = overload.factor.table(hold) if overload else np.empty(0)
+    pause_from, pauses = _pauses(settings)
     arrays = Arrays(
         worker=_filled(
             workers,
@@ -64,6 +81,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
             cursor=cursors,
             backlog=NONE,
             room=UNUSED,
+            pause_from=pause_from,
         ),
         cpu=np.zeros(0, CPU),
         edge=np.zeros(0, EDGE),
@@ -77,6 +95,9 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         connection=_filled(workers**2, CONNECTION, turn=NONE),
         queued=np.zeros(workers**2 * credits, QUEUED),
         flow=_filled(workers * partitions, FLOW, head=NONE, tail=NONE),
+        channel=_filled(0 if own else workers**2, CHANNEL, head=NONE, tail=NONE),
+        barrier=np.zeros(0 if own else workers, BARRIER),
+        stamp=np.zeros(0, STAMP),
         pooled=_filled(workers * places, POOLED, link=np.tile(chain(places), workers)),
         partition=_filled(partitions, PARTITION, owner=settings.owners, spill_head=NONE, spill_tail=NONE),
         state=_filled(partitions, STATE, bytes=settings.state_sizes() * settings.costs.tuple_bytes),
@@ -102,6 +123,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * BINS, BIN),
         service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
+        pause=pauses,
         held=np.zeros(workers * hold, HELD),
         refusal=np.zeros(0, REFUSAL),
         part=_filled(len(parts), PART, shed=parts),
@@ -112,6 +134,12 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["workers"], world["partitions"], world["groups"] = workers, partitions, groups
     world["pool"], world["places"], world["credits"], world["window"] = pool, places, credits, settings.window
     world["packet"] = settings.network.packet_tuples
+    world["fetch"] = queueing.fetch_rows if queueing.engine is QueueingName.KAFKA else 1
+    if not own:
+        world["shared"] = world["lines"] = 1
+        world["cap"] = queueing.channel_rows if queueing.engine is QueueingName.FLINK else 0
+        world["batched"] = queueing.engine is QueueingName.SPARK
+        arrays["producer"]["free"] = NONE
     bandwidths = of_workers("bandwidths", settings.network.link_bits_per_s, workers)
     world["links"] = np.isfinite(bandwidths).any()
     arrays["worker"]["link"] = 8 * settings.costs.tuple_bytes / bandwidths
@@ -119,8 +147,10 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
     world["anywhere"] = settings.router is Router.RIVER
     world["drawn"] = isinstance(source, Drawn)
     world["slots"], world["services"], world["entries"] = slots, SERVICE_TIMES, journal
+    world["pauses"] = len(pauses) // workers
     world["horizon"], world["spill_free"] = np.inf if isinstance(source, Made) else -np.inf, NONE
-    world["latency"], world["produce"] = settings.network.latency_s, settings.costs.produce_s
+    world["latency"] = settings.network.latency_s
+    world["read" if queueing.has_logs else "produce"] = settings.costs.produce_s
     if settings.join is not None:
         world["joins"], world["apart"], world["match"] = 1, settings.join.window, settings.join.match_s
     growth = settings.growth
@@ -174,3 +204,39 @@ def _service_times(settings: StageSettings) -> NDArray[np.float64]:
     else:
         drawn = costs.service_s * costs.spread.factors(SERVICE_TIMES, chance)
     return np.maximum(drawn, LEAST_SERVICE_S)
+
+
+def _pauses(settings: StageSettings) -> tuple[NDArray[np.float64], Records]:
+    """Start of the first pause of each worker, and its pauses: `PAUSES` each, or none.
+
+    Times between pauses of a kind are exponential. Pauses that overlap become one.
+    """
+    workers, kinds = settings.workers, settings.costs.pauses
+    first_s = np.full(workers, np.inf)
+    if not kinds:
+        return first_s, np.zeros(0, PAUSE)
+    pauses = np.zeros(workers * PAUSES, PAUSE)
+    for worker in range(workers):
+        own = [_course(kind, settings.seed, number, worker) for number, kind in enumerate(kinds)]
+        until_s = min(float(ends[-1]) for _, ends in own)  # all kinds are drawn until then
+        starts, ends = (np.concatenate(each) for each in zip(*own, strict=True))
+        order = np.argsort(starts, kind="stable")
+        order = order[starts[order] <= until_s]
+        starts, ends = starts[order], np.maximum.accumulate(ends[order])
+        new = np.append(True, starts[1:] > ends[:-1])
+        starts, ends = starts[new], ends[np.append(np.flatnonzero(new)[1:] - 1, len(ends) - 1)]
+        first_s[worker] = starts[0]
+        here = pauses[worker * PAUSES : (worker + 1) * PAUSES]
+        at = np.arange(PAUSES) % len(starts)  # fewer where they overlap: then again from the first
+        here["lasts"] = (ends - starts)[at]
+        here["gap"] = np.append(starts[1:] - ends[:-1], starts[0])[at]
+    return first_s, pauses
+
+
+def _course(kind: Pause, seed: int, number: int, worker: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Starts and ends of `PAUSES` pauses of a kind at a worker; the same at all that pause together."""
+    chance = np.random.default_rng([seed, 3, number, 0 if kind.together else 1 + worker])
+    gaps = chance.exponential(kind.interval_s, PAUSES)
+    lasts = np.asarray(kind.durations_s)[chance.integers(0, len(kind.durations_s), PAUSES)]
+    ends = np.cumsum(gaps + lasts)
+    return ends - lasts, ends

@@ -13,6 +13,7 @@ from adapt.core.stage.engine.initial_arrays import chain, prepare
 from adapt.core.stage.engine.jobs import Job, Jobs
 from adapt.core.stage.engine.kernel.advance import advance
 from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule, start, wake
+from adapt.core.stage.engine.queues import queues_of
 from adapt.core.stage.engine.recent_rows import RecentRows
 from adapt.core.stage.engine.spilled_lists import enlarge_spill
 from adapt.core.stage.records import codes
@@ -61,8 +62,11 @@ class Stage:
         self._measured: tuple[float, ...] = ()
         self._source = source
         self._ended = False
-        self.feed = Feed(source, settings.workers, len(settings.partition_of)) if isinstance(source, Rows) else None
+        logs = settings.owners[settings.partition_of] if settings.queueing.has_logs else None
+        groups = len(settings.partition_of)
+        self.feed = Feed(source, settings.workers, groups, logs) if isinstance(source, Rows) else None
         self._jobs = Jobs(self.arrays, settings.workers)
+        self.queues = queues_of(self)
         self._quiesced: dict[int, Action] = {}
         self._pausing: dict[int, list[Action]] = {}
         self.on_backlog_done: Callable[[int], None]
@@ -72,7 +76,7 @@ class Stage:
         self.on_rows_wanted: Action = lambda: None
         """Called before more rows are read, which overwrites those already pulled."""
         self._answers: dict[int, Callable[[int], None]] = {
-            codes.ROWS_WANTED: self._read_rows,
+            codes.ROWS_WANTED: self._serve_producers,
             codes.QUIESCED: lambda worker: self._quiesced.pop(worker)(),
             codes.JOB_DONE: self._jobs.finish,
             codes.BACKLOG_DONE: lambda worker: self.on_backlog_done(worker),
@@ -83,6 +87,7 @@ class Stage:
             self.arrays["state"]["bytes"] = 0
             self.arrays.world["drawn"] = 0
             self.arrays.world["horizon"] = from_s if self.feed is not None else np.inf
+        self.queues.begin()
         start(self.arrays.worlds)
 
     @property
@@ -368,11 +373,17 @@ class Stage:
     def close(self) -> None:
         """Release what the stage holds outside the simulator."""
 
-    def _read_rows(self, _: int) -> None:
+    def _serve_producers(self, _: int) -> None:
+        self.queues.answer()
+        if (self.arrays["producer"]["hungry"] == 1).any():
+            self.read_ahead()
+        refill(self.arrays.worlds)
+
+    def read_ahead(self) -> None:
+        """Read more rows of the stream."""
         assert self.feed is not None
         self.on_rows_wanted()
         self.arrays.put("row", self.feed.more(self.arrays["row"], self.arrays["producer"]))
         if self.recent is not None and self.feed.last_read is not None:
             self.recent.read(self.feed.last_read)
         self.arrays.world["horizon"] = self.feed.horizon
-        refill(self.arrays.worlds)

@@ -5,7 +5,7 @@ It comes from a column or from the row's key, alone or with a spread around it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,17 @@ Reader: TypeAlias = Callable[[pa.Array, int], NDArray[np.float64]]
 """CPU seconds of rows, given their column and the number of rows before them."""
 
 
+class Means(Protocol):
+    """Mean CPU seconds of rows by a column."""
+
+    @property
+    def named(self) -> str:
+        """Where service times come from, in a run's parameters."""
+
+    def of(self, column: pa.Array, /) -> NDArray[np.float64]:
+        """The mean of each row, shape (rows,)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyCosts:
     """Mean CPU seconds of keys.
@@ -33,13 +44,17 @@ class KeyCosts:
     Attributes:
         keys: The keys, each once.
         mean_s: Mean of each, shape (keys,).
+        others_s: Mean of all other keys; None, the mean over those named.
 
     Raises:
         BadInput: There are no keys, one is there twice, or a mean is negative or infinite.
     """
 
+    named: ClassVar[str] = "keys"
+
     keys: pa.Array
     mean_s: NDArray[np.float64]
+    others_s: float | None = None
 
     def __post_init__(self) -> None:
         if not len(self.keys):
@@ -50,20 +65,57 @@ class KeyCosts:
             raise BadInput("the service time of a key is negative or infinite")
 
     def of(self, keys: pa.Array) -> NDArray[np.float64]:
-        """The mean of each row's key.
-
-        Keys that are not named have the mean over all that are.
-        """
+        """The mean of each row's key."""
+        others_s = self.mean_s.mean() if self.others_s is None else self.others_s
         if pa.types.is_dictionary(keys.type):
             known = self.of(keys.dictionary)
             places = keys.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-            return np.asarray(np.append(known, self.mean_s.mean())[places])
+            return np.asarray(np.append(known, others_s)[places])
         try:
             named = self.keys.cast(keys.type)
         except pa.ArrowInvalid:
             raise BadInput(f"the service times of keys have {self.keys.type} keys, the trace {keys.type}") from None
         found = pc.index_in(keys, value_set=named).fill_null(len(named)).to_numpy(zero_copy_only=False)
-        return np.asarray(np.append(self.mean_s, self.mean_s.mean())[found])
+        return np.asarray(np.append(self.mean_s, others_s)[found])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeCosts:
+    """Mean CPU seconds of rows by their bytes.
+
+    Attributes:
+        most_bytes: Largest size of each class, ascending; larger rows are in the last.
+        mean_s: Mean of each class.
+    """
+
+    named: ClassVar[str] = "sizes"
+
+    most_bytes: NDArray[np.int64]
+    mean_s: NDArray[np.float64]
+
+    def of(self, sizes: pa.Array) -> NDArray[np.float64]:
+        """The mean of each row's class."""
+        found = np.searchsorted(self.most_bytes, amounts(sizes))
+        return np.asarray(self.mean_s[np.minimum(found, len(self.mean_s) - 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class StatedCosts:
+    """CPU seconds of rows by a column of microseconds.
+
+    Attributes:
+        factor: Seconds per second that the column states.
+        fixed_s: Seconds of every row on top.
+    """
+
+    named: ClassVar[str] = "trace"
+
+    factor: float = 1.0
+    fixed_s: float = 0.0
+
+    def of(self, micros: pa.Array) -> NDArray[np.float64]:
+        """Seconds of each row; a missing number counts as 0."""
+        return np.asarray(self.fixed_s + amounts(micros) * (1e-6 * self.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,16 +123,25 @@ class RowCosts:
     """CPU time of each row of a trace.
 
     Attributes:
-        column: The column with microseconds, or the keys' column.
-        keys: Mean of each key; None, the column has the time of each row.
-        spread: Spread around it; None, none.
+        column: The column that decides it.
+        means: The mean by this column; by default it has microseconds.
+        spread: Spread around the mean; None, none.
         seed: Seed of the spread.
+        transport_s: Seconds of every row on top.
+        byte_s: Seconds per byte on top, where the column is the rows' bytes.
     """
 
     column: str
-    keys: KeyCosts | None = None
+    means: Means = StatedCosts()
     spread: Spread | None = None
     seed: int = 0
+    transport_s: float = 0.0
+    byte_s: float = 0.0
+
+    @property
+    def named(self) -> str:
+        """Where service times come from, in a run's parameters."""
+        return self.means.named
 
     def reader(self) -> Reader:
         """A reader for one pass over the rows.
@@ -88,21 +149,20 @@ class RowCosts:
         A row's draw depends on its number and the seed alone.
         """
         if self.spread is None:
-            return lambda column, _: self._mean_s(column)
+            return lambda column, _: self.means.of(column) + self._transport_s(column)
         factors = self.spread.factors(_DRAWS, np.random.default_rng([self.seed, _PURPOSE]))
         stream = substream(self.seed, _PURPOSE)
 
         def read(column: pa.Array, before: int) -> NDArray[np.float64]:
             drawn = uniforms(stream, np.arange(before, before + len(column)))
-            return np.asarray(self._mean_s(column) * factors[(drawn * _DRAWS).astype(np.int64)])
+            factor = factors[(drawn * _DRAWS).astype(np.int64)]
+            return np.asarray(self.means.of(column) * factor + self._transport_s(column))
 
         return read
 
-    def _mean_s(self, column: pa.Array) -> NDArray[np.float64]:
-        """Seconds; a missing number counts as 0."""
-        if self.keys is not None:
-            return self.keys.of(column)
-        return np.asarray(amounts(column) * 1e-6)
+    def _transport_s(self, column: pa.Array) -> float | NDArray[np.float64]:
+        """Seconds of transport."""
+        return self.transport_s + self.byte_s * amounts(column) if self.byte_s else self.transport_s
 
 
 def amounts(column: pa.Array) -> NDArray[np.float64]:

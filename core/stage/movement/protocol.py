@@ -236,7 +236,7 @@ class Movement:
             if not course.promotes:
                 course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
-                self._stage.do(donor, self._marshal(course.moved, partial(self._extract, course)))
+                self._stage.do(donor, self._extraction(course.moved, partial(self._extract, course)))
             else:
                 self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
         self.on_change()
@@ -253,12 +253,18 @@ class Movement:
                     spilling.left(move.donor, move.partition)
             through()
 
-        self._stage.do(move.donor, self._marshal(course.moved, extract))
+        self._stage.do(move.donor, self._extraction(course.moved, extract))
 
-    def _marshal(self, moved: Moved, done: Action) -> Job:
-        """The job to extract or install a state."""
+    def _extraction(self, moved: Moved, done: Action) -> Job:
+        """The job to extract a state."""
         costs = self._stage.settings.costs
         return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
+
+    def _installation(self, moved: Moved, done: Action) -> Job:
+        """The job to install a state."""
+        costs = self._stage.settings.costs
+        tuple_s = costs.marshal_s if costs.install_s is None else costs.install_s
+        return Job(0.0, tuple_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _state_bytes(self, partition: int) -> int:
         """Current state size of a partition."""
@@ -294,7 +300,7 @@ class Movement:
             return
         self._note(course, "received")
         receiver = course.moved.move.receiver
-        job = self._marshal(course.moved, lambda: self._install(course))
+        job = self._installation(course.moved, lambda: self._install(course))
         self._stage.when_read(receiver, lambda: self._stage.do(receiver, job))
 
     def _agree(self, course: Course) -> None:
@@ -376,7 +382,7 @@ class Movement:
             self.on_change()
 
         if extracted and not course.copies and not course.promotes:
-            self._stage.when_read(donor, lambda: self._stage.do(donor, self._marshal(course.moved, go_on)))
+            self._stage.when_read(donor, lambda: self._stage.do(donor, self._installation(course.moved, go_on)))
         else:
             go_on()
         course.done()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.arrivals import Source
-from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.names import QueueingName, Router
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.protocol import Movement
@@ -57,6 +57,7 @@ def check_processes(settings: StageSettings, further: Mapping[str, object]) -> N
     simulated = {
         "--shed": settings.overload is not None,
         "--router other than flux": settings.router is not Router.FLUX,
+        "--queueing other than flux": settings.queueing.engine is not QueueingName.FLUX,
         "--slow to 0%": any(getattr(one, "speed", 1) == 0 for one in settings.disturbances),
         **further,
     }

@@ -47,10 +47,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A partition that arrived, with size and times."""
+    """A partition that arrived, with size and times of its move."""
 
     partition: int
     state_bytes: int
+    began_s: float
     extracted_s: float
     received_s: float
     installed_s: float

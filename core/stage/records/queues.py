@@ -13,6 +13,22 @@ CONNECTION = np.dtype(
     ]
 )
 
+CHANNEL = np.dtype(
+    [
+        ("head", np.int32),  # tuples in the buffer of the producer, in order
+        ("tail", np.int32),
+        ("waiting", np.int32),  # how many they are, where that is limited
+        ("fetched", np.int32),  # tuples taken in turn
+        ("ahead", np.int32),  # tuples ahead of a barrier
+        ("stopped", np.int32),  # whether its barrier waits for those of other channels
+    ]
+)
+"""A connection of an engine other than Flux."""
+
+BARRIER = np.dtype([("missing", np.int32)])
+
+STAMP = np.dtype([("at", np.float64)])
+
 FLOW = np.dtype(
     [
         ("head", np.int32),  # the tuples of one partition in the pool of one producer

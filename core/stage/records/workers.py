@@ -9,6 +9,7 @@ WORKER = np.dtype(
         ("segment", np.int32),  # of the CPU, in force
         ("segments_end", np.int32),
         ("cursor", np.int32),  # in the table of service times
+        ("paused", np.int32),  # the next of its pauses
         ("acks", np.int32),  # connections with an acknowledgement to come
         ("quiesced", np.int32),  # whether the last acknowledgement was just read
         ("backlog", np.int32),  # the partition whose spilled input is processed
@@ -29,6 +30,7 @@ WORKER = np.dtype(
         ("number", np.int64),
         ("stamp", np.float64),
         ("cost", np.float64),
+        ("pause_from", np.float64),  # when it pauses next
         ("shed", np.int64),  # tuples dropped by load shedding
         ("held_first", np.int32),  # the oldest tuple in its buffer
         ("held", np.int32),
@@ -73,11 +75,13 @@ PRODUCER = np.dtype(
         ("rows_end", np.int64),
         ("free", np.int32),  # the first free place of the pool
         ("held", np.int32),  # tuples in the pool
-        ("hungry", np.int32),  # whether it has room, and wants rows that are yet to be read
+        ("hungry", np.int32),  # wants rows that are yet to be read (1), or places for them (2)
         ("host", np.int32),  # the worker that reads its input; none while halted
         ("behind", np.float64),  # seconds with a row waiting at the source
         ("behind_until", np.float64),
         ("lag", np.float64),  # longest wait of a row at the source, since last read
+        ("capped", np.int32),  # its channels with as many tuples in its buffer as they may have
+        ("admits", np.int64),  # rows that it may still give to the micro-batch
     ],
     align=True,
 )

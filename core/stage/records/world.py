@@ -22,8 +22,18 @@ from adapt.core.stage.records.partitions import (
     TURN,
     WINDOW,
 )
-from adapt.core.stage.records.queues import CONNECTION, EDGE, FLOW, KEPT, LINE, OUTBOX
-from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, REFUSAL, SERVICE, WINNER
+from adapt.core.stage.records.queues import (
+    BARRIER,
+    CHANNEL,
+    CONNECTION,
+    EDGE,
+    FLOW,
+    KEPT,
+    LINE,
+    OUTBOX,
+    STAMP,
+)
+from adapt.core.stage.records.tables import BIN, DUE, LATENCY, PART, PAUSE, REFUSAL, SERVICE, WINNER
 from adapt.core.stage.records.tuples import ENTRY, HELD, JOINED, LINKED, MIRRORED, POOLED, QUEUED, ROW, SPILLED
 from adapt.core.stage.records.workers import CPU, PRODUCER, SEGMENT, WORKER
 
@@ -32,7 +42,7 @@ _SIZES = (
     "partitions",
     "groups",
     "pool",  # tuples that a producer may hold
-    "places",  # for these, and with standby for what is not acknowledged
+    "places",  # for these, and with standby for what is not acknowledged; 0 where all producers share them
     "credits",  # tuples that a connection may hold
     "packet",  # tuples whose credits return together
     "links",  # whether workers have finite bandwidth for tuples
@@ -41,9 +51,10 @@ _SIZES = (
     "drawn",  # whether tuples are drawn, not given by rows
     "slots",  # places for events, a power of two
     "services",  # drawn service times, a power of two
+    "pauses",  # drawn pauses of a worker, used in a ring
     "entries",  # places in the journal
     "processed",
-    "hungry",  # producers that are
+    "hungry",  # producers that are, and finished micro-batches and checkpoints
     "spill_free",  # the first free place of the spill
     "on_disk",  # partitions
     "journalled",
@@ -70,6 +81,15 @@ _SIZES = (
     "edges",  # of a DAG of stages, at its first stage
     "edges_first",  # the first edge from this stage
     "edges_end",
+    "shared",  # whether places are given to producers when they need them; 0 if not, or if there are no more
+    "lines",  # whether tuples are sent in order, not by partition in turn
+    "fetch",  # tuples that are taken in turn from one connection
+    "cap",  # tuples that a producer may hold for one worker; 0, no limit
+    "barriers",  # whether barriers stop channels now
+    "unaligned",  # workers to which barriers are to come
+    "batched",  # whether tuples are processed in micro-batches
+    "batch",  # tuples of the micro-batch that are processed
+    "batch_left",  # tuples of it that are not
 )
 _TIMES = (
     "now",
@@ -81,6 +101,7 @@ _TIMES = (
     "match",  # CPU for a match
     "watched_from",  # start of the first time slot of the shed log
     "refusal_s",  # length of a time slot
+    "read",  # CPU of a worker to read a tuple from a log
 )
 
 KINDS = {
@@ -90,6 +111,9 @@ KINDS = {
     "outbox": OUTBOX,  # by edge, then worker
     "producer": PRODUCER,
     "connection": CONNECTION,  # by worker, then producer
+    "channel": CHANNEL,  # by worker, then producer; this and the next two are empty with Flux's queues
+    "barrier": BARRIER,  # of each worker: barriers to come
+    "stamp": STAMP,  # arrival times of the processed tuples of the micro-batch
     "queued": QUEUED,  # `credits` places for each connection, used in a ring
     "flow": FLOW,  # by producer, then partition
     "pooled": POOLED,  # `places` for each producer
@@ -117,6 +141,7 @@ KINDS = {
     "latency": LATENCY,  # operator latency, total latency
     "bin": BIN,  # of the first kind of latency, then of the second
     "service": SERVICE,
+    "pause": PAUSE,  # `pauses` for each worker
     "due": DUE,  # the next event of each worker, then of each producer
     "held": HELD,  # `hold` places for each worker, used in a ring
     "refusal": REFUSAL,  # shed tuples by time slot

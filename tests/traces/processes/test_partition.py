@@ -13,8 +13,9 @@ def test_a_partition_is_the_same_after_its_way() -> None:
     sent = Partition(b"12345")
     for group, number in ((3, 10), (9, 11), (3, 12)):
         sent.process(count, group, number, 0.0)
-    partition, extracted_s, received = unpacked(sent.packed(7, 1.5))
-    assert (partition, extracted_s, received.fixed, received.keys) == (7, 1.5, b"12345", sent.keys)
+    times_s = iter((1.5, 2.5))
+    partition, extracted_s, received = unpacked(sent.packed(7, lambda: next(times_s)))
+    assert (partition, extracted_s, received.fixed, received.keys) == (7, [1.5, 2.5], b"12345", sent.keys)
     assert received.keys[3][:2] == [2, 22]
     assert received.keys[3][3] == {"seen": 2}
 
@@ -32,4 +33,4 @@ def test_a_state_that_is_no_json_cannot_be_sent() -> None:
     sent = Partition(b"")
     sent.process(lambda *_: {1, 2}, 0, 0, 0.0)
     with pytest.raises(TypeError):
-        sent.packed(0, 0.0)
+        sent.packed(0, float)

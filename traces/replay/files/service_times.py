@@ -101,7 +101,7 @@ def row_costs(service: Service, trace: Trace, seed: int) -> RowCosts | None:
     kind = None if sample is None else sample.column(0).type
     if kind is not None and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise UsageError(f"--service-time: column {service.column!r} holds {kind}, not numbers of microseconds")
-    return RowCosts(service.column, None, service.spread, seed)
+    return RowCosts(service.column, spread=service.spread, seed=seed)
 
 
 def measured(service: Service) -> Service:

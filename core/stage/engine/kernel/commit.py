@@ -4,11 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.compiled import inlined
+from adapt.core.compiled import compiled, inlined
 from adapt.core.histogram import BINS, bin_of
 from adapt.core.stage.engine.kernel.producers import fill_pool
+from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
-from adapt.core.stage.records.finding import bin_at, entry_at, kept_at, latency_at, pooled_at, producer_at, worker_at
+from adapt.core.stage.records.finding import (
+    bin_at,
+    entry_at,
+    kept_at,
+    latency_at,
+    pooled_at,
+    producer_at,
+    stamp_at,
+    worker_at,
+)
 from adapt.core.stage.records.world import World
 
 
@@ -19,7 +29,12 @@ def commit(world: World, held: Any, worker_number: int, answer: int, now: float)
     world.processed += 1
     world.last = now
     _record(world, 0, now - held.taken)
-    _record(world, 1, now - held.stamp)
+    if world.batched != 0:
+        stamp_at(world, world.batch).at = held.stamp
+        world.batch += 1
+        leave_batch(world)
+    else:
+        _record(world, 1, now - held.stamp)
     if world.joins != 0:
         world.answers += answer
         world.pairs += held.pairs
@@ -28,6 +43,22 @@ def commit(world: World, held: Any, worker_number: int, answer: int, now: float)
     if world.standby != 0:
         producer: Any = np.int64(held.producer)
         _acknowledge(world, producer, held.partition, now)
+
+
+@inlined
+def leave_batch(world: World) -> None:
+    """Count down the tuples of the micro-batch."""
+    world.batch_left -= 1
+    world.hungry += world.batch_left == 0
+
+
+@compiled
+def end_batch(worlds: Records) -> None:
+    """Record the latencies of a micro-batch, at its end."""
+    world = worlds[0]
+    for at in range(world.batch):
+        _record(world, 1, world.now - stamp_at(world, at).at)
+    world.batch = 0
 
 
 @inlined

@@ -1,14 +1,20 @@
-"""Connections with credits, and flows that wait for them."""
+"""Connections with credits, flows that wait for them, and barriers.
+
+Source: Carbone et al., "Lightweight asynchronous snapshots for distributed dataflows", 2015, for barriers.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from adapt.core.compiled import inlined
+from adapt.core.compiled import compiled, inlined
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.tuples import write_tuple
+from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
 from adapt.core.stage.records.finding import (
+    barrier_at,
+    channel_at,
     connection_at,
     due_at,
     flow_at,
@@ -90,6 +96,9 @@ def send_waiting(world: World, producer: int, worker: int, now: float) -> None:
 @inlined
 def forward(world: World, producer_number: int, worker: int, now: float) -> None:
     """Send the next tuple of the buffer through a connection with room."""
+    if world.lines != 0:
+        _forward_in_order(world, producer_number, worker, now)
+        return
     connection = connection_at(world, worker * world.workers + producer_number)
     partition = connection.turn
     flow = flow_at(world, producer_number * world.partitions + partition)
@@ -100,6 +109,45 @@ def forward(world: World, producer_number: int, worker: int, now: float) -> None
     if held.link != NONE:
         wait_for_room(world, producer_number, partition, worker)
     _send(world, producer_number, worker, partition, place, now)
+
+
+@inlined
+def _forward_in_order(world: World, producer_number: int, worker: int, now: float) -> None:
+    """Send the oldest tuple for a worker."""
+    number = worker * world.workers + producer_number
+    channel = channel_at(world, number)
+    place = channel.head
+    held = pooled_at(world, producer_number * world.places + place)
+    channel.head = held.link
+    if held.link == NONE:
+        connection_at(world, number).turn = NONE
+    _send(world, producer_number, worker, group_at(world, held.group).partition, place, now)
+
+
+@inlined
+def join_line(world: World, producer_number: int, worker: int, place: int) -> None:
+    """Append a buffered tuple to those for a worker."""
+    number = worker * world.workers + producer_number
+    channel = channel_at(world, number)
+    if channel.head == NONE:
+        channel.head = place
+        connection_at(world, number).turn = 0
+    else:
+        pooled_at(world, producer_number * world.places + channel.tail).link = place
+    channel.tail = place
+    if world.cap > 0:
+        hold_for(world, producer_number, worker, 1)
+
+
+@inlined
+def hold_for(world: World, producer_number: int, worker: int, tuples: int) -> None:
+    """Count buffered tuples for a worker; at the cap their producer stops."""
+    channel = channel_at(world, worker * world.workers + producer_number)
+    was = channel.waiting >= world.cap
+    channel.waiting += tuples
+    now = channel.waiting >= world.cap
+    if now != was:
+        producer_at(world, producer_number).capped += 1 if now else -1
 
 
 @inlined
@@ -120,6 +168,8 @@ def _send(world: World, producer_number: int, worker: int, partition: int, place
     sent = place_in_connection(world, producer_number, worker, partition, now)
     write_tuple(sent, held.group, held.number, held.stamp, held.cost)
     producer.held -= 1
+    if world.cap > 0:
+        hold_for(world, producer_number, worker, -1)
     if world.standby != 0:
         keep_sent(world, producer_number, partition, place)
     else:
@@ -138,3 +188,48 @@ def keep_sent(world: World, producer_number: int, partition: int, place: int) ->
     else:
         pooled_at(world, places + kept.tail).link = place
     kept.tail = place
+
+
+@inlined
+def leave_channel(world: World, worker: int, producer: int, tuples: int) -> None:
+    """Count down the tuples of a channel ahead of its barrier."""
+    number = worker * world.workers + producer
+    channel = channel_at(world, number)
+    if channel.ahead > 0 and tuples > 0:
+        channel.ahead = max(0, channel.ahead - tuples)
+        if channel.ahead == 0:
+            _reach(world, worker, number)
+
+
+@inlined
+def _reach(world: World, worker: int, number: int) -> None:
+    """Stop a channel at its barrier; the last barrier of a worker lets all go on."""
+    channel_at(world, number).stopped = 1
+    barrier = barrier_at(world, worker)
+    barrier.missing -= 1
+    if barrier.missing == 0:
+        for producer in range(world.workers):
+            channel_at(world, worker * world.workers + producer).stopped = 0
+        world.unaligned -= 1
+        world.barriers = world.unaligned > 0
+        world.hungry += 1
+
+
+@compiled
+def send_barriers(worlds: Records) -> None:
+    """Send barriers through all channels, behind the tuples there."""
+    world = worlds[0]
+    world.barriers = 1
+    world.unaligned = world.workers
+    for number in range(world.workers * world.workers):
+        channel = channel_at(world, number)
+        channel.ahead = connection_at(world, number).count + channel.waiting
+    for worker in range(world.workers):
+        barrier_at(world, worker).missing = world.workers
+
+
+@compiled
+def arrive_alone(worlds: Records, number: int) -> None:
+    """Let the barrier of a channel arrive that had no tuples ahead."""
+    world = worlds[0]
+    _reach(world, number // world.workers, number)

@@ -1,4 +1,4 @@
-"""End of work on a shared or slowed CPU."""
+"""End of work on a shared, slowed or paused CPU."""
 
 import math
 from typing import Any
@@ -6,8 +6,24 @@ from typing import Any
 import numpy as np
 
 from adapt.core.compiled import inlined
-from adapt.core.stage.records.finding import segment_at
+from adapt.core.stage.records.finding import pause_at, segment_at
 from adapt.core.stage.records.world import World
+
+
+@inlined
+def done_after_pauses(world: World, worker_number: int, worker: Any, begin: float, work: float) -> Any:
+    """End time of work that pauses of its worker interrupt."""
+    done = done_at(world, worker, begin, work)
+    while worker.pause_from < done:
+        pause = pause_at(world, worker_number * world.pauses + worker.paused)
+        over = worker.pause_from + pause.lasts
+        if over > begin:
+            done += over - max(begin, worker.pause_from)
+        worker.pause_from = over + pause.gap
+        worker.paused += 1
+        if worker.paused == world.pauses:
+            worker.paused = 0
+    return done
 
 
 @inlined

@@ -1,14 +1,32 @@
 """Changes that Python makes to a running stage."""
 
+from typing import Any
+
 import numpy as np
 
-from adapt.core.compiled import compiled
-from adapt.core.stage.engine.kernel.connections import send_waiting, stop_waiting, wait_for_room
+from adapt.core.compiled import compiled, inlined
+from adapt.core.stage.engine.kernel.connections import (
+    hold_for,
+    leave_channel,
+    send_waiting,
+    stop_waiting,
+    wait_for_room,
+)
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import IDLE, NONE
-from adapt.core.stage.records.finding import connection_at, flow_at, partition_at, producer_at, worker_at
+from adapt.core.stage.records.finding import (
+    channel_at,
+    connection_at,
+    flow_at,
+    group_at,
+    partition_at,
+    pooled_at,
+    producer_at,
+    worker_at,
+)
+from adapt.core.stage.records.world import World
 
 
 @compiled
@@ -45,6 +63,10 @@ def pause(worlds: Records, partition: int) -> None:
     world = worlds[0]
     record = partition_at(world, partition)
     record.stalled = 1
+    if world.lines != 0:
+        for producer in range(world.workers):
+            _leave_line(world, producer, partition, record.owner)
+        return
     for producer in range(world.workers):
         halted = producer_at(world, producer).host == NONE
         if not halted and flow_at(world, producer * world.partitions + partition).head != NONE:
@@ -63,9 +85,78 @@ def restart(worlds: Records, partition: int, owner: int) -> None:
         if producer_at(world, producer).host == NONE:
             continue
         if flow_at(world, producer * world.partitions + partition).head != NONE:
-            wait_for_room(world, producer, partition, owner)
+            if world.lines != 0:
+                _rejoin_line(world, producer, partition, owner)
+            else:
+                wait_for_room(world, producer, partition, owner)
             send_waiting(world, producer, owner, now)
         fill_pool(world, producer, now)
+
+
+@inlined
+def _leave_line(world: World, producer: int, partition: int, worker: int) -> None:
+    """Set the buffered tuples of a paused partition aside."""
+    places = producer * world.places
+    channel = channel_at(world, worker * world.workers + producer)
+    flow = flow_at(world, producer * world.partitions + partition)
+    left: Any = np.int64(0)
+    before: Any = np.int32(NONE)
+    place = channel.head
+    while place != NONE:
+        held = pooled_at(world, places + place)
+        following = held.link
+        if group_at(world, held.group).partition != partition:
+            before = place
+        else:
+            if before == NONE:
+                channel.head = following
+            else:
+                pooled_at(world, places + before).link = following
+            if flow.head == NONE:
+                flow.head = place
+            else:
+                pooled_at(world, places + flow.tail).link = place
+            flow.tail = place
+            held.link = NONE
+            left += 1
+        place = following
+    channel.tail = before
+    if before == NONE:
+        connection_at(world, worker * world.workers + producer).turn = NONE
+    if world.cap > 0:
+        hold_for(world, producer, worker, -left)
+        leave_channel(world, worker, producer, left)
+
+
+@inlined
+def _rejoin_line(world: World, producer: int, partition: int, worker: int) -> None:
+    """Merge the tuples that were set aside with those for a worker, by arrival."""
+    places = producer * world.places
+    channel = channel_at(world, worker * world.workers + producer)
+    flow = flow_at(world, producer * world.partitions + partition)
+    aside, ahead = flow.head, channel.head
+    channel.head = NONE
+    flow.head = NONE
+    flow.tail = NONE
+    while aside != NONE or ahead != NONE:
+        takes_aside = ahead == NONE
+        if not takes_aside and aside != NONE:
+            takes_aside = pooled_at(world, places + aside).stamp < pooled_at(world, places + ahead).stamp
+        place = aside if takes_aside else ahead
+        following = pooled_at(world, places + place).link
+        if takes_aside:
+            aside = following
+            if world.cap > 0:
+                hold_for(world, producer, worker, 1)
+        else:
+            ahead = following
+        if channel.head == NONE:
+            channel.head = place
+        else:
+            pooled_at(world, places + channel.tail).link = place
+        channel.tail = place
+    pooled_at(world, places + channel.tail).link = NONE
+    connection_at(world, worker * world.workers + producer).turn = 0
 
 
 @compiled

@@ -19,13 +19,15 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
     """Pull tuples while the buffer has room."""
     producer = producer_at(world, producer_number)
     slot = world.workers + producer_number
-    while producer.held < world.pool and producer.free != NONE:
+    while producer.held < world.pool and producer.free != NONE and producer.capped == 0:
         if world.drawn:
             group = _draw(world, producer_number)
             number = producer.generated
             stamp = now
             cost = DRAWN
         else:
+            if world.batched != 0 and producer.admits == 0:
+                break
             if producer.row == producer.rows_end:
                 if world.horizon <= now:
                     producer.hungry = 1
@@ -36,6 +38,7 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
             if row.due > now:
                 set_due(world, slot, row.due)
                 return
+            producer.admits -= world.batched
             producer.row += 1
             group = row.group
             number = row.number
@@ -50,6 +53,9 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
         producer.generated += 1
         worker_at(world, producer.host).debt += world.produce
         route_tuple(world, producer_number, group, number, stamp, cost, now)
+    if world.shared != 0 and producer.free == NONE:
+        producer.hungry = 2
+        world.hungry += 1
     if not world.drawn:
         set_due(world, slot, np.inf)
     elif world.pool > 1:

@@ -6,7 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import GOLDEN, mixed
-from adapt.core.stage.engine.kernel.connections import keep_sent, place_in_connection, wait_for_room
+from adapt.core.stage.engine.kernel.connections import join_line, keep_sent, place_in_connection, wait_for_room
 from adapt.core.stage.engine.kernel.tuples import write_tuple
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import (
@@ -58,6 +58,9 @@ def route_tuple(
     producer.held += 1
     write_tuple(held, group, number, stamp, cost)
     held.link = NONE
+    if world.lines != 0 and partition.stalled == 0:
+        join_line(world, producer_number, owner, place)
+        return
     listed = 0 if world.anywhere else partition_number
     flow = flow_at(world, producer_number * world.partitions + listed)
     if flow.head == NONE:

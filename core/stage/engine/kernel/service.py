@@ -7,8 +7,8 @@ import numpy as np
 from adapt.core.compiled import fetch_ahead, inlined
 from adapt.core.stage.engine.kernel.answers import aggregate, count_matches, insert_row, window_sum
 from adapt.core.stage.engine.kernel.commit import commit, forget_shed
-from adapt.core.stage.engine.kernel.connections import forward_anywhere, send_waiting
-from adapt.core.stage.engine.kernel.cpu_time import done_at
+from adapt.core.stage.engine.kernel.connections import forward_anywhere, leave_channel, send_waiting
+from adapt.core.stage.engine.kernel.cpu_time import done_after_pauses, done_at
 from adapt.core.stage.engine.kernel.growth import grow
 from adapt.core.stage.engine.kernel.next_event import set_due
 from adapt.core.stage.engine.kernel.producers import fill_pool
@@ -18,6 +18,7 @@ from adapt.core.stage.engine.kernel.standby import finish_mirrored, send_to_twin
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
 from adapt.core.stage.records.codes import IDLE, IN_JOB, NONE, SERVING
 from adapt.core.stage.records.finding import (
+    channel_at,
     connection_at,
     flow_at,
     line_at,
@@ -43,7 +44,8 @@ def begin_work(world: World, worker_number: int, now: float) -> None:
     if worker.job != 0:
         worker.job = 0
         worker.doing = IN_JOB
-        set_due(world, worker_number, done_at(world, worker, now + worker.job_io, worker.job_cpu))
+        due = done_after_pauses(world, worker_number, worker, now + worker.job_io, worker.job_cpu)
+        set_due(world, worker_number, due)
         return
     if worker.backlog != NONE:
         take_spilled(world, worker)
@@ -64,7 +66,7 @@ def begin_work(world: World, worker_number: int, now: float) -> None:
     producer: Any = np.int64(worker.poll)
     for _ in range(world.workers):
         connection = connection_at(world, first + producer)
-        if connection.count > 0:
+        if connection.count > 0 and (world.barriers == 0 or channel_at(world, first + producer).stopped == 0):
             at = queued_at(world, (first + producer) * world.credits + connection.first).at
             if at <= now:
                 _take(world, worker_number, producer, now)
@@ -92,10 +94,16 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     connection.owed += 1
     if connection.owed == world.packet or connection.count == 0:
         connection.owed = 0
-    worker.poll = producer + 1
-    if worker.poll == world.workers:
-        worker.poll = 0
+    if world.fetch == 1 or _fetch_ends(world, connection, number):
+        worker.poll = producer + 1
+        if worker.poll == world.workers:
+            worker.poll = 0
+    else:
+        worker.poll = producer
     pass_acknowledgement(worker, connection)
+    worker.debt += world.read
+    if world.barriers != 0:
+        leave_channel(world, worker_number, producer, 1)
     worker.doing = SERVING
     if world.ranked != 0:
         fetch_ahead(world.joined_at, JOINED, worker.number & world.joined_last)
@@ -120,6 +128,17 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
 
 
 @inlined
+def _fetch_ends(world: World, connection: Any, number: int) -> Any:
+    """Whether the next tuple is of another log: the fetch is used up, or the log is."""
+    channel = channel_at(world, number)
+    channel.fetched += 1
+    if channel.fetched < world.fetch and (connection.count > 0 or connection.turn != NONE):
+        return False
+    channel.fetched = 0
+    return True
+
+
+@inlined
 def _serve(world: World, worker_number: int, now: float) -> None:
     """Start to process the current tuple, after the CPU debt of the worker's producer."""
     worker = worker_at(world, worker_number)
@@ -135,7 +154,7 @@ def _serve(world: World, worker_number: int, now: float) -> None:
         cost += worker.matches * world.match
     work = cost + worker.debt
     worker.debt = 0.0
-    set_due(world, worker_number, done_at(world, worker, now, work))
+    set_due(world, worker_number, done_after_pauses(world, worker_number, worker, now, work))
 
 
 @inlined

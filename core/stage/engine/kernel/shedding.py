@@ -6,6 +6,7 @@ import numpy as np
 
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import GOLDEN, mixed, uniform
+from adapt.core.stage.engine.kernel.commit import leave_batch
 from adapt.core.stage.records.finding import held_at, part_at, refusal_at, worker_at
 from adapt.core.stage.records.world import World
 
@@ -39,6 +40,8 @@ def count_shed(world: World, worker: Any, now: float) -> None:
     """Count a shed tuple, by worker and by time slot."""
     worker.refused = 0
     worker.shed += 1
+    if world.batched != 0:
+        leave_batch(world)
     if world.refusals > 0:
         at = min(int((now - world.watched_from) / world.refusal_s), world.refusals - 1)
         refusal_at(world, at).count += 1

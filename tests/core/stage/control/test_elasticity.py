@@ -20,8 +20,9 @@ from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
 from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
-from adapt.core.stage.conditions.names import Migrating
-from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
+from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.restart import RESTARTS, Restart
+from adapt.core.stage.conditions.settings import Costs, Network, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor, Thresholds
 from adapt.core.stage.control.workers import Decision, Migration, Placed, Scaling, Waiting
 from adapt.core.stage.simulate import simulate
@@ -113,6 +114,9 @@ class History:
         return Scaling(scaler, placement, self.period_s, self.migration, self.start_s)
 
 
+RESTARTS_HERE = [replace(restart, stop_s=1e-3, start_s=2e-3) for restart in RESTARTS.values()]
+
+
 @st.composite
 def histories(draw):
     of = draw(stages(BY_CONTENT))
@@ -124,7 +128,7 @@ def histories(draw):
         draw(st.integers(1, of.workers)),
         draw(st.sampled_from(["any", "any", *ScalingPolicy])),
         draw(st.sampled_from(["any", "any", "any", "range", "uniform", "hybrid"])),
-        Migration(draw(st.sampled_from(Migrating)), draw(st.integers(1, 5))),
+        Migration(draw(st.sampled_from(Migrating)), draw(st.integers(1, 5)), draw(st.sampled_from(RESTARTS_HERE))),
         draw(st.floats(2e-3, 8e-3)),
         draw(st.sampled_from([0.0, 1e-3])),
         draw(st.integers(0, 2**20)),
@@ -295,7 +299,10 @@ def test_a_plan_built_anew_evens_out_what_has_become_uneven():
     assert every == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.parametrize("how", Migrating)
+IN_PORTIONS = (Migrating.ALL, Migrating.BATCHED, Migrating.ONE, Migrating.HOTTEST)
+
+
+@pytest.mark.parametrize("how", IN_PORTIONS)
 def test_portions_are_as_asked_for(how):
     weights = np.array([1.0, 5, 3, 9, 2, 7])
     portions = Migration(how, 2).portions(np.array([0, 1, 3, 4, 5]), weights)
@@ -308,7 +315,7 @@ def test_portions_are_as_asked_for(how):
     assert Migration(how).portions(np.empty(0, int), weights) == []
 
 
-@pytest.mark.parametrize("how", Migrating)
+@pytest.mark.parametrize("how", IN_PORTIONS)
 def test_portions_move_one_after_the_other(how):
     of, scaling = elastic(thresholds(Signal.OFFERED), migration=Migration(how, 3))
     run = simulate(of, at_rate([6000], 2.0), actors=Actors(scaling=scaling))
@@ -319,6 +326,86 @@ def test_portions_move_one_after_the_other(how):
     for moved in step.moves:
         later = [start for start in starts if start > moved.times_s["decided"]]
         assert not later or moved.times_s["restarted"] <= later[0]
+
+
+@dataclass
+class At:
+    """Asks for other workers once, at a time."""
+
+    at_s: float
+    workers: int
+    least: int = 2
+    pool: int = 4
+
+    def decide(self, seen, waiting):
+        return Decision(self.workers if seen.at_s >= self.at_s else seen.workers), waiting
+
+
+def restarted(restart, rate=2000.0, seconds=8.0, to=4):
+    """16 partitions of 1 MB each on 2 workers, from 1 s on on 4, of which each serves 2,000 rows/s."""
+    bandwidth = Network(latency_s=0.0, flow_bits_per_s=80e6, state_bits_per_s=1e15)
+    of = StageSettings(4, even_owners(4, 4), even_groups(16, 16), network=bandwidth, state_tuples=10_000)
+    of = replace(of, costs=Costs(service_s=5e-4, service_sd_s=0.0, produce_s=0.0, tuple_bytes=100))
+    migration = Migration(Migrating.RESTART, restart=restart)
+    scaling = Scaling(At(1.0, to), RangePlacement(16), 0.5, migration)
+    return simulate(of, at_rate([rate], seconds, 16, 4), actors=Actors(scaling=scaling), interval_s=0.25)
+
+
+@pytest.mark.parametrize(
+    ("restart", "downtime_s", "moves"),
+    [
+        # 8 partitions, 8 MB a worker, are saved at 10 MB/s, and 4 of them restored
+        (Restart(stop_s=0.25, start_s=0.5), 0.25 + 0.8 + 0.5 + 0.4, 12),
+        (Restart(start_s=0.5, saves=False), 0.5 + 0.4, 12),
+        (Restart(stop_s=0.5, saves=False, restores_all=False), 0.5 + 0.4, 12),
+        (Restart(start_s=0.5, save_byte_s=1e-7, restore_byte_s=2e-7), 0.5 + 0.8 + 0.8, 12),
+    ],
+)
+def test_a_restart_stops_for_the_time_that_its_state_takes(restart, downtime_s, moves):
+    run = restarted(restart)
+    (step,) = run.steps
+    assert run.census.whole
+    assert len(step.moves) == moves
+    assert step.stop.downtime_s == pytest.approx(downtime_s, abs=5e-3)
+    assert step.stop.worker_s == pytest.approx(4 * downtime_s, abs=0.02)
+    assert step.stop.backlog == pytest.approx(2000 * downtime_s, abs=20)
+    during = [one for one in run.intervals if step.stop.began_s + 0.01 < one.start_s and one.end_s < step.stop.ended_s]
+    assert during
+    assert all(one.processed == 0 for one in during)
+    catch_up_s = 2000 * downtime_s / (4 * 2000 - 2000)
+    assert step.caught_up_s - step.stop.ended_s == pytest.approx(catch_up_s, abs=0.5 + 0.1)
+    longest_s = max(one.total.max_s for one in run.intervals)
+    assert longest_s == pytest.approx(downtime_s, abs=0.02)
+
+
+def test_a_cooperative_rebalance_stops_only_what_moves():
+    run = restarted(Restart(stop_s=0.5, saves=False, is_whole=False, restores_all=False))
+    (step,) = run.steps
+    assert step.stop.others == step.stop.workers == 0
+    assert step.stop.downtime_s == pytest.approx(0.5 + 0.4, abs=5e-3)
+    during = [one for one in run.intervals if step.stop.began_s < one.start_s and one.end_s < step.stop.ended_s]
+    assert all(one.processed == pytest.approx(2000 * 0.25 * 4 / 16, abs=3) for one in during)
+
+
+def test_presets_have_the_numbers_of_their_engines():
+    fixed_s = {name: restart.stop_s + restart.start_s for name, restart in RESTARTS.items()}
+    assert list(fixed_s.values()) == [120.0, 10.0, 3.0, 3.0]
+    assert [name for name, restart in RESTARTS.items() if not restart.is_whole] == [RestartName.KAFKA_COOPERATIVE]
+
+
+def test_on_demand_the_partitions_with_rows_move_first():
+    """Partitions 8 to 11 have all rows; those of a worker that have none move last."""
+    of = StageSettings(4, even_owners(4, 4), even_groups(16, 16), state_tuples=20_000)
+    due = np.arange(4000) / 2000
+    rows = Rows(lambda: iter([Chunk(np.arange(4000) % 4 + 8, np.arange(4000) % 4, due)]))
+    scaling = Scaling(At(1.0, 4), RangePlacement(16), 0.5, Migration(Migrating.DEMAND))
+    run = simulate(of, rows, actors=Actors(scaling=scaling))
+    (step,) = run.steps
+    order = [one.move.partition for one in step.moves if one.move.donor == 1]
+    assert len(order) == 8
+    assert set(order[:4]) == {8, 9, 10, 11}
+    times = [(one.times_s["decided"], one.times_s["restarted"]) for one in step.moves if one.move.donor == 1]
+    assert all(earlier[1] <= later[0] for earlier, later in pairwise(times))
 
 
 def test_what_cannot_be_scaled_is_refused():

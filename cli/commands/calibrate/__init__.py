@@ -1,0 +1,1 @@
+"""`adapt calibrate`: cost profiles from measurements."""

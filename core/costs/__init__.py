@@ -1,0 +1,1 @@
+"""Cost profiles: times of rows, moves, pauses and restarts of a job."""

@@ -1,0 +1,107 @@
+"""Predictions of scenarios by the product's simulator."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import adapt
+from adapt.core.errors import BadInput
+from reality.rows import Metrics
+from reality.scenarios import Engine, Kind, Scenario
+from reality.workload import Workload
+
+SCHEME_OF = {Engine.STAGE: "stage", Engine.FLINK: "flink", Engine.SPARK: "spark", Engine.STREAMING: "spark"}
+"""The plans of an engine."""
+
+BATCH_ROWS = 400
+"""Most rows of a micro-batch of a saturated query."""
+
+
+def elastic_options(workload: Workload, scenario: Scenario, rate: float) -> dict[str, Any]:
+    """Options of an elastic replay that scales out once."""
+    return {
+        "pool": scenario.after,
+        "workers": scenario.workers,
+        "policy": "thresholds",
+        "speedup": workload.speedup(rate),
+        "tau": "0.1,0.4,0.6,0.7",
+        "period": "500ms",
+        "scale_out_delay": "1s",
+        "cooldown": "1000s",
+        "window": "2s",
+        "interval": "100ms",
+        "state": "1000" if scenario.engine is Engine.STAGE else "0",
+    }
+
+
+def rescale_metrics(run: Any) -> Metrics:
+    """How long a scale-out took, and the highest latency from then on."""
+    tables = run.tables()
+    if not tables["rescales"].rows:
+        raise BadInput("the stage did not scale out; run it on a machine with less noise")
+    first = tables["rescales"].records()[0]
+    late = [
+        one["latency_max"]
+        for one in tables["intervals"].records()
+        if one["case"] == "thresholds" and one["end"] >= first["decided"] and one["latency_max"] is not None
+    ]
+    return {"downtime": first["done"] - first["decided"], "peak": max(late)}
+
+
+def measured_case(run: Any, scenario: Scenario) -> Metrics:
+    """Throughput or latencies of a flux run, and rows of each worker."""
+    outcome = run.outcomes[0]
+    found = [one for one in run.tables()["workers"].records() if one["case"] == "static"]
+    rows = np.bincount([one["worker"] for one in found], [one["processed"] for one in found], scenario.workers)
+    metrics = {f"rows of worker {worker}": float(each) for worker, each in enumerate(rows)}
+    if scenario.kind is Kind.LOAD:
+        return metrics | {f"p{share}": float(outcome.total.share_below_s(share / 100)) for share in (50, 95, 99)}
+    return metrics | {"throughput": outcome.throughput}
+
+
+def predicted(workload: Workload, scenario: Scenario, rate: float, costs: Mapping[str, Any]) -> Metrics:
+    """Simulate a scenario with the costs that the calibration found.
+
+    Args:
+        rate: Rows per second; 0, as fast as possible.
+        costs: `profile`, the text of a cost profile; for Spark `batch_s`, and for Flink `restart_s`.
+    """
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "costs.toml"
+        file.write_text(costs["profile"])
+        if scenario.kind is Kind.RESCALE:
+            options = elastic_options(workload, scenario, rate) | _restarts(scenario, costs)
+            return rescale_metrics(adapt.replay.elastic(workload.trace, costs=file, **options))
+        plan = workload.plan(SCHEME_OF[scenario.engine], scenario.placement, scenario.workers)
+        pace = {"speedup": workload.speedup(rate)} if rate else {"arrivals": "saturate"}
+        queues = _queues(scenario, costs)
+        return measured_case(
+            adapt.replay.flux(workload.trace, plan=plan, policy="none", costs=file, **pace, **queues), scenario
+        )
+
+
+def _restarts(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
+    """How the engine rescales."""
+    if scenario.engine is Engine.STAGE:
+        return {}
+    return {
+        "queueing": "flink",
+        "migrate": "restart",
+        "restart": "flink-adaptive",
+        "restart_time": f"{costs['restart_s']:.4f}s",
+    }
+
+
+def _queues(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
+    """The queues of the engine."""
+    match scenario.engine:
+        case Engine.STAGE:
+            return {}
+        case Engine.FLINK:
+            return {"queueing": "flink"}
+        case _:
+            rows = BATCH_ROWS if scenario.kind is Kind.SATURATED else 2**20
+            return {"queueing": "spark", "batch_overhead": f"{costs['batch_s'] * 1e3:.3f}ms", "batch_rows": rows}

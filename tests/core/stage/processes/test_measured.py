@@ -1,0 +1,75 @@
+"""Costs of recorded rows and moves, against records made of known times."""
+
+import numpy as np
+import pytest
+
+from adapt.core.costs.profile import StateCosts
+from adapt.core.stage.processes.measured import Recorded, measured_rows, measured_state
+from adapt.core.stage.processes.records import DONE
+from adapt.core.stage.processes.workers import Installed
+
+ROWS, GAP_S, WAY_S = 2000, 50e-6, 300e-6
+
+
+def recorded(interval_s, seed=0):
+    """Two workers; rows are sent at an interval, and each takes the time of its number."""
+    chance = np.random.default_rng(seed)
+    service_s, free_s = chance.exponential(1e-3, ROWS), [0.0, 0.0]
+    of, found = chance.integers(0, 2, ROWS), Recorded(0.5)
+    reports = []
+    for row in range(ROWS):
+        worker, sent_s = int(of[row]), row * interval_s
+        taken_s = max(sent_s + WAY_S, free_s[worker] + GAP_S)
+        free_s[worker] = taken_s + service_s[row]
+        found.sent.append((np.array([row]), np.array([service_s[row] / 2]), np.array([sent_s])))
+        reports.append((worker, np.array([(0, 0, 0, 0, row, taken_s, free_s[worker])], DONE)))
+    found.done += [reports[at] for at in np.argsort([float(rows["done"][0]) for _, rows in reports])]
+    return found, service_s
+
+
+def test_rows_without_a_pause_between_them_give_service_and_transport():
+    found, service_s = recorded(0.0)
+    rows = measured_rows(found)
+    assert rows.transport_s == pytest.approx(GAP_S)
+    assert rows.service_s == pytest.approx(service_s)
+    assert rows.costs_s == pytest.approx(service_s / 2)
+    assert rows.rate == pytest.approx(ROWS / max(float(one["done"].max()) for _, one in found.done))
+
+
+def test_rows_that_find_an_idle_worker_give_the_way():
+    rows = measured_rows(recorded(5e-3)[0])
+    assert len(rows.waited_s) > ROWS / 2
+    assert np.median(rows.waited_s) == pytest.approx(WAY_S)
+
+
+def test_a_stall_between_rows_belongs_to_the_next_row():
+    found, service_s = recorded(0.0)
+    worker, last = found.done[1000]
+    for at, rows in found.done[1000:]:
+        if at == worker:
+            rows["taken"] += 0.1
+            rows["done"] += 0.1
+    rows = measured_rows(found)
+    assert rows.transport_s == pytest.approx(GAP_S)
+    stalled = int(last["number"][0])
+    assert rows.service_s[stalled] == pytest.approx(service_s[stalled] + 0.1)
+
+
+def moves(sizes, fixed_s, byte_s):
+    """Moves whose steps take a time, and one per byte."""
+    for size in sizes:
+        steps = np.array(fixed_s) + size * np.array(byte_s)
+        yield Installed(0, int(size), 1.0, *(1.0 + np.cumsum(steps)).tolist())
+
+
+@pytest.mark.parametrize("sizes", [[0, 1_000_000] * 10, [0] * 30 + [500_000] * 9])
+def test_state_costs_are_those_of_a_byte_without_what_a_move_takes_anyway(sizes):
+    costs = measured_state(list(moves(sizes, (1e-3, 5e-3, 2e-3), (1e-9, 8e-9, 4e-9))))
+    assert costs.serialize_byte_s == pytest.approx(1e-9)
+    assert costs.transfer_byte_s == pytest.approx(8e-9)
+    assert costs.install_byte_s == pytest.approx(4e-9)
+
+
+def test_few_moves_or_moves_of_one_size_give_no_costs_of_state():
+    assert measured_state(list(moves([0, 1000], (0, 0, 0), (1e-9,) * 3))) == StateCosts()
+    assert measured_state(list(moves([1000] * 20, (0, 0, 0), (1e-9,) * 3))) == StateCosts()

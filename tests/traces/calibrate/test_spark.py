@@ -1,0 +1,141 @@
+"""Cost profiles from Spark's event logs and streaming progress."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from adapt.core.errors import BadInput, UsageError
+from adapt.traces.calibrate.spark import calibrate_spark
+
+
+def task(stage, rows, run_ms, *, shuffle=False, gc_ms=0, wait_ms=0, write_ns=0, at_ms=0, failed=False, gcs=(0, 0)):
+    """The event of a task, with the fields that Spark 4 writes."""
+    read = {"Total Records Read": rows if shuffle else 0, "Fetch Wait Time": wait_ms}
+    return {
+        "Event": "SparkListenerTaskEnd",
+        "Stage ID": stage,
+        "Task Info": {"Launch Time": at_ms, "Finish Time": at_ms + run_ms, "Executor ID": "1", "Failed": failed},
+        "Task Metrics": {
+            "Executor Run Time": run_ms,
+            "JVM GC Time": gc_ms,
+            "Shuffle Read Metrics": read,
+            "Shuffle Write Metrics": {"Shuffle Write Time": write_ns},
+            "Input Metrics": {"Records Read": 0 if shuffle else rows},
+        },
+        "Task Executor Metrics": {"MinorGCCount": gcs[0], "MinorGCTime": gcs[1], "MajorGCCount": 0, "MajorGCTime": 0},
+    }
+
+
+def submitted(stage, name):
+    return {"Event": "SparkListenerStageSubmitted", "Stage Info": {"Stage ID": stage, "Stage Name": name}}
+
+
+def batch(second, rows, *, by_source=False, **durations_ms):
+    counted = {"sources": [{"numInputRows": rows}]} if by_source else {"numInputRows": rows}
+    return {"timestamp": f"2026-01-01T00:00:{second:02d}.000Z", **counted, "durationMs": durations_ms}
+
+
+LOG = [
+    {"Event": "SparkListenerApplicationStart", "Timestamp": 1000},
+    {"Event": "SparkListenerExecutorAdded", "Timestamp": 3500},
+    submitted(0, "map"),
+    submitted(1, "sum"),
+    task(0, 1000, 500, write_ns=100_000_000, gcs=(1, 20)),
+    task(1, 400, 2000, shuffle=True, gc_ms=100, wait_ms=300, at_ms=500, gcs=(4, 100)),
+    task(1, 600, 2400, shuffle=True, at_ms=2500, gcs=(5, 150)),
+    task(1, 999, 9999, shuffle=True, failed=True),
+    task(1, 0, 700, shuffle=True),
+]
+
+
+def written(tmp_path, events, name="log"):
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+def test_tasks_of_the_stage_with_the_most_run_time_give_service_and_transport(tmp_path):
+    found = calibrate_spark(written(tmp_path, LOG))
+    profile = found.profile
+    assert profile.service.rows == 1000
+    assert profile.service.mean_s == pytest.approx((2.0 - 0.3 - 0.1 + 2.4) / 1000)
+    assert profile.transport.row_s == pytest.approx(0.3 / 1000)
+    assert profile.service.quantiles_s is None
+    assert profile.restart.start_s == 2.5
+    assert "2 tasks of 'sum', which read shuffle" in profile.measured
+    (pause,) = profile.pauses
+    assert (pause.kind, pause.durations_s) == ("gc", (0.03,))
+    assert pause.interval_s == pytest.approx((4.9 - 0.15) / 5)
+    assert "service.quantiles_s" in profile.missing()
+
+
+def test_a_stage_can_be_chosen(tmp_path):
+    path = written(tmp_path, LOG)
+    profile = calibrate_spark(path, stage=0).profile
+    assert profile.service.mean_s == pytest.approx(0.4 / 1000)
+    assert profile.transport.row_s == pytest.approx(0.1 / 1000)
+    with pytest.raises(UsageError, match="--stage 7 has no tasks with rows; stages: 0, 1"):
+        calibrate_spark(path, stage=7)
+
+
+def test_a_folder_of_parts_and_zstd_are_read_in_order(tmp_path):
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for number, part in ((10, LOG[5:]), (2, LOG[:5])):
+        data = written(tmp_path, part).read_bytes()
+        with pa.CompressedOutputStream(str(folder / f"events_{number}_app-1.zstd"), "zstd") as out:
+            out.write(data)
+    (folder / "appstatus_app-1").touch()
+    assert calibrate_spark(folder).profile.service == calibrate_spark(written(tmp_path, LOG)).profile.service
+
+
+@pytest.mark.parametrize("by_source", [False, True])
+def test_streaming_progress_gives_a_line_over_rows_and_a_pause(tmp_path, by_source):
+    batches = [
+        batch(2 * at, rows, by_source=by_source, addBatch=200 + rows, walCommit=30, commitOffsets=20, queryPlanning=50)
+        for at, rows in enumerate((100, 400, 200, 800))
+    ]
+    batches.append(batch(9, 0, by_source=by_source, addBatch=5000))
+    if by_source:
+        batches = [{"Event": "a.b.StreamingQueryListener$QueryProgressEvent", "progress": one} for one in batches]
+    path = written(tmp_path, batches)
+    profile = calibrate_spark(path, workers=4).profile
+    assert profile.service.rows == 1500
+    assert profile.service.mean_s == pytest.approx(4e-3)
+    (pause,) = profile.pauses
+    assert pause.together
+    assert pause.durations_s == pytest.approx((0.3,) * 4)
+    assert pause.interval_s == pytest.approx(1.7)
+    with pytest.raises(UsageError, match="give --workers N"):
+        calibrate_spark(path)
+    path.write_text(json.dumps(batches))
+    assert calibrate_spark(path, workers=4).profile.service == profile.service
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no task and no micro-batch with rows"),
+        ("{}\nnot json\n", "log line 2: Expecting value"),
+        ("[1]\n", "log line 1: not an object"),
+        ('{"Event": "SparkListenerStageSubmitted"}\n', "an event is not as Spark writes it: 'Stage Info'"),
+        ("\ufffd", "log line 1: Expecting value"),
+    ],
+)
+def test_what_is_wrong_with_a_log_is_said(tmp_path, text, said):
+    path = tmp_path / "log"
+    path.write_text(text)
+    with pytest.raises(BadInput) as raised:
+        calibrate_spark(path)
+    assert said in str(raised.value)
+
+
+def test_what_is_compressed_in_another_way_and_what_is_no_log_is_said(tmp_path):
+    (tmp_path / "log.lz4").write_bytes(b"LZ4Block\x90\xff\xfe")
+    with pytest.raises(BadInput, match="plain or compressed with zstd"):
+        calibrate_spark(tmp_path / "log.lz4")
+    with pytest.raises(BadInput, match=r"is a folder without events_"):
+        calibrate_spark(tmp_path)
+    with pytest.raises(BadInput, match="cannot be read"):
+        calibrate_spark(tmp_path / "absent")
