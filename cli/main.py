@@ -50,7 +50,10 @@ class InOrder(Group):
         return sorted(super().list_commands(ctx), key=list(_PANEL_OF).index)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options; for a page `--install-completion` is enough of completion, and `--debug` is for reports."""
+        """The options that a page shows.
+
+        `--install-completion` is enough of completion, and errors of the program name `--debug` themselves.
+        """
         params = super().get_params(ctx)
         for each in params:
             setattr(each, "hidden", each.name in ("show_completion", "_debug"))  # noqa: B010

@@ -1,5 +1,6 @@
 """Every command gives the same on Spark and in this process, and says where it ran."""
 
+import json
 import os
 import shutil
 
@@ -41,6 +42,9 @@ WITHOUT_TRACE = {
 IN_PROCESS = {
     "lint": "x.trace",
     "clean": ".",
+    "calibrate stage": "x.trace --work wait --workers 2 --rows 1000 -o OUT",
+    "calibrate spark": "progress.json --workers 2 -o OUT",
+    "calibrate csv": "times.csv -o OUT",
     "cluster pack": "-o OUT",
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
@@ -87,6 +91,9 @@ def make_inputs(tmp_path):
     )
     plans("x.trace")
     (tmp_path / "keys").write_text("k1\nk2\n")
+    (tmp_path / "times.csv").write_text("service_us\n100\n")
+    progress = {"timestamp": "2026-01-01T00:00:00Z", "numInputRows": 10, "durationMs": {"addBatch": 100}}
+    (tmp_path / "progress.json").write_text(json.dumps(progress))
     by_bucket = NETWORK.replace('{ column = "stream", equals = "s0" }', "{ bucket = 0, of = 3 }")
     (tmp_path / "net.toml").write_text(by_bucket)
     (tmp_path / "chain.toml").write_text(CHAIN)
