@@ -124,7 +124,7 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
 
 @inlined
 def _take_in_order(world: World, worker_number: int, producer: int) -> None:
-    """Charge a tuple to its fetch, to its barrier, and to the CPU for reading a log."""
+    """Count a tuple for its fetch and its barrier, and the CPU to read it."""
     worker = worker_at(world, worker_number)
     number = worker_number * world.workers + producer
     worker.debt += world.read
