@@ -129,12 +129,12 @@ class ElasticOutcome:
     @property
     def downtime_s(self) -> float:
         """Time during which restarts stopped partitions."""
-        return sum(stop.downtime_s or 0.0 for stop in stops_of(self.outcome.simulated))
+        return sum((stop.downtime_s or 0.0 for stop in stops_of(self.outcome.simulated)), 0.0)
 
     @property
     def stopped_worker_s(self) -> float:
         """Time of workers without work in restarts."""
-        return sum(stop.worker_s for stop in stops_of(self.outcome.simulated))
+        return sum((stop.worker_s for stop in stops_of(self.outcome.simulated)), 0.0)
 
     @property
     def restarts(self) -> int:

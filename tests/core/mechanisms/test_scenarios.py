@@ -9,7 +9,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static, chosen
 from adapt.core.partitioning.splitting.names import Splitting
-from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
 
 ALL = """# mine
@@ -36,6 +36,7 @@ lag = 50
 rebuild = "5s"
 rebuild_limit = 1.5
 migrate = "hottest"
+restart = "kafka-eager"
 
 [[scenario]]
 name = "parts"
@@ -120,6 +121,7 @@ def test_a_file_says_all_that_a_scenario_has():
         utilization=0.7,
         lag_rows=50.0,
         migrating=Migrating.HOTTEST,
+        restart=RestartName.KAFKA_EAGER,
     )
     assert parts == Scenario("parts", split=Splitting.W_CHOICES)
     assert all(f"\n{field} = " in ALL for field in FIELDS)

@@ -121,6 +121,8 @@ def _forward_in_order(world: World, producer_number: int, worker: int, now: floa
     channel.head = held.link
     if held.link == NONE:
         connection_at(world, number).turn = NONE
+    if world.cap > 0:
+        hold_for(world, producer_number, worker, -1)
     _send(world, producer_number, worker, group_at(world, held.group).partition, place, now)
 
 
@@ -168,8 +170,6 @@ def _send(world: World, producer_number: int, worker: int, partition: int, place
     sent = place_in_connection(world, producer_number, worker, partition, now)
     write_tuple(sent, held.group, held.number, held.stamp, held.cost)
     producer.held -= 1
-    if world.cap > 0:
-        hold_for(world, producer_number, worker, -1)
     if world.standby != 0:
         keep_sent(world, producer_number, partition, place)
     else:

@@ -53,11 +53,11 @@ def fill_pool(world: World, producer_number: int, now: float) -> None:
         producer.generated += 1
         worker_at(world, producer.host).debt += world.produce
         route_tuple(world, producer_number, group, number, stamp, cost, now)
-    if world.shared != 0 and producer.free == NONE:
-        producer.hungry = 2
-        world.hungry += 1
     if not world.drawn:
         set_due(world, slot, np.inf)
+        if world.shared != 0 and producer.free == NONE:
+            producer.hungry = 2
+            world.hungry += 1
     elif world.pool > 1:
         _expect_draw(world, producer_number)
 

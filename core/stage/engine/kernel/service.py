@@ -94,16 +94,12 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
     connection.owed += 1
     if connection.owed == world.packet or connection.count == 0:
         connection.owed = 0
-    if world.fetch == 1 or _fetch_ends(world, connection, number):
-        worker.poll = producer + 1
-        if worker.poll == world.workers:
-            worker.poll = 0
-    else:
-        worker.poll = producer
+    worker.poll = producer + 1
+    if worker.poll == world.workers:
+        worker.poll = 0
+    if world.lines != 0:
+        _take_in_order(world, worker_number, producer)
     pass_acknowledgement(worker, connection)
-    worker.debt += world.read
-    if world.barriers != 0:
-        leave_channel(world, worker_number, producer, 1)
     worker.doing = SERVING
     if world.ranked != 0:
         fetch_ahead(world.joined_at, JOINED, worker.number & world.joined_last)
@@ -128,14 +124,19 @@ def _take(world: World, worker_number: int, producer: int, now: float) -> None:
 
 
 @inlined
-def _fetch_ends(world: World, connection: Any, number: int) -> Any:
-    """Whether the next tuple is of another log: the fetch is used up, or the log is."""
-    channel = channel_at(world, number)
+def _take_in_order(world: World, worker_number: int, producer: int) -> None:
+    """Count a tuple for its fetch and its barrier, and the CPU to read it."""
+    worker = worker_at(world, worker_number)
+    number = worker_number * world.workers + producer
+    worker.debt += world.read
+    if world.barriers != 0:
+        leave_channel(world, worker_number, producer, 1)
+    channel, connection = channel_at(world, number), connection_at(world, number)
     channel.fetched += 1
     if channel.fetched < world.fetch and (connection.count > 0 or connection.turn != NONE):
-        return False
-    channel.fetched = 0
-    return True
+        worker.poll = producer
+    else:
+        channel.fetched = 0
 
 
 @inlined
