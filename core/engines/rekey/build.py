@@ -1,5 +1,8 @@
 """Rekey tables of plans over an engine's own hash."""
 
+from collections.abc import Iterable
+from itertools import chain
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +13,7 @@ from adapt.core.engines.registry import definition_of
 from adapt.core.engines.rekey.marks import mark_for
 from adapt.core.engines.rekey.search import replacements
 from adapt.core.engines.rekey.table import Job, RekeyTable
-from adapt.core.errors import BadInput
+from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.at_random import AtRandom
 from adapt.core.keys.partitioner import Channels
 from adapt.core.stream import KeyType
@@ -19,9 +22,10 @@ from adapt.core.stream import KeyType
 def rekey_table(
     plan: ExportablePlan,
     engine: AnyScheme | None = None,
-    keys: pa.Array | None = None,
+    keys: Iterable[pa.Array] = (),
     trace: str | None = None,
     separator: str | None = None,
+    max_parallelism: int | None = None,
 ) -> RekeyTable:
     """The replacements of a plan's pinned and split keys.
 
@@ -29,18 +33,23 @@ def rekey_table(
 
     Args:
         engine: The engine of the job (default: that under the plan).
-        keys: Every key of the trace, which the mark must not occur in (default: those of the plan).
+        keys: Keys of the trace in blocks, which the mark must not occur in (default: only those of the plan).
         trace: Fingerprint of that trace.
         separator: The separator of suffixes (default: the first that no key uses).
+        max_parallelism: The key groups of the job (default: the plan's, and no others).
 
     Raises:
         BadInput: the plan's other keys are not where the engine has them, or the engine places keys at random.
-        UsageError: the separator occurs in a key, or integer keys have no bits to spare.
+        UsageError: the separator occurs in a key, integer keys have no bits to spare, or the job has other key groups.
     """
+    if max_parallelism not in (None, plan.max_parallelism):
+        own = plan.max_parallelism
+        raise UsageError(
+            f"--max-parallelism {max_parallelism} is not that of the plan ({own or 'none'}); build the plan with it"
+        )
     job = _job_of(plan, engine)
     owners, channels = _wanted(plan)
-    known = pc.unique(owners) if keys is None else pa.concat_arrays([owners, keys.drop_null().cast(owners.type)])
-    mark = mark_for(known, job.channels, separator)
+    mark = mark_for(chain([owners], keys), plan.key_type, job.channels, separator)
     natural = job.channels_of(owners) == channels
     split = pc.is_in(owners, value_set=plan.splits.column).to_numpy(zero_copy_only=False)
     elsewhere = np.flatnonzero(~natural)

@@ -1,15 +1,16 @@
 """Marks: what turns a key into replacement keys, and back."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, count, islice, product
-from typing import Protocol, TypeAlias
+from typing import NoReturn, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from adapt.core.errors import UsageError
-from adapt.core.keys.columns import key_bytes, key_type_of
+from adapt.core.keys.columns import key_bytes
 from adapt.core.stream import Key, KeyType
 
 ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -107,10 +108,10 @@ class Separator:
 class HighBits:
     """A number above the bits that hold an integer key.
 
-    A replacement is key XOR (number << bits); the sign stays the key's.
+    A replacement is key + number 2^bits, or key - number 2^bits of a negative key: the key is the remainder by 2^bits.
 
     Attributes:
-        bits: The low bits that hold every key of the trace, without its sign.
+        bits: Every key of the trace is between -2^bits and 2^bits.
     """
 
     bits: int
@@ -120,6 +121,11 @@ class HighBits:
             raise UsageError(f"integer keys must be held in 8 to 62 bits (got {self.bits})")
 
     @property
+    def modulus(self) -> int:
+        """2^bits."""
+        return int(2**self.bits)
+
+    @property
     def most(self) -> int:
         """The largest number."""
         return int(2 ** (63 - self.bits) - 1)
@@ -127,13 +133,13 @@ class HighBits:
     def marked(self, keys: pa.Array, first: int, count: int) -> pa.Array:
         """Replacements number `first` to `first + count` of each key; shape (keys * count,)."""
         numbers = np.arange(first + 1, first + 1 + count, dtype=np.int64) << self.bits
-        return pa.array((keys.to_numpy()[:, None] ^ numbers).reshape(-1))
+        values = keys.to_numpy()[:, None]
+        return pa.array((values + np.where(values < 0, -numbers, numbers)).reshape(-1))
 
     def stripped(self, keys: pa.Array) -> pa.Array:
-        """The original of each key: its low bits, with its sign."""
-        values = keys.fill_null(0).to_numpy()
-        low = np.where(values >= 0, values & (1 << self.bits) - 1, values | (-1 << self.bits))
-        return pa.array(low, mask=keys.is_null().to_numpy(zero_copy_only=False))
+        """The original of each key: its remainder, with its sign."""
+        values = np.fmod(keys.fill_null(0).to_numpy(), np.int64(self.modulus))
+        return pa.array(values, mask=keys.is_null().to_numpy(zero_copy_only=False))
 
     def marks(self, keys: pa.Array) -> pa.Array:
         """Whether each key has bits above; shape (keys,)."""
@@ -143,31 +149,37 @@ class HighBits:
 AnyMark: TypeAlias = Separator | HighBits
 
 
-def mark_for(keys: pa.Array, channels: int, wanted: str | None = None) -> AnyMark:
+def mark_for(blocks: Iterable[pa.Array], key_type: KeyType, channels: int, wanted: str | None = None) -> AnyMark:
     """The first mark that no key uses, or the wanted separator.
 
     Args:
-        keys: Every key known, of one type.
+        blocks: Every key known, of that type, in blocks; read once.
 
     Raises:
         UsageError: a key uses the separator, every one is in use, or integers leave no bits free.
     """
-    key_type, tried = key_type_of(keys.type), list[AnyMark]()
     if wanted is not None and key_type is KeyType.INT64:
         raise UsageError(f"--separator is for keys of text or bytes; integer keys have none (got {wanted!r})")
+    left: list[AnyMark]
     if key_type is KeyType.INT64:
         bits = 63 - (NUMBERS_PER_CHANNEL * channels).bit_length()
-        tried = [HighBits(min(MOST_BITS, bits)), HighBits(bits)]
+        left = [HighBits(min(MOST_BITS, bits)), HighBits(bits)]
     else:
-        tried = [Separator(text, key_type) for text in ((wanted,) if wanted is not None else SEPARATORS)]
-    for mark in tried:
-        used = mark.marks(keys)
-        if not pc.any(used, min_count=0).as_py():
-            return mark
-    key: Key = keys.filter(used)[0].as_py()
-    if key_type is KeyType.INT64:
+        left = [Separator(text, key_type) for text in ((wanted,) if wanted is not None else SEPARATORS)]
+    for keys in blocks:
+        used = [mark.marks(keys) for mark in left]
+        free = [mark for mark, using in zip(left, used, strict=True) if not pc.any(using, min_count=0).as_py()]
+        if not free:
+            _refuse(keys.filter(used[-1])[0].as_py(), left[-1], channels, wanted)
+        left = free
+    return left[0]
+
+
+def _refuse(key: Key, mark: AnyMark, channels: int, wanted: str | None) -> NoReturn:
+    """Name a key that uses the last mark left."""
+    if isinstance(mark, HighBits):
         raise UsageError(
-            f"integer keys must fit into {bits} bits over {channels} channels (got {key}); cast the keys to text"
+            f"integer keys must fit into {mark.bits} bits over {channels} channels (got {key}); cast the keys to text"
         )
     if wanted is not None:
         raise UsageError(f"--separator {wanted} occurs in key {key!r}; choose another, or omit it")

@@ -121,11 +121,16 @@ class RekeyTable:
         return (json.dumps(self.to_data(), indent=1, ensure_ascii=False) + "\n").encode()
 
     def to_csv(self) -> str:
-        """Lines of key, replacement and channel, with a header."""
+        """Lines of a replacement, with a header.
+
+        `turn` counts the replacements of a key from 0, and `turns` is how many it has.
+        """
         out = StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("key", "replacement", "channel"))
-        writer.writerows(self._rows())
+        writer.writerow(("key", "replacement", "channel", "turn", "turns"))
+        turns = np.diff(self.offsets)[self.owners]
+        places = np.arange(len(self.owners)) - self.offsets[:-1][self.owners]
+        writer.writerows((*row, *of) for row, *of in zip(self._rows(), places.tolist(), turns.tolist(), strict=True))
         return out.getvalue()
 
     def table(self) -> Table:

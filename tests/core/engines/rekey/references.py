@@ -54,7 +54,7 @@ def keys_of(key_type, number):
         case KeyType.STRING:
             return ["", "é~", "日本", *(f"user-{each}" for each in range(number - 3))]
         case KeyType.INT64:
-            return [-(2**48), 2**48 - 1, *range(-5, number - 7)]
+            return [1 - 2**48, 2**48 - 1, *range(-5, number - 7)]
         case KeyType.BINARY:
             return [each.to_bytes(3, "big") for each in range(number)]
 

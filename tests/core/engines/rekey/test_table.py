@@ -70,10 +70,10 @@ def test_a_key_that_is_at_home_keeps_its_name():
 def test_no_key_of_the_trace_contains_the_separator():
     plan = Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA, explicit={f"k{at}": 0 for at in range(9)})
     assert rekey_table(plan).mark.text == "~"
-    assert rekey_table(plan, keys=pa.array(["a~", None, "#b"])).mark.text == "^"
+    assert rekey_table(plan, keys=[pa.array(["a~", None]), pa.array(["#b"])]).mark.text == "^"
     assert rekey_table(plan, separator="::x"[:2] + "_").mark.text == "::_"
     with pytest.raises(UsageError, match="--separator ~ occurs in key 'a~'"):
-        rekey_table(plan, keys=pa.array(["a~"]), separator="~")
+        rekey_table(plan, keys=[pa.array(["a~"])], separator="~")
     with pytest.raises(UsageError, match="as it begins"):
         rekey_table(plan, separator="::")
     with pytest.raises(UsageError, match="printable ASCII"):
@@ -83,9 +83,9 @@ def test_no_key_of_the_trace_contains_the_separator():
 def test_integers_need_bits_to_spare():
     plan = Plan(Scheme.HYBRID, 4, KeyType.INT64, base=Engine.SPARK, explicit={-3: 0, 5: 1, 6: 2, 7: 3})
     assert rekey_table(plan).mark.bits == 48
-    assert rekey_table(plan, keys=pa.array([2**55])).mark.bits == 56
+    assert rekey_table(plan, keys=[pa.array([2**55])]).mark.bits == 56
     with pytest.raises(UsageError, match="cast the keys to text"):
-        rekey_table(plan, keys=pa.array([-(2**62)]))
+        rekey_table(plan, keys=[pa.array([-(2**62)])])
 
 
 @pytest.mark.parametrize(
