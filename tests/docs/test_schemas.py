@@ -43,7 +43,8 @@ COMMANDS = {
     "build an engine's": f"partition build keys.csv --channels 3 --scheme kafka -o kafka.plan {JSON}",
     "build on": f"partition build keys.csv --channels 4 --from 3.plan --optimum 1s -o 4.plan {JSON}",
     "compare": f"partition compare keys.csv --channels 1:4 -o keys.plans {JSON}",
-    "compare split keys": f"partition compare keys.csv --channels 4 --scheme split-hot --engine kafka -o split.plans {JSON}",
+    "compare split keys": "partition compare keys.csv --channels 4 --scheme split-hot --engine kafka -o split.plans"
+    f" {JSON}",
     "evaluate split keys": f"partition evaluate keys.csv split.plans/split-hot.plan {JSON}",
     "export replacements": f"partition export split.plans/split-hot.plan --to rekey -o rekeyed {JSON}",
     "tolerance": f"partition tolerance --channels 4 --total 10 --capacity 3 {JSON}",

@@ -33,7 +33,7 @@ original(rekey(key)) == key  # undo
 {flink}{splitting}"""
 
 _FLINK = """\
-- It is for jobs that key by `String` or `Long`. Flink SQL hashes its own row format, so the same keys go elsewhere there.
+- The table is for jobs that key by `String` or `Long`: Flink SQL hashes its own row format, and places keys elsewhere.
 """
 
 _SPLITTING = """\

@@ -249,7 +249,11 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
-        **({"split": {key_to_text(key): [*each] for key, each in plan.splits.items()}} if plan.splits else {}),
+        **(
+            {"split": {key_to_text(key): [*each] for key, each in plan.splits.items() if key is not None}}
+            if plan.splits
+            else {}
+        ),
     }
 
 
