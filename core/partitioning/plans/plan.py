@@ -95,7 +95,7 @@ class Plan(Tabular):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Accept any mappings of keys, and keep them as an `ExplicitMap` and `SplitMap` of `key_type`."""
+        """Accept any mappings of keys, and keep them as maps of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "splits", SplitMap(self.splits, self.key_type))
@@ -134,7 +134,7 @@ class Plan(Tabular):
         return self._of_whole_keys()
 
     def dealer(self) -> Partitioner:
-        """A new partitioner that deals the records of split keys, if there are any."""
+        """A new partitioner that deals the records of split keys."""
         whole = self._of_whole_keys()
         return SplitPartitioner(self.splits, whole) if self.splits else whole
 
