@@ -75,7 +75,17 @@ _HOME = {
 __all__ = ["AdaptError", "BadInput", "EnvironmentFailure", "Frequencies", "Plan", "Recipe", "Resources", "Router"]
 __all__ += ["SparkPlan", "Splitter", "Trace", "UsageError", "advise", "build", "calibrate", "check", "clean", "cluster"]
 __all__ += ["__version__", "compare", "count", "diff", "evaluate", "export", "generate", "ingest", "lint", "read_plan"]
-__all__ += ["read_rekey", "read_splitter", "read_trace", "replay", "report", "route", "tolerance", "verdict", "write_splitter"]
+__all__ += [
+    "read_rekey",
+    "read_splitter",
+    "read_trace",
+    "replay",
+    "report",
+    "route",
+    "tolerance",
+    "verdict",
+    "write_splitter",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,8 +5,10 @@ from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 from adapt.core.check.outcome import Verdict
+from adapt.core.costs.calibration import Calibration
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.replay.replay import ElasticRun
+from adapt.core.fit.placement.placement import Placement
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.mechanisms.comparison import ComparisonRun
@@ -56,7 +58,7 @@ def clean(place: File, *, yes: bool = False, older_than: str = "1h") -> Table:
     """List or remove what interrupted runs left."""
 
 def generate(
-    name: Literal["clicks", "sales", "zipf", "self-similar"],
+    name: Literal["clicks", "packets", "sales", "zipf", "self-similar"],
     *,
     out: File | None = None,
     rows: int = 1000000,
@@ -78,6 +80,8 @@ def generate(
     day_length: str | None = None,
     burst_every: str | None = None,
     burst_length: str | None = None,
+    bias: float | None = None,
+    finest: str | None = None,
     drift_share: float | None = None,
     key_life: str | None = None,
     master: str | None = None,
@@ -369,14 +373,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
         checkpoint_pause: str | None = None,
@@ -418,7 +423,7 @@ class replay:
         signal: Literal["held", "offered"] = "held",
         scale_on: str = "busiest",
         cooldown: str = "30s",
-        startup_time: str = "0s",
+        startup_time: str | None = None,
         utilization: float = 0.8,
         lag: float = 1000.0,
         alignment: Literal["any", "factors"] = "any",
@@ -447,14 +452,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
         checkpoint_pause: str | None = None,
@@ -497,6 +503,7 @@ class replay:
         rate_steps: Literal["fixed", "relative"] = "fixed",
         plan_budget: int | None = None,
         distance: float = 0.0,
+        table_bytes: str | None = None,
         max_plans: int | None = None,
         workload: str | None = None,
         learn: float = 0.0,
@@ -594,14 +601,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
         checkpoint_pause: str | None = None,
@@ -717,14 +725,15 @@ class replay:
         tau: str = "0.1,0.4,0.8,0.9",
         min_drop: float = 0.0,
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
-        produce_time: str = "0.5us",
-        marshal_time: str = "0.2us",
+        costs: File | None = None,
+        produce_time: str | None = None,
+        marshal_time: str | None = None,
         tuple_size: str = "80B",
-        network_latency: str = "70us",
+        network_latency: str | None = None,
         connection_buffer: str | None = None,
         network_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
         state_bandwidth: str | Sequence[str] | Mapping[str, object] | None = None,
-        state_bandwidth_total: str = "500Mbps",
+        state_bandwidth_total: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         fetch_rows: int | None = None,
         checkpoint_interval: str | None = None,
@@ -753,6 +762,21 @@ class advise:
         """Advise on key groups, partitions, useful workers, and salts for hot keys."""
 
     @staticmethod
+    def placement(
+        network: File,
+        *,
+        rates: File | None = None,
+        max_inputs: int | None = None,
+        fixed: str | Sequence[str] | None = None,
+        loss: str = "1%",
+        tries: int = 10000,
+        out: File | None = None,
+        seed: int = 0,
+        force: bool = False,
+    ) -> Placement:
+        """Place the operators of a query network on its nodes."""
+
+    @staticmethod
     def workers(
         *,
         rate: float,
@@ -763,6 +787,45 @@ class advise:
         drop_curve: Literal["root", "linear", "quadratic", "cubic"] = "linear",
     ) -> Table:
         """Advise on the number of workers to start an elastic stage with."""
+
+class calibrate:
+    @staticmethod
+    def csv(file: File, *, out: File | None = None, force: bool = False) -> Calibration:
+        """Derive a cost profile from a CSV of measurements."""
+
+    @staticmethod
+    def flink(
+        url: str,
+        *,
+        out: File | None = None,
+        force: bool = False,
+        job: str | None = None,
+        operator: str | None = None,
+        prometheus: str | None = None,
+    ) -> Calibration:
+        """Derive a cost profile from a running Flink job."""
+
+    @staticmethod
+    def spark(
+        log: File, *, out: File | None = None, force: bool = False, stage: int | None = None, workers: int | None = None
+    ) -> Calibration:
+        """Derive a cost profile from a Spark event log."""
+
+    @staticmethod
+    def stage(
+        trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
+        *,
+        out: File | None = None,
+        function: str | None = None,
+        work: Literal["cpu", "wait"] = "cpu",
+        workers: int | None = None,
+        rows: int = 20000,
+        service_time: str | None = None,
+        force: bool = False,
+        partitions: int = 16,
+        seed: int = 0,
+    ) -> Calibration:
+        """Measure a cost profile on worker processes of this machine."""
 
 class cluster:
     @staticmethod
