@@ -90,6 +90,7 @@ def ordered(
         seed=seed,
         cores=cores,
         check=check,
+        repeats=workers.repeats,
     )
     if workers.backend is None and how.backend is Backend.SIM:
         narrate(

@@ -31,6 +31,8 @@ class WorkerOptions:
         shown=False,
     )
 
+    repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
+
     def counts(self, cores: int) -> tuple[int, ...]:
         """Distinct numbers of workers, ascending; by default powers of two."""
         if self.workers is None:

@@ -66,6 +66,10 @@ class Marks:
         """
         return self._middle(self.left - self.entered)
 
+    def wait_s(self) -> NDArray[np.float64]:
+        """Wait in the first work queue in seconds, of the same tuples."""
+        return self._middle(self.entered - self.fed)
+
     def end_to_end_s(self) -> NDArray[np.float64]:
         """Latency in seconds, including the wait in the first work queue.
 

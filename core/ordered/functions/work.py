@@ -46,6 +46,12 @@ def _timed_ns(steps: int) -> int:
     return int(clock_ns() - start + (burnt == 1))
 
 
+def fixed_loop_s() -> float:
+    """Seconds that a fixed loop takes now: the noise of the machine."""
+    _timed_ns(1)
+    return _timed_ns(_STEPS) / 1e9
+
+
 def measured_pace() -> int:
     """Steps of busy work in 1024 ns on this machine.
 

@@ -11,7 +11,7 @@ from adapt.core.labels import label
 from adapt.core.table import Table
 from adapt.core.values import human
 
-_LATENCIES = ("latency_p99", "latency_p50", "processing_p99", "processing_p50")
+_LATENCIES = ("processing_p99", "processing_p50", "end_to_end_p99", "end_to_end_p50")
 REST = "no operator"
 
 _ACROSS = 4
@@ -103,8 +103,8 @@ def latency_by_workers(workers: Table) -> Chart:
     heights = [point["y"] for point in points if point["y"] > 0]
     upwards = up(workers, _LATENCIES[0], zero=True)
     sentence = (
-        "Median and 99th percentile of the timed rows: latency counts from the first work queue, processing from "
-        "the first operator"
+        "Median and 99th percentile of the timed rows: processing counts from the first operator, end_to_end from the"
+        " first work queue"
     )
     if spans_magnitudes(heights):
         points = [point for point in points if point["y"] > 0]

@@ -1,7 +1,7 @@
 """Results of a run with one number of workers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class WorkersOutcome:
         run: Measurements.
         is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
         cpu_s: CPU time of the process during the run; None in a model.
+        repeats: All runs, of which this is the one with the median throughput; None for a single one.
     """
 
     workers: int
@@ -52,6 +53,7 @@ class WorkersOutcome:
     run: WorkersRun
     is_ordered: bool | None
     cpu_s: float | None
+    repeats: "Repeats | None" = None
 
     @property
     def throughput(self) -> float | None:
@@ -69,6 +71,11 @@ class WorkersOutcome:
         return Latency.from_seconds(self.run.marks.processing_s())
 
     @property
+    def wait(self) -> Latency | None:
+        """Wait in the first work queue, until the first operator starts."""
+        return Latency.from_seconds(self.run.marks.wait_s())
+
+    @property
     def end_to_end(self) -> Latency | None:
         """Latency from the first work queue until the last output has left."""
         return Latency.from_seconds(self.run.marks.end_to_end_s())
@@ -83,6 +90,41 @@ class WorkersOutcome:
         """Share of the time of all workers that went to an operator."""
         all_s = self.workers * self.run.elapsed_s
         return tally.busy_ns / 1e9 / all_s if all_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Spread of repeated runs.
+
+    Attributes:
+        runs: Number of runs.
+        lowest: Lowest throughput, in rows/s.
+        highest: Highest throughput, in rows/s.
+        noise: Slowest time of a fixed loop before each run over the fastest.
+    """
+
+    runs: int
+    lowest: float
+    highest: float
+    noise: float
+
+
+def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> WorkersOutcome:
+    """The run with the median throughput, with the spread of all; the lower of the two in the middle.
+
+    Args:
+        runs: Runs with one number of workers, at least one.
+        loops_s: How long a fixed loop took before each.
+    """
+    ranked = sorted(runs, key=lambda one: one.throughput or 0.0)
+    checked = [one.is_ordered for one in runs if one.is_ordered is not None]
+    return replace(
+        ranked[(len(ranked) - 1) // 2],
+        is_ordered=all(checked) if checked else None,
+        repeats=Repeats(
+            len(runs), ranked[0].throughput or 0.0, ranked[-1].throughput or 0.0, max(loops_s) / min(loops_s)
+        ),
+    )
 
 
 def imbalance_of(tally: OperatorTally) -> float | None:

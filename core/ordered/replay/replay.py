@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from adapt.core.ordered.engine.reference import reference_egress
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
-from adapt.core.ordered.functions.work import measured_pace
+from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.model.operator_costs import (
     Costs,
@@ -26,7 +27,7 @@ from adapt.core.ordered.model.operator_costs import (
     is_given,
 )
 from adapt.core.ordered.own.function import obstacles
-from adapt.core.ordered.replay.outcome import WorkersOutcome
+from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -69,6 +70,7 @@ class Ordered:
         contention: Contention between workers of the model.
         seed: Random seed of the model.
         cores: Cores of the machine.
+        repeats: Runs of threads with each number of workers; the median is shown, with the spread.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -83,12 +85,15 @@ class Ordered:
     seed: int = 0
     cores: int = 1
     check: int | None = None
+    repeats: int = 1
 
     def __post_init__(self) -> None:
         if not self.workers:
             raise UsageError("workers must name at least one number of workers, such as 1,2,4")
         if self.check is not None and self.check < 0:
             raise UsageError(f"check must be at least 0 rows (got {self.check})")
+        if self.repeats < 1:
+            raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
@@ -325,15 +330,19 @@ def _by_threads(
     serial = _checked(chain, ordered, tell)
     warm_up(chain)
     pace = measured_pace()
-    outcomes = []
-    for workers in ordered.workers:
-        tell(f"{workers} workers", 0, 0)
-        settings = ordered.settings_of(workers, rows)
+    runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
+    loops_s: list[float] = []
+    for repeat, workers in product(range(ordered.repeats), ordered.workers):
+        tell(f"{workers} workers{'' if ordered.repeats == 1 else f', run {repeat + 1}'}", 0, 0)
+        loops_s.append(fixed_loop_s())
+        last = repeat + 1 == ordered.repeats and workers == max(ordered.workers)
         start_s = cpu_clock()
-        done = run_by_workers(chain, settings, pace, taken=taken if workers == max(ordered.workers) else None)
+        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=taken if last else None)
         cpu_s = cpu_clock() - start_s
-        outcomes.append(WorkersOutcome(workers, rows, done, None if serial is None else done.egress == serial, cpu_s))
-    return tuple(outcomes), serial
+        is_ordered = None if serial is None else done.egress == serial
+        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s))
+    of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
+    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True)), serial
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
@@ -346,4 +355,4 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
-    return {**told, "cores": ordered.cores}
+    return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

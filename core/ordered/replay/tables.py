@@ -23,7 +23,17 @@ MOST_PARTITIONS = 10_000
 _FAR = 4
 """A bound this many times above the number of workers is not mentioned."""
 
-WORKERS_FIRST = ("workers", "throughput", "speed_up", "latency_p50", "latency_p99", "cores", "ordered")
+WORKERS_FIRST = (
+    "workers",
+    "throughput",
+    "throughput_low",
+    "throughput_high",
+    "speed_up",
+    "processing_p50",
+    "processing_p99",
+    "cores",
+    "ordered",
+)
 OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
 """Columns shown first; a report has all of them."""
 
@@ -45,19 +55,14 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         WORKERS,
         Column("throughput", Kind.NUMBER, "rows/s"),
         Column("speed_up", Kind.RATIO, about="throughput over that of 1 worker"),
-        Column(
-            "latency_p50",
-            Kind.SECONDS,
-            about="50th percentile, from the first work queue until the last output has left",
-        ),
-        Column("latency_p99", Kind.SECONDS, about="99th percentile"),
+        Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs; the others are of the median run"),
+        Column("throughput_high", Kind.NUMBER, "rows/s", "highest of all runs"),
+        Column("runs", Kind.COUNT, about="runs of threads with this number of workers"),
+        Column("noise", Kind.RATIO, about="slowest time of a fixed loop before each run over the fastest"),
+        *_latency_columns("processing", "from the start of the first operator until the last output has left"),
+        *_latency_columns("wait", "in the first work queue; with all rows there at once, it grows with the queue"),
+        *_latency_columns("end_to_end", "from the first work queue until the last output has left"),
         Column("ordered", about="whether the output equals that of the serial run"),
-        Column("latency_mean", Kind.SECONDS, about="mean"),
-        Column("latency_p95", Kind.SECONDS, about="95th percentile"),
-        Column("processing_mean", Kind.SECONDS, about="mean latency without the wait in the first work queue"),
-        Column("processing_p50", Kind.SECONDS, about="its 50th percentile"),
-        Column("processing_p95", Kind.SECONDS, about="its 95th percentile"),
-        Column("processing_p99", Kind.SECONDS, about="its 99th percentile"),
         Column("cores", Kind.NUMBER, about="CPU seconds per second of real workers"),
         Column("ring_max", Kind.COUNT, about="most tuples in use in the ring buffer of an operator"),
         Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
@@ -73,17 +78,16 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     operators = one.run.operators
-    from_start, whole = _cells(one.processing), _cells(one.end_to_end)
+    repeats = one.repeats
     return [
         one.workers,
         one.throughput,
         one.throughput / alone if alone and one.throughput else None,
-        whole[1],
-        whole[3],
+        *((None,) * 4 if repeats is None else (repeats.lowest, repeats.highest, repeats.runs, repeats.noise)),
+        *_cells(one.processing),
+        *_cells(one.wait),
+        *_cells(one.end_to_end),
         one.is_ordered,
-        whole[0],
-        whole[2],
-        *from_start,
         one.cores,
         max(tally.fullest for tally in operators),
         sum(tally.delegated for tally in operators),
@@ -91,6 +95,14 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         sum(tally.retries for tally in operators),
         one.imbalance,
         one.run.elapsed_s,
+    ]
+
+
+def _latency_columns(name: str, about: str) -> list[Column]:
+    """Mean and percentiles of a latency."""
+    return [
+        Column(f"{name}_mean", Kind.SECONDS, about=f"mean latency {about}"),
+        *(Column(f"{name}_p{rank}", Kind.SECONDS, about=f"its {rank}th percentile") for rank in (50, 95, 99)),
     ]
 
 
@@ -302,8 +314,12 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
     opening = "In the model, " if backend is Backend.SIM else ""
     processes = "processes" if first.workers == 1 else "process"
     said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
-    if first.end_to_end:
-        said += f" (p99 latency {duration(first.end_to_end.p99)})"
+    if first.repeats is not None and first.repeats.runs > 1:
+        said += (
+            f" (median of {first.repeats.runs} runs, {number(first.repeats.lowest)} to {number(first.repeats.highest)})"
+        )
+    if first.processing:
+        said += f", with a p99 processing latency of {duration(first.processing.p99)}"
     others = [one for one in outcomes[1:] if one.throughput]
     if not others:
         return f"{said}."
@@ -315,8 +331,8 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
         else f"with {counted(best.workers, 'worker')} it is"
     )
     said += f"; {run} {times:.2f} times as fast"
-    if best.end_to_end:
-        said += f" (p99 {duration(best.end_to_end.p99)})"
+    if best.processing:
+        said += f" (p99 {duration(best.processing.p99)})"
     return f"{said}."
 
 

@@ -15,7 +15,7 @@ from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.replay.outcome import Latency, WorkersOutcome, bound_of
+from adapt.core.ordered.replay.outcome import Latency, Repeats, WorkersOutcome, bound_of, median_of
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from adapt.core.ordered.retail.retail import PRESETS
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
@@ -178,3 +178,27 @@ def test_the_model_says_whose_skew_it_does_not_know() -> None:
     assert "ignores their skew" not in str(
         replayed(some_chain(), Ordered((1,), Backend.SIM)).summary().records()[0]["verdict"]
     )
+
+
+def test_of_several_runs_the_median_is_shown_with_the_spread():
+    run = replayed(some_chain(), Ordered((1, 2), repeats=3))
+    for outcome, row in zip(run.outcomes, run.tables()["workers"].records(), strict=True):
+        assert row["runs"] == 3
+        assert row["throughput_low"] <= outcome.throughput <= row["throughput_high"]
+        assert row["noise"] >= 1
+        assert row["processing_p50"] + row["wait_p50"] > 0
+    assert "median of 3 runs" in run.summary().records()[0]["verdict"]
+
+
+def test_the_median_of_runs_is_the_lower_of_the_two_in_the_middle():
+    run = replayed(some_chain(), Ordered((1,))).outcomes[0]
+    four = [replace(run, rows=rows, is_ordered=rows != 3) for rows in (4, 2, 1, 3)]
+    found = median_of(four, [1.0, 3.0, 2.0, 1.5])
+    assert found.rows == 2
+    assert not found.is_ordered
+    assert found.repeats == Repeats(4, four[2].throughput, four[0].throughput, 3.0)
+
+
+def test_no_run_is_refused():
+    with pytest.raises(UsageError, match="at least 1"):
+        Ordered((1,), repeats=0)
