@@ -638,6 +638,7 @@ class replay:
         rows: int | None = None,
         check: int | None = None,
         force: bool = False,
+        repeats: int = 5,
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         slice: str = "100us",
         ct_window: str = "20ms",

@@ -196,7 +196,7 @@ class RunningQuery:
         query = processed.writeStream.foreachBatch(show).option("checkpointLocation", str(out)).start()
         try:
             while sum(len(batch) for batch, _ in batches[1:]) < len(workload.keys):
-                if query.awaitTermination(0.05):
+                if query.awaitTermination(1):
                     raise RuntimeError(f"the query ended: {query.exception()}")
         finally:
             query.stop()
