@@ -14,9 +14,10 @@ from adapt.core.fit.answers.sample import Live, Sample
 from adapt.core.fit.network.computed import Computed
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.running.living_windows import LivingWindows, way_to
+from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
+from adapt.core.fit.running.window_drop import shares_through
 
 _UNLIMITED = 1e300
 """Capacity at which no tuple waits."""
@@ -94,7 +95,7 @@ class Answers:
             return None
         own = self._operators[number].window
         assert own is not None
-        of_tick = np.prod(keeps[:, way_to(self._wiring, self._arcs[number])], axis=1)
+        of_tick = shares_through(self._wiring, windows.behind, keeps)[:, self._arcs[number]]
         return WindowShares(
             lambda starts: of_tick[np.minimum(starts * own.slide // tick_us, len(keeps) - 1)], windows.batch
         )

@@ -100,11 +100,12 @@ class Binding:
                 case _:
                     pass
         for operator in self.network.operators:
-            grouped = [operator.window.group_by] if operator.window and operator.window.group_by else []
-            for column in (*grouped, *(each.column for each in operator.computes if each.column)):
-                if column not in there:
+            by = operator.window.group_by if operator.window else None
+            for column in (by, *(each.column for each in operator.computes)):
+                if column and column not in there:
+                    does = "groups by" if column == by else "computes from"
                     raise BadInput(
-                        f"operator {operator.name!r} computes from column {column!r}, which the trace does not have"
+                        f"operator {operator.name!r} {does} column {column!r}, which the trace does not have"
                         f"{did_you_mean(column, there)}; ingest it with --keep {column}"
                     )
 

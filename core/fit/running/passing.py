@@ -131,10 +131,11 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
     if arc.other != NONE:
         gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
     first = last = 0
+    position = at
     if arc.given != NONE:
         last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
         if arc.nested:
-            gain /= last - first + 1
+            gain = 1.0 if arc.counts else gain / (last - first + 1)
         else:
             gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
             first = last
@@ -142,7 +143,10 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
         if arc.nested:
             if books.lived[arc.given, window + 1] == books.lived[arc.given, window]:
                 continue
-            at = window * arc.own_slide
+            start = window * arc.own_slide
+            if arc.counts and position != start + arc.own_size - 1:
+                continue  # its last tuple is still to come
+            at = window if arc.counts else start
         if reached is None:
             count = _emitted(arc, gain)
         elif arc.by_row and books.read[0].row != NONE:
@@ -163,7 +167,8 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
         for _ in range(count):
             arc.offered += 1
             arc.came += 1
-            if _dropped(books, arc, at):
+            position = arc.came - 1 if arc.numbered else at
+            if _dropped(books, arc, position):
                 arc.dropped += 1
                 continue
             if arc.target == NONE:
@@ -176,7 +181,7 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
                 place = take_place(books)
                 waiting = books.pool[place]
                 waiting.born = born
-                waiting.at = at
+                waiting.at = position
                 if reached is not None:
                     read = books.read[0]
                     waiting.row = read.row

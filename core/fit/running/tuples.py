@@ -32,9 +32,8 @@ class Tuples:
 
     Nodes and links serve in order of arrival, at the speed of their capacity. An operator emits a tuple whenever its
     selectivity, summed over its input, reaches another whole number; aggregates emit evenly in the same way, not at the
-    ends of windows. Where windows are dropped, a tuple's position is the time of its row, and that of an aggregate's
-    result is the start of its window. A join matches a tuple with the latest tuples of its other side, up to the
-    window.
+    ends of windows. Where windows are dropped, tuples have positions among them; see `LivingWindows`. A join matches a
+    tuple with the latest tuples of its other side, up to the window.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Tuples:
         self._cost_scale = cost_scale
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
         self.windows = windows
-        self._credits = np.zeros(wiring.inputs)
+        self._credits, self._offered = np.zeros(wiring.inputs), np.zeros(wiring.inputs)
         self._burst = largest_burst(highest or wiring, self._scales)
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
@@ -96,7 +95,8 @@ class Tuples:
             arcs[name] = 0
         arcs["keep"] = keeps
         if self.windows is not None:
-            self.windows.begin(offered.end_us, keeps)
+            self._offered += np.bincount(offered.inputs, minlength=self._wiring.inputs) * self._scales
+            self.windows.begin(offered.end_us, keeps, self._offered)
             self._books = self._books._replace(lived=self.windows.lived)
         servers["busy"] = 0.0
         read[:] = 0
