@@ -210,9 +210,9 @@ queue_drops | count lower | fit | tuples dropped at full queues
 waiting | count lower | fit | tuples in queues at the end
 plans | count neither | fit | different drop plans used
 changes | count lower | fit | ticks with a changed drop rate
-messages | count lower | fit | messages between nodes to make plans
+messages | count lower | fit,compare | messages between nodes to make plans
 message_rows | count lower | fit | table rows in these messages
-message_bytes | bytes lower bytes | fit | bytes of these messages
+message_bytes | bytes lower bytes | fit,compare | bytes of these messages
 unbound | count lower | fit=summary. | rows that no input reads
 ticks | count neither | fit=summary. | number of ticks
 full | count lower | fit=summary. | overloaded ticks: more arrived than can be processed
