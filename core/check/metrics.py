@@ -207,6 +207,7 @@ error_p99 | share lower | fit | 99th percentile of that loss
 overloaded | share lower | fit | ticks in which more was kept than can be processed
 dropped | share lower | fit | drop rate: dropped share of the offered tuples
 queue_drops | count lower | fit | tuples dropped at full queues
+withdrawn | number lower | fit | results of windows that then lost tuples to full queues
 waiting | count lower | fit | tuples in queues at the end
 plans | count neither | fit | different drop plans used
 changes | count lower | fit | ticks with a changed drop rate

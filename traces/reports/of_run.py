@@ -118,7 +118,10 @@ def _compare(run: StoredRun) -> Told:
     _, summary = verdict_under(first, run.summary)
     sentences = [str(run.summary.records()[0]["verdict"]), first.note]
     shown_first = [
-        replace(marked(tables["scenarios"]), note="* marks the best value of each column."),
+        replace(
+            marked(tables["scenarios"]),
+            note="* marks the best value of each column, of scenarios that drop at most 1% of the rows.",
+        ),
         summary,
         *rest[1:],
     ]

@@ -67,7 +67,7 @@ class Answers:
             for number, sample in enumerate(samples):
                 of_it = reached["answer"] == number
                 if of_it.any():
-                    live = _live(run.windows, self._arcs[number])
+                    live = None if run.windows is None else _live(run.windows, self._arcs[number])
                     sample.add(at_us[of_it], values[of_it], reached["weight"][of_it], live)
         self._rows.forget(min((run.oldest for run in self._runs if run.oldest is not None), default=None))
 
@@ -78,6 +78,10 @@ class Answers:
             planner: Its number.
             keeps: Its shares, shape (ticks, arcs).
         """
+        run = self._runs[planner]
+        for number, sample in enumerate(self._samples[planner]):
+            if run.windows is not None and run.refuses:
+                sample.keep(_live(run.windows, self._arcs[number]))
         return tuple(
             Answer(
                 operator.name, computed, accuracy_of(computed, kept, whole, self._shares(planner, at, keeps, tick_us))
@@ -90,19 +94,22 @@ class Answers:
 
     def _shares(self, planner: int, number: int, keeps: Floats, tick_us: int) -> WindowShares | None:
         """The shares of an aggregate's windows, where windows are dropped."""
-        windows = self._runs[planner].windows
+        run = self._runs[planner]
+        windows = run.windows
         if windows is None:
             return None
         own = self._operators[number].window
         assert own is not None
         of_tick = shares_through(self._wiring, windows.behind, keeps)[:, self._arcs[number]]
-        return WindowShares(
-            lambda starts: of_tick[np.minimum(starts * own.slide // tick_us, len(keeps) - 1)], windows.batch
-        )
+
+        def of(starts: Indices) -> Floats:
+            return np.asarray(of_tick[np.minimum(starts * own.slide // tick_us, len(keeps) - 1)])
+
+        return WindowShares(of, windows.batch, run.refuses)
 
 
-def _live(windows: LivingWindows | None, arc: int) -> Live | None:
-    return None if windows is None else partial(_alive, windows.lived[windows.given[arc]])
+def _live(windows: LivingWindows, arc: int) -> Live:
+    return partial(_alive, windows.lived[windows.given[arc]])
 
 
 def _alive(lived: NDArray[np.int32], windows: Indices) -> NDArray[np.bool_]:

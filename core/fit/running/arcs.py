@@ -81,6 +81,7 @@ ARC = np.dtype(
         ("queue_drops", np.int64),
         ("served", np.int64),
         ("queued", np.int64),
+        ("withdrawn", np.float64),  # results of its target, of windows that lost a tuple to a full queue
         ("work", np.float64),  # CPU seconds at its node, in the tick
     ],
     align=True,

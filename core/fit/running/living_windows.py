@@ -70,7 +70,7 @@ class LivingWindows:
     share of the tuple's windows that are kept; an aggregate before others opens the windows that these need, and its
     result takes the position at which its window starts. None of these windows has lost a tuple. Where an operator
     before an aggregate emits a fraction of a tuple per tuple, drops shift which tuples it emits, by less than one
-    tuple.
+    tuple. A window that loses a tuple to a full queue is withdrawn; see `withdrawal`.
 
     The position of a tuple is the time of its row, or its number on the arc from its input, before drops, where windows
     count tuples; a result of such a window has the window's number.
@@ -85,11 +85,15 @@ class LivingWindows:
         given: For arcs to aggregates, the row for their own windows that are opened; else -1.
         lived: Number of kept windows before each window number; shape (rows, numbers).
         begun: Number of windows decided, shape (rows,).
+        tally: Results emitted for each window by the aggregate whose windows the row has; shape (rows or 0, numbers).
         batch: Consecutive windows kept or dropped together.
     """
 
-    def __init__(self, wiring: Wiring, seed: int, batch: int = BATCH) -> None:
+    def __init__(self, wiring: Wiring, seed: int, batch: int = BATCH, tallies: bool = False) -> None:
         """A network in which no window has started.
+
+        Args:
+            tallies: Whether results are counted by window, so that they can be withdrawn.
 
         Raises:
             UsageError: windows cannot be dropped; see `windows_of_arcs`.
@@ -116,6 +120,7 @@ class LivingWindows:
         self._streams = [substream(seed, first[arc]) for arc in arcs]
         self.begun = np.zeros(len(arcs) + len(nested), np.int64)
         self.lived: NDArray[np.int32] = np.zeros((len(self.begun), 1), np.int32)
+        self.tally = np.zeros((len(self.begun) if tallies else 0, 1))
 
     def begin(self, end_us: int, keeps: Floats, offered: Floats | None = None) -> None:
         """Decide for the windows that start before a time.
@@ -172,5 +177,8 @@ class LivingWindows:
             more = np.zeros((len(self.lived), max(end + 1, 2 * self.lived.shape[1])), np.int32)
             more[:, : self.lived.shape[1]] = self.lived
             self.lived = more
+            tally = np.zeros((len(self.tally), more.shape[1]))
+            tally[:, : self.tally.shape[1]] = self.tally
+            self.tally = tally
         self.lived[row, begun + 1 : end + 1] = self.lived[row, begun] + np.cumsum(alive)
         self.begun[row] = end

@@ -113,6 +113,7 @@ def _serve(books: Books, number: int, link: bool, now: float, reached: Reached |
     elif overflows(books, arc.node):
         arc.queue_drops += 1
         arc.queued -= 1
+        _withdraw(books, waiting.arc, waiting.at)
         if reached is not None:
             waiting.row = NONE
         release(books, place)
@@ -137,6 +138,10 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
         if arc.nested:
             gain = 1.0 if arc.counts else gain / (last - first + 1)
         else:
+            if len(books.tally):
+                for window in range(first, last + 1):
+                    if books.lived[arc.given, window + 1] > books.lived[arc.given, window]:
+                        books.tally[arc.given, window] += gain / (last - first + 1)
             gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
             first = last
     for window in range(first, last + 1):
@@ -147,6 +152,8 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
             if arc.counts and position != start + arc.own_size - 1:
                 continue  # its last tuple is still to come
             at = window if arc.counts else start
+            if len(books.tally):
+                books.tally[arc.given, window] += gain
         if reached is None:
             count = _emitted(arc, gain)
         elif arc.by_row and books.read[0].row != NONE:
@@ -177,6 +184,7 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
                 continue
             if arc.link == NONE and overflows(books, arc.node):
                 arc.queue_drops += 1
+                _withdraw(books, number, position)
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
@@ -226,6 +234,21 @@ def _dropped(books: Books, arc: Any, at: int) -> Any:
 def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
     """How many of a tuple's windows are kept."""
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
+
+
+@flattened
+def _withdraw(books: Books, number: int, at: int) -> None:
+    """Withdraw the windows of a tuple that a full queue dropped, and what was emitted for them."""
+    for place in range(books.first_spoiled[number], books.first_spoiled[number + 1]):
+        spoiled = books.spoiled[place]
+        row: Any = np.int64(spoiled.row)
+        for window in range(max((at - spoiled.size) // spoiled.slide + 1, 0), at // spoiled.slide + 1):
+            if books.lived[row, window + 1] > books.lived[row, window]:
+                for later in range(window + 1, books.begun[row] + 1):
+                    books.lived[row, later] -= 1
+                if spoiled.arc != NONE:
+                    books.arcs[spoiled.arc].withdrawn += books.tally[row, window]
+                    books.tally[row, window] = 0.0
 
 
 @flattened

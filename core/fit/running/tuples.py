@@ -22,6 +22,7 @@ from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
 from adapt.core.fit.running.servers import Books, Reached
 from adapt.core.fit.running.tick import Offered, Tick
+from adapt.core.fit.running.withdrawal import spoiled_of, withdrawn_worth
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
@@ -60,11 +61,13 @@ class Tuples:
         self._wiring, self._scales = wiring, scales(wiring)
         self._cost_scale = cost_scale
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
-        self.windows = windows
+        self.windows, self.refuses = windows, overload is not None
         self._credits, self._offered = np.zeros(wiring.inputs), np.zeros(wiring.inputs)
         self._burst = largest_burst(highest or wiring, self._scales)
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
+        first_spoiled, spoiled = spoiled_of(wiring, windows if overload else None)
+        self._withdrawn_worth = withdrawn_worth(wiring, windows if overload else None)
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
             arcs=arc_records(wiring, self._seconds, seed, windows),
@@ -74,6 +77,10 @@ class Tuples:
             drop_curve=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
             shed_seeds=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
             lived=np.zeros((0, 1), np.int32),
+            begun=np.zeros(0, np.int64),
+            tally=np.zeros((0, 1)),
+            first_spoiled=first_spoiled,
+            spoiled=spoiled,
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
         )
@@ -90,14 +97,15 @@ class Tuples:
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        counted = ("offered", "dropped", "queue_drops", "served", "work")
+        counted = ("offered", "dropped", "queue_drops", "served", "work", "withdrawn")
         for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
         if self.windows is not None:
             self._offered += np.bincount(offered.inputs, minlength=self._wiring.inputs) * self._scales
             self.windows.begin(offered.end_us, keeps, self._offered)
-            self._books = self._books._replace(lived=self.windows.lived)
+            living = self.windows
+            self._books = self._books._replace(lived=living.lived, begun=living.begun, tally=living.tally)
         servers["busy"] = 0.0
         read[:] = 0
         read["share"] = 1.0
@@ -126,13 +134,15 @@ class Tuples:
             self._enlarge()
         count = int(read["count"][0])
         counts = {
-            name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "queue_drops", "served", "queued")
+            name: arcs[name].astype(np.float64)
+            for name in ("offered", "dropped", "queue_drops", "withdrawn", "served", "queued")
         }
+        worth = counts["served"] @ self._wiring.worth - counts["withdrawn"] @ self._withdrawn_worth
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),
             work_s=arcs["work"].copy(),
-            score=float(counts["served"] @ self._wiring.worth / offered.tick_s),
+            score=float(worth / offered.tick_s),
             latency_s=float(read["latency"][0]) / count if count else None,
             latency_max_s=float(read["longest"][0]) if count else None,
             wait_s=self._seconds @ counts["queued"],

@@ -270,6 +270,53 @@ def test_streams_that_merge_keep_the_largest_share_that_overloads_nothing() -> N
     assert plans.scores == pytest.approx(scores)
 
 
+def direct(window, between=()):
+    """An aggregate that reads an input, perhaps through a union with another stream."""
+    read = ("in",) if not between else ("both",)
+    pages = Operator("pages", "A", AGGREGATE, read, 0.001, 0.05, window=window)
+    inputs = (Input("in"), Input("on")) if between else (Input("in"),)
+    return Network((Node("A"), Node("B")), inputs, (*between, pages), (Output("out", "pages", 20.0),))
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("merges", [False, True])
+def test_windows_that_lose_a_tuple_to_a_full_queue_are_withdrawn_and_no_others(size: int, merges: bool) -> None:
+    window = Window(size * SECOND, max(size // 2, 1) * SECOND, timed=True)
+    between = (Operator("both", "B", UNION, ("in", "on"), 0.0001),) if merges else ()
+    wiring = Wiring.from_network(direct(window, between))
+    arc = [arc.name for arc in wiring.arcs].index("both -> pages" if merges else "in -> pages")
+    overload = Overload(ShedFactor(0.5), 300, 1.0)
+    living = LivingWindows(wiring, SEED, 2, tallies=True)
+    tuples = Tuples(wiring, SEED, overload=overload, windows=living)
+    keeps = np.ones(len(wiring.arcs))
+    keeps[arc] = 0.7
+    chance, ticks = np.random.default_rng(2), []
+    for tick in range(TICKS + 10):
+        # Most ticks fit, some are far too much; a tuple is processed within its tick or in the next ones.
+        count = 0 if tick >= TICKS else int(chance.choice([200, 400, 800, 2500], p=[0.4, 0.3, 0.2, 0.1]))
+        at_us = np.sort(chance.integers(tick * SECOND, tick * SECOND + SECOND // 2, count))
+        inputs = chance.integers(0, 1 + merges, count)
+        ticks.append(tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, inputs), keeps))
+    refused = np.array([tick.queue_drops[arc] for tick in ticks]) > 0
+    slide, count = window.slide // SECOND, TICKS // (window.slide // SECOND)
+    kept = uniforms(substream(SEED, 0), np.arange(count) // 2) < 0.7
+    spans = [slice(number * slide, number * slide + size) for number in range(count)]
+    complete = kept & ~np.array([refused[span].any() for span in spans])
+    lived = np.diff(living.lived[living.given[arc]])[:count] > 0
+    assert refused.any()
+    assert 0 < complete.sum() < kept.sum()
+    assert lived.tolist() == complete.tolist()
+    assert ticks[-1].queued.sum() == 0
+    # The score counts every tuple once for the share of its windows that are complete.
+    arrived = np.array([tick.offered[arc] for tick in ticks])[:TICKS]
+    windows_of = [
+        [number for number in range(count) if spans[number].start <= at < spans[number].stop] for at in range(TICKS)
+    ]
+    share = np.array([complete[numbers].sum() / max(len(numbers), 1) for numbers in windows_of])
+    assert sum(tick.score for tick in ticks) == pytest.approx(20 * 0.05 * (share @ arrived), abs=20)
+    assert sum(tick.withdrawn[arc] for tick in ticks) > 0
+
+
 def counting(slides=(10,), sizes=(30,)):
     """Aggregates of count windows, one behind the other, after a map."""
     names = ["parse", *(f"level {at}" for at in range(len(slides)))]
@@ -328,6 +375,5 @@ def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
         with pytest.raises(UsageError, match=sentence):
             windows_of_arcs(Wiring.from_network(other))
     settings = SheddingSettings(drops=Drops.WINDOW)
-    for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
-        with pytest.raises(UsageError, match="--drops window"):
-            FitOptions((DropPlanner.EXACT,), settings, **wrong)
+    with pytest.raises(UsageError, match="--drops window"):
+        FitOptions((DropPlanner.EXACT,), settings, flow=Flow.FLUID)
