@@ -309,10 +309,8 @@ def test_windows_that_lose_a_tuple_to_a_full_queue_are_withdrawn_and_no_others(s
     assert ticks[-1].queued.sum() == 0
     # The score counts every tuple once for the share of its windows that are complete.
     arrived = np.array([tick.offered[arc] for tick in ticks])[:TICKS]
-    windows_of = [
-        [number for number in range(count) if spans[number].start <= at < spans[number].stop] for at in range(TICKS)
-    ]
-    share = np.array([complete[numbers].sum() / max(len(numbers), 1) for numbers in windows_of])
+    holds = np.array([[span.start <= at < span.stop for span in spans] for at in range(TICKS)])
+    share = (holds & complete).sum(axis=1) / holds.sum(axis=1)
     assert sum(tick.score for tick in ticks) == pytest.approx(20 * 0.05 * (share @ arrived), abs=20)
     assert sum(tick.withdrawn[arc] for tick in ticks) > 0
 
