@@ -101,12 +101,12 @@ class Binding:
                     pass
         for operator in self.network.operators:
             by = operator.window.group_by if operator.window else None
-            for column in (by, *(each.column for each in operator.computes)):
-                if column and column not in there:
-                    does = "groups by" if column == by else "computes from"
+            for needed in (by, *(each.column for each in operator.computes)):
+                if needed and needed not in there:
+                    does = "groups by" if needed == by else "computes from"
                     raise BadInput(
-                        f"operator {operator.name!r} {does} column {column!r}, which the trace does not have"
-                        f"{did_you_mean(column, there)}; ingest it with --keep {column}"
+                        f"operator {operator.name!r} {does} column {needed!r}, which the trace does not have"
+                        f"{did_you_mean(needed, there)}; ingest it with --keep {needed}"
                     )
 
     def bound(self, batches: Iterable[pa.RecordBatch], valued: bool = True) -> Iterator[Bound]:

@@ -105,7 +105,8 @@ class WindowAware:
             free, load = np.maximum(1 - self.headroom, used) - least, highest - least
             share = np.divide(free, load, out=np.ones_like(load), where=load > free).min(axis=1)
             whole[:, inputs] = np.maximum(share, 0.0)[:, None]
-            keeps = np.where((keeps[:, arcs] < 1).any(axis=1)[:, None], whole, keeps)
+            drops = (keeps[:, arcs] < 1).any(axis=1, keepdims=True)
+            keeps = np.where(drops, whole, keeps)
         return keeps
 
     def _passed(self, rates: Floats, shares: Floats, *, of_tuples: bool) -> tuple[Floats, Floats, Floats]:

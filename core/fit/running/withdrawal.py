@@ -71,7 +71,9 @@ def withdrawn_worth(wiring: Wiring, windows: LivingWindows | None) -> Floats:
     Those withdraw results of their own.
     """
     worth, arrival = np.zeros(len(wiring.arcs)), worth_of_arrival(wiring)
-    for arc in np.flatnonzero(windows.given >= 0) if windows else ():
+    if windows is None:
+        return worth
+    for arc in np.flatnonzero(windows.given >= 0):
         leaving = wiring.arcs_of(int(wiring.target[arc]))
         worth[arc] = sum(arrival[at] for at in range(leaving.start, leaving.stop) if not windows.behind[at])
     return worth
