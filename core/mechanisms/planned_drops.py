@@ -70,7 +70,7 @@ class PlannedDrops:
         return cls(keeps[:, : settings.workers], tick_us / 1e6, control.sent, worker_of, settings.seed)
 
     def kept(self, rows: Rows) -> Rows:
-        """The rows that are not dropped; whether one is depends on the seed and its number alone."""
+        """The rows that are kept, by the seed and their numbers."""
         return Rows(lambda: self._kept(rows))
 
     def _kept(self, rows: Rows) -> Iterator[Chunk]:

@@ -105,7 +105,7 @@ class FitOutcome:
         return percentile(self.latencies, share)
 
     def errors(self, optimum: Floats) -> Floats:
-        """Relative loss of score per tick, from 0 to 1; empty ticks omitted."""
+        """Relative loss of score per tick, in [0, 1]; empty ticks omitted."""
         possible = optimum > 0
         return np.clip(1 - self.scores[possible] / optimum[possible], 0.0, 1.0)
 

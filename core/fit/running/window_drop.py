@@ -120,7 +120,7 @@ def shares_through(wiring: Wiring, behind: Sequence[tuple[Window, ...]], keeps: 
 
 
 def decided_together(wiring: Wiring, behind: Sequence[tuple[Window, ...]]) -> list[list[int]]:
-    """Arcs on whose windows one random draw decides, ascending: those that an operator connects."""
+    """Arcs whose windows share random draws, as operators connect them; ascending."""
     groups: list[list[int]] = []
     for arc in (arc for arc, windows in enumerate(behind) if windows):
         ends = {int(wiring.source[arc]), int(wiring.target[arc])} - set(range(wiring.inputs))

@@ -23,7 +23,7 @@ SPOILED = np.dtype(
 
 
 def spoiled_of(wiring: Wiring, windows: LivingWindows | None) -> tuple[Indices, NDArray[Any]]:
-    """What is withdrawn when a node drops a tuple of an arc, because its queue is full.
+    """Windows withdrawn with a tuple of each arc.
 
     These are its windows at all aggregates behind the arc, and on all other arcs of which nothing else is needed.
 
@@ -66,9 +66,9 @@ def spoiled_of(wiring: Wiring, windows: LivingWindows | None) -> tuple[Indices, 
 
 
 def withdrawn_worth(wiring: Wiring, windows: LivingWindows | None) -> Floats:
-    """What a result of the aggregate behind each arc brings at outputs, but for aggregates behind that; shape (arcs,).
+    """Value at the outputs of a withdrawn result, shape (arcs,).
 
-    Those withdraw results of their own.
+    It is a result of the aggregate at the end of the arc. Aggregates behind that withdraw results of their own.
     """
     worth, arrival = np.zeros(len(wiring.arcs)), worth_of_arrival(wiring)
     if windows is None:
