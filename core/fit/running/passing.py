@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.compiled import compiled, flattened
+from adapt.core.compiled import compiled, flattened, inlined
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
 from adapt.core.fit.running.servers import Books, Reached, begin, overflows, queue, release, take_place
@@ -113,7 +113,8 @@ def _serve(books: Books, number: int, link: bool, now: float, reached: Reached |
     elif overflows(books, arc.node):
         arc.queue_drops += 1
         arc.queued -= 1
-        _withdraw(books, waiting.arc, waiting.at)
+        if len(books.tally):
+            _withdraw(books, np.int64(waiting.arc), np.int64(waiting.at))
         if reached is not None:
             waiting.row = NONE
         release(books, place)
@@ -139,9 +140,7 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
             gain = 1.0 if arc.counts else gain / (last - first + 1)
         else:
             if len(books.tally):
-                for window in range(first, last + 1):
-                    if books.lived[arc.given, window + 1] > books.lived[arc.given, window]:
-                        books.tally[arc.given, window] += gain / (last - first + 1)
+                _count(books.tally, books.lived, np.int64(arc.given), first, last, gain / (last - first + 1))
             gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
             first = last
     for window in range(first, last + 1):
@@ -184,7 +183,8 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
                 continue
             if arc.link == NONE and overflows(books, arc.node):
                 arc.queue_drops += 1
-                _withdraw(books, number, position)
+                if len(books.tally):
+                    _withdraw(books, np.int64(number), np.int64(position))
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
@@ -236,7 +236,15 @@ def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
 
 
-@flattened
+@inlined
+def _count(tally: Floats, lived: NDArray[np.int32], row: int, first: int, last: int, results: float) -> None:
+    """Count results for each of the windows of a tuple that are kept."""
+    for window in range(first, last + 1):
+        if lived[row, window + 1] > lived[row, window]:
+            tally[row, window] += results
+
+
+@inlined
 def _withdraw(books: Books, number: int, at: int) -> None:
     """Withdraw the windows of a tuple that a full queue dropped, and what was emitted for them."""
     for place in range(books.first_spoiled[number], books.first_spoiled[number + 1]):
