@@ -24,10 +24,6 @@ class Books(NamedTuple):
         drop_curve: Drop probability by queue length; empty: queues are unbounded.
         shed_seeds: Random seed of each server's drops, shape (servers,).
         lived: Number of kept windows before each window number; see `LivingWindows`.
-        begun: Number of windows decided; likewise.
-        tally: Results emitted for each window; likewise.
-        first_spoiled: The first record of each arc in `spoiled`, and the end; shape (arcs + 1,).
-        spoiled: Windows withdrawn with a tuple that a full queue drops, of type `SPOILED`.
         bins: Results by latency; see `core.histogram`.
         read: Of type `READ`, the latencies of the tick's results; shape (1,).
     """
@@ -40,10 +36,6 @@ class Books(NamedTuple):
     drop_curve: Floats
     shed_seeds: NDArray[np.uint64]
     lived: NDArray[np.int32]
-    begun: Indices
-    tally: Floats
-    first_spoiled: Indices
-    spoiled: NDArray[Any]
     bins: NDArray[np.int64]
     read: NDArray[Any]
 
@@ -58,6 +50,22 @@ class Reached(NamedTuple):
 
     tuples: NDArray[Any]
     size: Indices
+
+
+class Withdrawal(NamedTuple):
+    """Windows that lose a tuple to a full queue.
+
+    Attributes:
+        begun: Number of windows decided; see `LivingWindows`.
+        tally: Results emitted for each window; likewise.
+        first_spoiled: The first record of each arc in `spoiled`, and the end; shape (arcs + 1,).
+        spoiled: Windows withdrawn with a tuple that a full queue drops, of type `SPOILED`.
+    """
+
+    begun: Indices
+    tally: Floats
+    first_spoiled: Indices
+    spoiled: NDArray[Any]
 
 
 @flattened

@@ -20,7 +20,7 @@ from adapt.core.fit.running.arcs import (
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
-from adapt.core.fit.running.servers import Books, Reached
+from adapt.core.fit.running.servers import Books, Reached, Withdrawal
 from adapt.core.fit.running.tick import Offered, Tick
 from adapt.core.fit.running.withdrawal import spoiled_of, withdrawn_worth
 from adapt.core.histogram import BINS
@@ -52,7 +52,8 @@ class Tuples:
             seed: Random seed; networks with the same wiring and seed make the same draws.
             cost_scale: Actual costs of operators / declared costs.
             overload: Load shedding at full queues; None: queues are unbounded.
-            windows: Windows kept or dropped whole, of the same seed; None: random tuples are dropped everywhere.
+            windows: Windows kept or dropped whole, of the same seed, with tallies where queues are bounded to withdraw
+                them; None: random tuples are dropped everywhere.
             highest: The network with the highest selectivities to follow; None: they do not change.
 
         Raises:
@@ -66,8 +67,9 @@ class Tuples:
         self._burst = largest_burst(highest or wiring, self._scales)
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
-        first_spoiled, spoiled = spoiled_of(wiring, windows if overload else None)
-        self._withdrawn_worth = withdrawn_worth(wiring, windows if overload else None)
+        withdraws = windows if overload and windows and len(windows.tally) else None
+        self._withdrawal = withdraws and Withdrawal(withdraws.begun, withdraws.tally, *spoiled_of(wiring, withdraws))
+        self._withdrawn_worth = withdrawn_worth(wiring, withdraws)
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
             arcs=arc_records(wiring, self._seconds, seed, windows),
@@ -77,10 +79,6 @@ class Tuples:
             drop_curve=np.zeros(0) if overload is None else overload.factor.table(overload.capacity_tuples),
             shed_seeds=np.array([substream(seed, len(wiring.arcs) + at) for at in range(len(wiring.limits))]),
             lived=np.zeros((0, 1), np.int32),
-            begun=np.zeros(0, np.int64),
-            tally=np.zeros((0, 1)),
-            first_spoiled=first_spoiled,
-            spoiled=spoiled,
             bins=np.zeros(BINS, np.int64),
             read=np.zeros(1, READ),
         )
@@ -104,8 +102,9 @@ class Tuples:
         if self.windows is not None:
             self._offered += np.bincount(offered.inputs, minlength=self._wiring.inputs) * self._scales
             self.windows.begin(offered.end_us, keeps, self._offered)
-            living = self.windows
-            self._books = self._books._replace(lived=living.lived, begun=living.begun, tally=living.tally)
+            self._books = self._books._replace(lived=self.windows.lived)
+            if self._withdrawal is not None:
+                self._withdrawal = self._withdrawal._replace(tally=self.windows.tally)
         servers["busy"] = 0.0
         read[:] = 0
         read["share"] = 1.0
@@ -128,6 +127,7 @@ class Tuples:
                 self._burst,
                 offered.first,
                 self._reached,
+                self._withdrawal,
             )
             if row < 0:
                 break

@@ -22,7 +22,7 @@ SPOILED = np.dtype(
 """Windows that are withdrawn with a tuple."""
 
 
-def spoiled_of(wiring: Wiring, windows: LivingWindows | None) -> tuple[Indices, NDArray[Any]]:
+def spoiled_of(wiring: Wiring, windows: LivingWindows) -> tuple[Indices, NDArray[Any]]:
     """Windows withdrawn with a tuple of each arc.
 
     These are its windows at all aggregates behind the arc, and on all other arcs of which nothing else is needed.
@@ -32,8 +32,6 @@ def spoiled_of(wiring: Wiring, windows: LivingWindows | None) -> tuple[Indices, 
     """
     arcs = len(wiring.arcs)
     first, records = np.zeros(arcs + 1, np.int64), []
-    if windows is None:
-        return first, np.zeros(0, SPOILED)
     behind = windows.behind
     down: dict[int, set[int]] = {}
     near: dict[int, set[int]] = {}
