@@ -68,7 +68,9 @@ class Tuples:
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
         withdraws = windows if overload and windows and len(windows.tally) else None
-        self._withdrawal = withdraws and Withdrawal(withdraws.begun, withdraws.tally, *spoiled_of(wiring, withdraws))
+        self._withdrawal = (
+            None if withdraws is None else Withdrawal(withdraws.begun, withdraws.tally, *spoiled_of(wiring, withdraws))
+        )
         self._withdrawn_worth = withdrawn_worth(wiring, withdraws)
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
