@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.arrays import Floats
-from adapt.core.compiled import compiled, flattened, inlined
+from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
 from adapt.core.fit.running.servers import Books, Reached, Withdrawal, begin, overflows, queue, release, take_place
@@ -118,7 +118,7 @@ def _serve(
         arc.queue_drops += 1
         arc.queued -= 1
         if withdrawal is not None:
-            _withdraw(books, withdrawal, np.int64(waiting.arc), np.int64(waiting.at))
+            _withdraw(books, withdrawal, waiting.arc, waiting.at)
         if reached is not None:
             waiting.row = NONE
         release(books, place)
@@ -146,7 +146,7 @@ def _work(
             gain = 1.0 if arc.counts else gain / (last - first + 1)
         else:
             if withdrawal is not None:
-                _count(withdrawal.tally, books.lived, np.int64(arc.given), first, last, gain / (last - first + 1))
+                _count(withdrawal.tally, books.lived, arc.given, first, last, gain / (last - first + 1))
             gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
             first = last
     for window in range(first, last + 1):
@@ -199,7 +199,7 @@ def _give(
             if arc.link == NONE and overflows(books, arc.node):
                 arc.queue_drops += 1
                 if withdrawal is not None:
-                    _withdraw(books, withdrawal, np.int64(number), np.int64(position))
+                    _withdraw(books, withdrawal, number, position)
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
@@ -251,7 +251,7 @@ def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
 
 
-@inlined
+@flattened
 def _count(tally: Floats, lived: NDArray[np.int32], row: int, first: int, last: int, results: float) -> None:
     """Count results for each of the windows of a tuple that are kept."""
     for window in range(first, last + 1):
@@ -259,7 +259,7 @@ def _count(tally: Floats, lived: NDArray[np.int32], row: int, first: int, last: 
             tally[row, window] += results
 
 
-@inlined
+@flattened
 def _withdraw(books: Books, withdrawal: Withdrawal, number: int, at: int) -> None:
     """Withdraw the windows of a tuple that a full queue dropped, and what was emitted for them."""
     for place in range(withdrawal.first_spoiled[number], withdrawal.first_spoiled[number + 1]):
