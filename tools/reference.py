@@ -118,6 +118,7 @@ def _files() -> Iterator[str]:
         "lag": "lag_rows",
         "migrate": "migrating",
         "shed": "sheds",
+        "drop": "drops",
         "tau": "thresholds",
     }
     yield _keys(scenario_file.FIELDS, Scenario, renamed)

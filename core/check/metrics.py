@@ -208,12 +208,13 @@ error_p99 | share lower | fit | 99th percentile of that loss
 overloaded | share lower | fit | ticks in which more was kept than can be processed
 dropped | share lower | fit | drop rate: dropped share of the offered tuples
 queue_drops | count lower | fit | tuples dropped at full queues
+withdrawn | number lower | fit | results of windows that then lost tuples to full queues
 waiting | count lower | fit | tuples in queues at the end
 plans | count neither | fit | different drop plans used
 changes | count lower | fit | ticks with a changed drop rate
-messages | count lower | fit | messages between nodes to make plans
+messages | count lower | fit,compare | messages between nodes to make plans
 message_rows | count lower | fit | table rows in these messages
-message_bytes | bytes lower bytes | fit | bytes of these messages
+message_bytes | bytes lower bytes | fit,compare | bytes of these messages
 unbound | count lower | fit=summary. | rows that no input reads
 ticks | count neither | fit=summary. | number of ticks
 full | count lower | fit=summary. | overloaded ticks: more arrived than can be processed

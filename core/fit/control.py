@@ -18,7 +18,15 @@ from adapt.core.fit.observing import Observer, Observing
 from adapt.core.fit.planners.fragments import FragmentPlanner
 from adapt.core.fit.planners.plan_table import Proof
 from adapt.core.fit.planners.planner import UNSHED, Planner
-from adapt.core.fit.registry import Distributed, PlannerOptions, coordinated, planner_of, proof_of, tables_of
+from adapt.core.fit.registry import (
+    COORDINATED,
+    Distributed,
+    PlannerOptions,
+    coordinated,
+    planner_of,
+    proof_of,
+    tables_of,
+)
 from adapt.core.fit.running.tick import Tick
 from adapt.core.fit.running.window_aware import WindowAware
 
@@ -303,4 +311,7 @@ class Control:
         self._one_by_one = bool(self._distributed) and (late or not self._coordinated)
         self._shedding: Planner = planner
         if self._settings.drops is Drops.WINDOW:
-            self._shedding = WindowAware.for_network(planner, self._network, self._settings.batch)
+            settings = self._settings
+            self._shedding = WindowAware.for_network(
+                planner, self._network, settings.batch, settings.headroom, together=self._name in COORDINATED
+            )

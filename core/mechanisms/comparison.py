@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, real
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
+from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.run import run_as_data
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
@@ -133,8 +134,10 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     quality = picked(
         scenarios, ("scenario", "throughput", "p50", "p95", "p99", "queueing", "drop_rate", "worker_time"), "Scenarios"
     )
-    did = picked(scenarios, ("scenario", *MARKED[6:], "workers_max"), "Rescaling and migration")
-    note = f"{_offered(summary)} Throughput is in rows/s; * marks the best of a column."
+    names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
+    did = picked(scenarios, names, "Rescaling and migration")
+    best = f"* marks the best of a column, of scenarios that drop at most {SHED:.0%} of the rows"
+    note = f"{_offered(summary)} Throughput is in rows/s; {best}."
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     return [first, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
@@ -186,10 +189,18 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
-    """The best rows of each column; empty if most rows are."""
+    """The best rows of each column; empty if most rows are.
+
+    A scenario that drops more than `SHED` of the rows is best at nothing: what is left to do is less.
+    """
     found: dict[str, set[int]] = {}
+    whole = {at for at, cell in enumerate(outcomes.values("drop_rate")) if real(cell) <= SHED}
     for name in MARKED:
-        cells = {at: float(cell) for at, cell in enumerate(outcomes.values(name)) if isinstance(cell, int | float)}
+        cells = {
+            at: float(cell)
+            for at, cell in enumerate(outcomes.values(name))
+            if at in whole and isinstance(cell, int | float)
+        }
         if name != "throughput":
             best = min(cells.values(), default=0.0)
             at_best = {at for at, cell in cells.items() if cell <= best * _SAME + 1e-12}

@@ -71,7 +71,8 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     """Recommend a scenario for a stream.
 
     Of the scenarios that keep up, the cheapest ones; of these the fastest, or a simpler one that is about as fast. A
-    scenario keeps up if it finishes with the stream, drops at most 1% of the rows, and has a low p99.
+    scenario keeps up if it finishes with the stream, drops at most 1% of the rows, and has a low p99. One that drops
+    rows is recommended only where none that drops nothing keeps up, and with what it loses.
 
     Args:
         records: Outcomes, `BASELINE` first.
@@ -81,7 +82,7 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     if uniform in keep_up:
         return _nothing_to_do(uniform, keep_up)
     if keep_up:
-        taken = _best(keep_up, scenarios, cost_first=True)
+        taken = _best(_lossless(keep_up) or keep_up, scenarios, cost_first=True)
         return Advice(
             str(taken["scenario"]),
             f"Use {taken['scenario']}: {_p99(taken)} instead of {_p99(uniform, short=True)} with static-uniform,"
@@ -97,7 +98,7 @@ def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:
 
 
 def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> Advice:
-    cheaper = min(keep_up, key=lambda record: (real(record["worker_time"]), real(record["p99"])))
+    cheaper = min(_lossless(keep_up), key=lambda record: (real(record["worker_time"]), real(record["p99"])))
     sentence = f"Nothing to do: static-uniform keeps up, {_p99(uniform)}"
     if real(cheaper["worker_time"]) * CHEAP < real(uniform["worker_time"]):
         sentence += (
@@ -117,7 +118,7 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
         why = f"the rows need {frame.work:.1f} workers on average, more in bursts, and there are {frame.channels}"
     else:
         why = f"rows come in bursts, though they keep only {frame.work:.1f} workers busy on average"
-    lossless = [record for record in records if real(record["drop_rate"]) <= SHED]
+    lossless = _lossless(records)
     whole = [record for record in lossless if scenarios[str(record["scenario"])].split is None]
     closest = _best(lossless, scenarios, cost_first=False)
     helps = real(closest["p99"]) * CALM < real(uniform["p99"])
@@ -135,10 +136,9 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
         sentence = f"No scenario helps: none is faster than static-uniform, {_p99(uniform)}"
     lossy = [record for record in records if record not in lossless]
     if lossy := [record for record in lossy if real(record["p99"]) * CALM < real(closest["p99"])]:
-        least = min(lossy, key=lambda record: (round(real(record["drop_rate"]), 3), real(record["p99"])))
-        sentence += (
-            f"; if rows may be dropped, {least['scenario']} drops {real(least['drop_rate']):.1%} of them, {_p99(least)}"
-        )
+        least = min(lossy, key=_loss)
+        drops = f"{least['scenario']} drops {_dropped(least)} of them, {_p99(least)}{_sends(least)}"
+        sentence += f"; if rows may be dropped, {drops}"
     kept = f"No scenario keeps up with all rows: {why}."
     return Advice(str(closest["scenario"]) if helps else None, f"{sentence}. {kept}")
 
@@ -147,6 +147,11 @@ def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
     times = record["drain"], record["p99"]
     in_time = all(time is not None and real(time) <= LATE * frame.last_s for time in times)
     return in_time and real(record["drop_rate"]) <= SHED
+
+
+def _lossless(records: Sequence[Mapping[str, Cell]]) -> list[Mapping[str, Cell]]:
+    """Those that drop no row; what drops rows is cheaper and faster for that alone."""
+    return [record for record in records if not real(record["drop_rate"])]
 
 
 def _best(
@@ -169,7 +174,7 @@ def _effort_of(scenario: Scenario) -> int:
         + 3 * (scenario.flux is not None)
         + 4 * (scenario.elastic is not None)
         + 5 * (scenario.split is not None)
-        + 10 * scenario.sheds
+        + 10 * (scenario.sheds or scenario.drops is not None)
     )
 
 
@@ -178,19 +183,36 @@ def _unless(taken: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) ->
     fastest = min(keep_up, key=lambda record: (real(record["p99"]), real(record["worker_time"])))
     if real(fastest["p99"]) * 2 > real(taken["p99"]):
         return ""
-    return f"; {fastest['scenario']} is faster, {_p99(fastest)} for {_hours(fastest)}"
+    loss = f" and {_dropped(fastest)} of the rows dropped" if real(fastest["drop_rate"]) else ""
+    return f"; {fastest['scenario']} is faster, {_p99(fastest)} for {_hours(fastest)}{loss}"
 
 
 def _effort(record: Mapping[str, Cell]) -> str:
-    """Rescales, state moved and merge messages of a scenario."""
+    """Drops, rescales, state moved and merge messages of a scenario."""
     moved, restarts, merges = (record[name] for name in ("moved", "restarts", "merge_tuples"))
-    effort = []
+    effort = [f"it drops {_dropped(record)} of the rows{_sends(record)}"] if real(record["drop_rate"]) else []
     if restarts:
         times = "once" if restarts == 1 else f"{restarts:,} times"
         effort.append(f"it changes placement or workers {times} and moves {size(real(moved))} of state")
     if merges:
         effort.append(f"it needs a mergeable aggregate and adds {merges:,} merge messages")
     return f"; {'; '.join(effort)}" if effort else ""
+
+
+def _loss(record: Mapping[str, Cell]) -> tuple[float, ...]:
+    """Order of scenarios that drop rows, the best first: fewer drops, then p99, then messages."""
+    return (round(real(record["drop_rate"]), 3), real(record["p99"]), real(record["messages"]))
+
+
+def _dropped(record: Mapping[str, Cell]) -> str:
+    rate = real(record["drop_rate"])
+    return f"{rate:.1%}" if rate >= 0.001 else "less than 0.1%"
+
+
+def _sends(record: Mapping[str, Cell]) -> str:
+    """Messages to plan drops, if any."""
+    messages = record["messages"]
+    return f", planned by {messages:,} messages" if messages else ""
 
 
 def _p99(record: Mapping[str, Cell], short: bool = False) -> str:

@@ -15,12 +15,14 @@ from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebu
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.errors import UsageError
+from adapt.core.fit.control import Sent
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
@@ -68,7 +70,9 @@ class Staged:
         demand: Their offered load.
         settings: The stage.
         memory: Memory of a worker; None, no limit.
-        rows_read: Number of rows, without merge messages.
+        rows_read: Number of rows, without merge messages and without those that a planner dropped.
+        dropped: Rows that a planner dropped before they reached workers.
+        sent: Messages that were exchanged to plan drops.
     """
 
     rows: Rows
@@ -76,6 +80,13 @@ class Staged:
     settings: StageSettings
     memory: Memory | None
     rows_read: int
+    dropped: int = 0
+    sent: Sent = Sent()  # noqa: RUF009 - frozen
+
+    @property
+    def drop_rate(self) -> float:
+        """Share of the rows that a planner dropped."""
+        return self.dropped / (self.dropped + self.rows_read)
 
 
 def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
@@ -106,15 +117,22 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     )
     whole = stream.rows(reading)
     demand = Demand.from_chunks(whole.chunks(), settings)
-    rows, rows_read = whole, demand.all_rows
+    rows, in_all = whole, demand.all_rows
+    rows_read = in_all
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
+    sent = Sent()
+    if scenario.drops is not None:
+        drops = PlannedDrops.planned(scenario.drops, whole, demand, settings, terms.period_s)
+        rows, sent = drops.kept(whole), drops.sent
+        demand = Demand.from_chunks(rows.chunks(), settings)
+        rows_read = demand.all_rows
     settings = replace(settings, state_tuples=_state(terms, placed, demand, stream))
     if scenario.is_scaled:
         owners = _placement(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
-    return Staged(rows, demand, settings, _memory(scenario, settings), rows_read)
+    return Staged(rows, demand, settings, _memory(scenario, settings), rows_read, in_all - rows_read, sent)
 
 
 def simulated(
@@ -197,6 +215,8 @@ OUTCOME_COLUMNS = (
     Column("moves", Kind.COUNT, "", "moves of partitions"),
     Column("spilled_max", Kind.COUNT, "rows", "most rows on disk at the same time"),
     Column("merge_tuples", Kind.COUNT, "", "merge messages of split keys; each costs as much as a row"),
+    Column("messages", Kind.COUNT, "", "messages between nodes to plan drops, retries included"),
+    Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
 )
 """The outcomes of a scenario."""
@@ -207,17 +227,18 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     outcome = one.outcome
     merges = stage.demand.all_rows - stage.rows_read
     processed = max(0, outcome.processed - merges)
-    in_all = processed + outcome.shed + outcome.left
+    shed_rows = outcome.shed + stage.dropped
+    in_all = processed + shed_rows + outcome.left
     rounds = sum(bool(each.moves) for each in outcome.simulated.rounds)
     throughput = processed / outcome.finished_s if outcome.finished_s else 0.0
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
-    shed = outcome.shed / in_all if in_all else 0.0
+    shed = shed_rows / in_all if in_all else 0.0
     cost = one.worker_s, one.idle_s / one.ended_s, _worst_imbalance(one, stage.demand.last_s)
     moved = outcome.moved_bytes, one.paused_s, one.downtime_s, one.restarts + rounds
     workers = one.imbalance, one.mean_workers, one.most_workers, one.catch_up_s
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
-    counts = len(outcome.simulated.moves), spilled, merges
+    counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
     quality = one.case, throughput, *latencies, outcome.queueing, shed
     return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 

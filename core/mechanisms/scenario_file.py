@@ -9,6 +9,7 @@ from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import AdaptError, BadInput, UsageError
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
@@ -22,7 +23,7 @@ KIND = "scenario"
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
     *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "restart"),
-    "shed",
+    *("shed", "drop"),
 )
 """The fields of a scenario."""
 
@@ -105,6 +106,7 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
             migrating=element.choice("migrate", Migrating) if "migrate" in fields else None,
             restart=element.choice("restart", RestartName) if "restart" in fields else None,
             sheds=element.truth("shed", False),
+            drops=_planner(element, fields),
         )
         if one.workers is not None:
             check_pool(one.workers, one.workers if one.pool is None else one.pool)
@@ -125,6 +127,13 @@ def _policy(element: Element, fields: Mapping[str, Any]) -> FluxPolicy | None:
         return None
     policy = element.choice("flux", FluxPolicy)
     return None if policy is FluxPolicy.NONE else policy
+
+
+def _planner(element: Element, fields: Mapping[str, Any]) -> DropPlanner | None:
+    if "drop" not in fields:
+        return None
+    planner = element.choice("drop", DropPlanner)
+    return None if planner is DropPlanner.NONE else planner
 
 
 def _thresholds(element: Element) -> Thresholds | None:

@@ -8,6 +8,7 @@ from typing import Any
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
@@ -56,6 +57,7 @@ class Scenario:
         migrating: How partitions move in a rescale or rebuild.
         restart: What a restart costs.
         sheds: Whether channels shed load as their buffers fill.
+        drops: The FIT planner that drops rows before they reach workers; None, no drops.
 
     Raises:
         UsageError: two parts exclude each other, or a number is out of range; the message names the scenario.
@@ -83,6 +85,7 @@ class Scenario:
     migrating: Migrating | None = None
     restart: RestartName | None = None
     sheds: bool = False
+    drops: DropPlanner | None = None
 
     def __post_init__(self) -> None:
         if not self.name or not all(letter.isalnum() or letter in "-_." for letter in self.name) or self.name[0] == ".":
@@ -116,12 +119,14 @@ class Scenario:
             "rebuild": self.rebuilds,
             "elastic": self.elastic is not None,
             "a plan": self.plan is not Static.UNIFORM,
+            "drop": self.drops is not None,
         }
         apart = (
             *(("split", other) for other in ("flux", "rebuild", "elastic", "a plan")),
             *(("flux", other) for other in ("rebuild", "elastic")),
             *(("memory", other) for other in ("rebuild", "elastic")),
             *(("a plan", other) for other in ("rebuild", "elastic")),
+            *(("drop", other) for other in ("split", "flux", "rebuild", "elastic")),
         )
         return [pair for pair in apart if has[pair[0]] and has[pair[1]]]
 
@@ -144,6 +149,9 @@ SCENARIOS = (
     Scenario("ds2", elastic=ScalingPolicy.DS2),
     Scenario("lag", elastic=ScalingPolicy.LAG),
     Scenario("shed", sheds=True),
+    Scenario("shed-exact", drops=DropPlanner.EXACT),
+    Scenario("shed-c-fit", drops=DropPlanner.C_FIT),
+    Scenario("shed-d-fit", drops=DropPlanner.D_FIT),
     Scenario("flux-shed", flux=FluxPolicy.LOAD, sheds=True),
     Scenario("elastic-shed", elastic=ScalingPolicy.THRESHOLDS, signal=Signal.OFFERED, sheds=True),
 )

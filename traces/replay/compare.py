@@ -29,7 +29,7 @@ from adapt.core.mechanisms.recommendation import Frame
 from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
-from adapt.core.mechanisms.sustainable import is_sustained, largest_sustained
+from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_partition
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
@@ -255,10 +255,12 @@ def _sustained(job: Job, stream: Stream) -> Table:
         def sustains(speedup: float, terms: Terms = terms) -> bool:
             stage = staged(job.scenario, terms.at(speedup), stream)
             last_s = stage.demand.last_s
+            if stage.drop_rate > SHED:
+                return False
             return is_sustained(simulated(job.scenario, terms.at(speedup), stage, last_s).intervals, last_s)
 
         found = largest_sustained(sustains, full)
-        rate = first.rows_read / bounds.last_s / terms.speedup
+        rate = (first.rows_read + first.dropped) / bounds.last_s / terms.speedup
         even = terms.workers_of(job.scenario) / bounds.row_s
         known = None if found.speedup is None else found.speedup * rate
         workers = terms.workers_of(job.scenario)

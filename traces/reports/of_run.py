@@ -12,6 +12,7 @@ from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, shedders_table
 from adapt.core.mechanisms.charts import comparison_charts
 from adapt.core.mechanisms.comparison import marked, shown_tables
+from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
 from adapt.core.replan.tables import imbalance_by_case
@@ -120,8 +121,9 @@ def _compare(run: StoredRun) -> Told:
     first, *rest = shown_tables(tables, run.summary)
     _, summary = verdict_under(first, run.summary)
     sentences = [str(run.summary.records()[0]["verdict"]), first.note]
+    note = f"* marks the best value of each column, of scenarios that drop at most {SHED:.0%} of the rows."
     shown_first = [
-        replace(marked(tables["scenarios"]), note="* marks the best value of each column."),
+        replace(marked(tables["scenarios"]), note=note),
         summary,
         *rest[1:],
     ]

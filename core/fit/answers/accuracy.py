@@ -36,7 +36,8 @@ class Accuracy:
             windows are dropped, whose results are exact.
         covered: Share of those harmed whose interval holds the true value.
         found: Mean share of the true top groups that are found; None without a ranking.
-        total_error: Of the sum of all results, missing ones estimated; counts and sums alone.
+        total_error: Of the sum of all results, missing ones estimated; counts and sums alone. None where windows are
+            dropped and queues are bounded.
         total_interval: Half-width of its 95 % interval / true sum.
     """
 
@@ -59,10 +60,12 @@ class WindowShares:
     Attributes:
         of: The share kept of windows of these numbers.
         batch: Consecutive windows kept or dropped together.
+        withdrawn: Whether windows that full queues took tuples of are missing too, with a share that nobody knows.
     """
 
     of: Callable[[Indices], Floats]
     batch: int
+    withdrawn: bool = False
 
 
 def accuracy_of(computed: Computed, kept: Sample, whole: Sample, shares: WindowShares | None = None) -> Accuracy:
@@ -97,7 +100,8 @@ def accuracy_of(computed: Computed, kept: Sample, whole: Sample, shares: WindowS
         relative = width[estimate != 0] / np.abs(estimate[estimate != 0])
         interval = float(np.median(relative)) if len(relative) else None
     total: tuple[float | None, float | None] = (None, None)
-    if computed.function in (Function.COUNT, Function.SUM) and values[there].sum():
+    estimated = shares is None or not shares.withdrawn
+    if estimated and computed.function in (Function.COUNT, Function.SUM) and values[there].sum():
         total = _total(computed, kept, guess, guesses, float(values[there].sum()), shares)
     missing, harmed = (1 - answered / len(keys), len(estimate) / len(keys)) if len(keys) else (0.0, 0.0)
     return Accuracy(len(keys), missing, harmed, quantiles[0], quantiles[1], interval, covered, None, *total)

@@ -14,9 +14,10 @@ from adapt.core.fit.answers.sample import Live, Sample
 from adapt.core.fit.network.computed import Computed
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.wiring import Indices, Wiring
-from adapt.core.fit.running.living_windows import LivingWindows, way_to
+from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
+from adapt.core.fit.running.window_drop import shares_through
 
 _UNLIMITED = 1e300
 """Capacity at which no tuple waits."""
@@ -66,7 +67,7 @@ class Answers:
             for number, sample in enumerate(samples):
                 of_it = reached["answer"] == number
                 if of_it.any():
-                    live = _live(run.windows, self._arcs[number])
+                    live = None if run.windows is None else _live(run.windows, self._arcs[number])
                     sample.add(at_us[of_it], values[of_it], reached["weight"][of_it], live)
         self._rows.forget(min((run.oldest for run in self._runs if run.oldest is not None), default=None))
 
@@ -77,6 +78,10 @@ class Answers:
             planner: Its number.
             keeps: Its shares, shape (ticks, arcs).
         """
+        run = self._runs[planner]
+        for number, sample in enumerate(self._samples[planner]):
+            if run.windows is not None and run.refuses:
+                sample.keep(_live(run.windows, self._arcs[number]))
         return tuple(
             Answer(
                 operator.name, computed, accuracy_of(computed, kept, whole, self._shares(planner, at, keeps, tick_us))
@@ -89,19 +94,22 @@ class Answers:
 
     def _shares(self, planner: int, number: int, keeps: Floats, tick_us: int) -> WindowShares | None:
         """The shares of an aggregate's windows, where windows are dropped."""
-        windows = self._runs[planner].windows
+        run = self._runs[planner]
+        windows = run.windows
         if windows is None:
             return None
         own = self._operators[number].window
         assert own is not None
-        of_tick = np.prod(keeps[:, way_to(self._wiring, self._arcs[number])], axis=1)
-        return WindowShares(
-            lambda starts: of_tick[np.minimum(starts * own.slide // tick_us, len(keeps) - 1)], windows.batch
-        )
+        of_tick = shares_through(self._wiring, windows.behind, keeps)[:, self._arcs[number]]
+
+        def of(starts: Indices) -> Floats:
+            return np.asarray(of_tick[np.minimum(starts * own.slide // tick_us, len(keeps) - 1)])
+
+        return WindowShares(of, windows.batch, run.refuses)
 
 
-def _live(windows: LivingWindows | None, arc: int) -> Live | None:
-    return None if windows is None else partial(_alive, windows.lived[windows.given[arc]])
+def _live(windows: LivingWindows, arc: int) -> Live:
+    return partial(_alive, windows.lived[windows.given[arc]])
 
 
 def _alive(lived: NDArray[np.int32], windows: Indices) -> NDArray[np.bool_]:

@@ -94,6 +94,12 @@ class Sample:
         if sum(len(each) for each in self._new) >= max(_FOLDED, 0 if self._sums is None else len(self._sums)):
             self._fold()
 
+    def keep(self, live: Live) -> None:
+        """Leave out results of windows that are not kept after all."""
+        self._fold()
+        if self._sums is not None:
+            self._sums = self._sums.filter(pa.array(live(self._sums.column("window").to_numpy())))
+
     def results(self) -> dict[str, NDArray[Any]]:
         """The sums, one per window and group in this order."""
         self._fold()

@@ -100,12 +100,13 @@ class Binding:
                 case _:
                     pass
         for operator in self.network.operators:
-            grouped = [operator.window.group_by] if operator.window and operator.window.group_by else []
-            for column in (*grouped, *(each.column for each in operator.computes if each.column)):
-                if column not in there:
+            by = operator.window.group_by if operator.window else None
+            for needed in (by, *(each.column for each in operator.computes)):
+                if needed and needed not in there:
+                    does = "groups by" if needed == by else "computes from"
                     raise BadInput(
-                        f"operator {operator.name!r} computes from column {column!r}, which the trace does not have"
-                        f"{did_you_mean(column, there)}; ingest it with --keep {column}"
+                        f"operator {operator.name!r} {does} column {needed!r}, which the trace does not have"
+                        f"{did_you_mean(needed, there)}; ingest it with --keep {needed}"
                     )
 
     def bound(self, batches: Iterable[pa.RecordBatch], valued: bool = True) -> Iterator[Bound]:

@@ -105,9 +105,9 @@ class FitOutcome:
         return percentile(self.latencies, share)
 
     def errors(self, optimum: Floats) -> Floats:
-        """Relative loss of score per tick, at least 0; empty ticks omitted."""
+        """Relative loss of score per tick, in [0, 1]; empty ticks omitted."""
         possible = optimum > 0
-        return np.maximum(1 - self.scores[possible] / optimum[possible], 0.0)
+        return np.clip(1 - self.scores[possible] / optimum[possible], 0.0, 1.0)
 
 
 def overloaded(use: Floats) -> NDArray[np.bool_]:

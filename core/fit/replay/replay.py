@@ -131,8 +131,6 @@ class FitOptions:
             raise UsageError("--queue needs --flow tuples; a fluid flow has no queue of tuples")
         if self.settings.drops is Drops.WINDOW and self.flow is Flow.FLUID:
             raise UsageError("--drops window needs --flow tuples; a fluid flow has no windows")
-        if self.settings.drops is Drops.WINDOW and self.overload is not None:
-            raise UsageError("--drops window cannot be combined with --queue, which drops tuples from kept windows")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -435,7 +433,8 @@ def planner_options(options: FitOptions, rates: Floats | None = None) -> Planner
 def _running(wiring: Wiring, options: FitOptions, true: TrueValues | None) -> Running:
     if options.flow is Flow.FLUID:
         return Fluid(wiring, options.cost_scale)
-    dropped = options.settings.drops is Drops.WINDOW
-    windows = LivingWindows(wiring, options.seed, options.settings.batch) if dropped else None
+    windows, settings = None, options.settings
+    if settings.drops is Drops.WINDOW:
+        windows = LivingWindows(wiring, options.seed, settings.batch, tallies=options.overload is not None)
     highest = None if true is None else true.highest()
     return Tuples(wiring, options.seed, options.cost_scale, options.overload, windows, highest)

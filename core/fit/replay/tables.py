@@ -34,6 +34,7 @@ PLANNER_COLUMNS = (
     Column("overloaded", Kind.SHARE, about="of the ticks: more kept than a node or link can do"),
     Column("dropped", Kind.SHARE, about="of the offered tuples, before the first operator"),
     Column("queue_drops", Kind.COUNT, "tuples", "at full queues"),
+    Column("withdrawn", Kind.NUMBER, "results", "of windows that lost tuples to full queues; not in the score"),
     Column("waiting", Kind.COUNT, "tuples", "in queues at the end"),
     Column("wait_max", Kind.SECONDS, "s", "longest time to drain a queue"),
     Column("latency_p50", Kind.SECONDS, "s", "from arrival of a row to its results at an output"),
@@ -73,7 +74,7 @@ TRAFFIC_COLUMNS = (
 )
 
 _SHOWN_IF_ANY = {
-    "queue_drops",
+    *("queue_drops", "withdrawn"),
     *("latency_p50", "latency_p95", "latency_p99"),
     *("table", "combinations", "epsilon", "unproved", "stale", "messages", "message_rows", "message_bytes"),
     *("messages_per_s", "bytes_per_s", "messages_per_change", "bytes_per_change", "sample"),
@@ -188,6 +189,7 @@ def _planner(outcome: FitOutcome, wiring: Wiring, optimum: Floats, full: Mask) -
         float(outcome.overloaded.mean()),
         float(dropped / offered) if offered else 0.0,
         round(float(outcome.total("queue_drops").sum())),
+        float(outcome.total("withdrawn").sum()),
         round(float(outcome.ticks[-1].queued.sum())),
         _longest_wait_s(outcome),
         *(outcome.latency_s(share) for share in (0.5, 0.95, 0.99)),

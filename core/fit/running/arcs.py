@@ -23,7 +23,7 @@ _MOST_AT_ONCE = 10_000_000
 WAITING = np.dtype(
     [
         ("born", np.int64),  # arrival of its row, in microseconds
-        ("at", np.int64),  # position among windows, likewise
+        ("at", np.int64),  # position among windows: likewise, or a number of tuples
         ("row", np.int64),  # number of its row, from the start; -1: a result of several rows, or a free slot
         ("weight", np.float64),  # 1 / the probability that it was kept so far
         ("arc", np.int32),
@@ -62,12 +62,14 @@ ARC = np.dtype(
         ("on_link", np.float64),
         ("keep", np.float64),
         ("draws", np.uint64),  # the seed of its random drops
-        ("size", np.int64),  # of windows kept or dropped whole, in microseconds
+        ("size", np.int64),  # of windows kept or dropped whole, in microseconds or tuples
         ("slide", np.int64),  # 0: none; random tuples are dropped
         ("own_size", np.int64),  # of its target's windows, if an aggregate
         ("own_slide", np.int64),
         ("fate", np.int32),  # row of windows kept on this arc
         ("given", np.int32),  # row of windows that the aggregate opens; -1: none
+        ("counts", np.bool_),  # whether these count tuples
+        ("numbered", np.bool_),  # whether a tuple's position is its number on the arc
         ("nested", np.bool_),  # whether further aggregates are downstream of its target
         ("answer", np.int32),  # which of the aggregates that compute its target is; -1: none
         ("by_row", np.bool_),  # whether the row decides how many tuples its target emits
@@ -79,6 +81,7 @@ ARC = np.dtype(
         ("queue_drops", np.int64),
         ("served", np.int64),
         ("queued", np.int64),
+        ("withdrawn", np.float64),  # results of its target, of windows that lost a tuple to a full queue
         ("work", np.float64),  # CPU seconds at its node, in the tick
     ],
     align=True,
@@ -135,6 +138,8 @@ def arc_records(wiring: Wiring, seconds: Floats, seed: int, windows: LivingWindo
         arcs["fate"], arcs["given"], arcs["nested"] = windows.fate, windows.given, windows.nested
         arcs["size"], arcs["slide"] = _lengths(windows.windows)
         arcs["own_size"], arcs["own_slide"] = _lengths(windows.own)
+        arcs["counts"] = [window is not None and not window.timed for window in windows.own]
+        arcs["numbered"] = windows.numbered
     return arcs
 
 

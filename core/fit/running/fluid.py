@@ -42,6 +42,7 @@ class Fluid:
             offered=came,
             dropped=dropped,
             queue_drops=np.zeros(arcs),
+            withdrawn=np.zeros(arcs),
             served=served,
             queued=self._queued.copy(),
             busy_s=self._use @ served / wiring.limits,

@@ -12,7 +12,7 @@ from adapt.core.arrays import Floats
 from adapt.core.compiled import compiled, flattened
 from adapt.core.fit.network.wiring import Indices
 from adapt.core.fit.running.arcs import NONE
-from adapt.core.fit.running.servers import Books, Reached, begin, overflows, queue, release, take_place
+from adapt.core.fit.running.servers import Books, Reached, Withdrawal, begin, overflows, queue, release, take_place
 from adapt.core.histogram import bin_of
 from adapt.core.random_bits import output, uniform
 
@@ -36,12 +36,14 @@ def advance(
     burst: int,
     first: int,
     reached: Reached | None,
+    withdrawal: Withdrawal | None,
 ) -> int:
     """Simulate everything before the end of the tick.
 
     Args:
         first: Number of the tick's first row, from the start.
         reached: Follows rows, at half the speed; None: does not.
+        withdrawal: Withdraws windows that lose a tuple to a full queue; None: does not, and takes no time.
 
     Returns:
         The next row if the pool or the list of what reached aggregates is too small to continue, else -1.
@@ -65,12 +67,12 @@ def advance(
             credits[source] -= count
             if reached is not None:
                 _hold(books, first + row, 1.0)
-            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, reached)
+            _give(books, source, count, at_us[row], at_us[row], at_us[row] * 1e-6, reached, withdrawal)
             row += 1
             continue
         if now >= end:
             break
-        _serve(books, soonest, soonest >= nodes, now, reached)
+        _serve(books, soonest, soonest >= nodes, now, reached, withdrawal)
     for number in range(len(servers)):
         if servers[number].done < np.inf:
             spent = end - servers[number].since
@@ -82,7 +84,9 @@ def advance(
 
 
 @flattened
-def _serve(books: Books, number: int, link: bool, now: float, reached: Reached | None) -> None:
+def _serve(
+    books: Books, number: int, link: bool, now: float, reached: Reached | None, withdrawal: Withdrawal | None
+) -> None:
     """A server finishes the first tuple of its queue: a link delivers it, a node processes it."""
     server = books.servers[number]
     spent = now - server.since
@@ -109,10 +113,12 @@ def _serve(books: Books, number: int, link: bool, now: float, reached: Reached |
             arrived.weight = books.read[0].weight
             arrived.answer = arc.answer
             reached.size[0] += 1
-        _work(books, arc, born, at, now, reached)
+        _work(books, arc, born, at, now, reached, withdrawal)
     elif overflows(books, arc.node):
         arc.queue_drops += 1
         arc.queued -= 1
+        if withdrawal is not None:
+            _withdraw(books, withdrawal, waiting.arc, waiting.at)
         if reached is not None:
             waiting.row = NONE
         release(books, place)
@@ -124,25 +130,35 @@ def _serve(books: Books, number: int, link: bool, now: float, reached: Reached |
 
 
 @flattened
-def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reached | None) -> None:
+def _work(
+    books: Books, arc: Any, born: int, at: int, now: float, reached: Reached | None, withdrawal: Withdrawal | None
+) -> None:
     """An operator emits the results of a tuple, or of each of its windows."""
     gain = arc.gain
     target: Any = np.int64(arc.target)
     if arc.other != NONE:
         gain *= min(arc.window, np.float64(books.arcs[arc.other].worked))
     first = last = 0
+    position = at
     if arc.given != NONE:
         last, first = at // arc.own_slide, max((at - arc.own_size) // arc.own_slide + 1, 0)
         if arc.nested:
-            gain /= last - first + 1
+            gain = 1.0 if arc.counts else gain / (last - first + 1)
         else:
+            if withdrawal is not None:
+                _count(withdrawal.tally, books.lived, arc.given, first, last, gain / (last - first + 1))
             gain *= _live(books, arc.given, arc.own_size, arc.own_slide, at) / (last - first + 1)
             first = last
     for window in range(first, last + 1):
         if arc.nested:
             if books.lived[arc.given, window + 1] == books.lived[arc.given, window]:
                 continue
-            at = window * arc.own_slide
+            start = window * arc.own_slide
+            if arc.counts and position != start + arc.own_size - 1:
+                continue  # its last tuple is still to come
+            at = window if arc.counts else start
+            if withdrawal is not None:
+                withdrawal.tally[arc.given, window] += gain
         if reached is None:
             count = _emitted(arc, gain)
         elif arc.by_row and books.read[0].row != NONE:
@@ -152,18 +168,28 @@ def _work(books: Books, arc: Any, born: int, at: int, now: float, reached: Reach
             _hold(books, NONE, 1.0)
             count = _emitted(arc, gain)
         if count > 0:
-            _give(books, target, count, born, at, now, reached)
+            _give(books, target, count, born, at, now, reached, withdrawal)
 
 
 @flattened
-def _give(books: Books, source: int, count: int, born: int, at: int, now: float, reached: Reached | None) -> None:
+def _give(
+    books: Books,
+    source: int,
+    count: int,
+    born: int,
+    at: int,
+    now: float,
+    reached: Reached | None,
+    withdrawal: Withdrawal | None,
+) -> None:
     """A source emits tuples to all its consumers."""
     for number in range(books.first_arc[source], books.first_arc[source + 1]):
         arc = books.arcs[number]
         for _ in range(count):
             arc.offered += 1
             arc.came += 1
-            if _dropped(books, arc, at):
+            position = arc.came - 1 if arc.numbered else at
+            if _dropped(books, arc, position):
                 arc.dropped += 1
                 continue
             if arc.target == NONE:
@@ -172,11 +198,13 @@ def _give(books: Books, source: int, count: int, born: int, at: int, now: float,
                 continue
             if arc.link == NONE and overflows(books, arc.node):
                 arc.queue_drops += 1
+                if withdrawal is not None:
+                    _withdraw(books, withdrawal, number, position)
             else:
                 place = take_place(books)
                 waiting = books.pool[place]
                 waiting.born = born
-                waiting.at = at
+                waiting.at = position
                 if reached is not None:
                     read = books.read[0]
                     waiting.row = read.row
@@ -221,6 +249,29 @@ def _dropped(books: Books, arc: Any, at: int) -> Any:
 def _live(books: Books, row: int, size: int, slide: int, at: int) -> Any:
     """How many of a tuple's windows are kept."""
     return books.lived[row, at // slide + 1] - books.lived[row, max((at - size) // slide + 1, 0)]
+
+
+@flattened
+def _count(tally: Floats, lived: NDArray[np.int32], row: int, first: int, last: int, results: float) -> None:
+    """Count results for each of the windows of a tuple that are kept."""
+    for window in range(first, last + 1):
+        if lived[row, window + 1] > lived[row, window]:
+            tally[row, window] += results
+
+
+@flattened
+def _withdraw(books: Books, withdrawal: Withdrawal, number: int, at: int) -> None:
+    """Withdraw the windows of a tuple that a full queue dropped, and what was emitted for them."""
+    for place in range(withdrawal.first_spoiled[number], withdrawal.first_spoiled[number + 1]):
+        spoiled = withdrawal.spoiled[place]
+        row: Any = np.int64(spoiled.row)
+        for window in range(max((at - spoiled.size) // spoiled.slide + 1, 0), at // spoiled.slide + 1):
+            if books.lived[row, window + 1] > books.lived[row, window]:
+                for later in range(window + 1, withdrawal.begun[row] + 1):
+                    books.lived[row, later] -= 1
+                if spoiled.arc != NONE:
+                    books.arcs[spoiled.arc].withdrawn += withdrawal.tally[row, window]
+                    withdrawal.tally[row, window] = 0.0
 
 
 @flattened

@@ -52,6 +52,22 @@ class Reached(NamedTuple):
     size: Indices
 
 
+class Withdrawal(NamedTuple):
+    """Windows that lose a tuple to a full queue.
+
+    Attributes:
+        begun: Number of windows decided; see `LivingWindows`.
+        tally: Results emitted for each window; likewise.
+        first_spoiled: The first record of each arc in `spoiled`, and the end; shape (arcs + 1,).
+        spoiled: Windows withdrawn with a tuple that a full queue drops, of type `SPOILED`.
+    """
+
+    begun: Indices
+    tally: Floats
+    first_spoiled: Indices
+    spoiled: NDArray[Any]
+
+
 @flattened
 def begin(books: Books, number: int, link: bool, now: float) -> None:
     """A server starts with the first tuple of its queue, if any."""

@@ -53,6 +53,8 @@ class Tick:
         dropped: Dropped by plan.
         queue_drops: Dropped by a node with a full queue.
         served: Processed by the operator, or read at an output.
+        withdrawn: Results of the operator at the end of each arc, of windows that lost a tuple to a full queue after
+            these were emitted; they do not count in the score.
         queued: Waiting or being processed at a link or node, at the end.
         busy_s: CPU or transfer time of each node, then link; shape (resources,).
         work_s: CPU time at its node for the tuples of each arc.
@@ -66,6 +68,7 @@ class Tick:
     dropped: Floats
     queue_drops: Floats
     served: Floats
+    withdrawn: Floats
     queued: Floats
     busy_s: Floats
     work_s: Floats

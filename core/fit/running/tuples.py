@@ -20,8 +20,9 @@ from adapt.core.fit.running.arcs import (
 from adapt.core.fit.running.fluid import scales, true_use
 from adapt.core.fit.running.living_windows import LivingWindows
 from adapt.core.fit.running.passing import advance
-from adapt.core.fit.running.servers import Books, Reached
+from adapt.core.fit.running.servers import Books, Reached, Withdrawal
 from adapt.core.fit.running.tick import Offered, Tick
+from adapt.core.fit.running.withdrawal import spoiled_of, withdrawn_worth
 from adapt.core.histogram import BINS
 from adapt.core.random_bits import substream
 from adapt.core.stage.conditions.shed_factor import Overload
@@ -32,9 +33,8 @@ class Tuples:
 
     Nodes and links serve in order of arrival, at the speed of their capacity. An operator emits a tuple whenever its
     selectivity, summed over its input, reaches another whole number; aggregates emit evenly in the same way, not at the
-    ends of windows. Where windows are dropped, a tuple's position is the time of its row, and that of an aggregate's
-    result is the start of its window. A join matches a tuple with the latest tuples of its other side, up to the
-    window.
+    ends of windows. Where windows are dropped, tuples have positions among them; see `LivingWindows`. A join matches a
+    tuple with the latest tuples of its other side, up to the window.
     """
 
     def __init__(
@@ -52,7 +52,8 @@ class Tuples:
             seed: Random seed; networks with the same wiring and seed make the same draws.
             cost_scale: Actual costs of operators / declared costs.
             overload: Load shedding at full queues; None: queues are unbounded.
-            windows: Windows kept or dropped whole, of the same seed; None: random tuples are dropped everywhere.
+            windows: Windows kept or dropped whole, of the same seed, with tallies where queues are bounded to withdraw
+                them; None: random tuples are dropped everywhere.
             highest: The network with the highest selectivities to follow; None: they do not change.
 
         Raises:
@@ -61,11 +62,16 @@ class Tuples:
         self._wiring, self._scales = wiring, scales(wiring)
         self._cost_scale = cost_scale
         self._seconds = true_use(wiring, cost_scale) / wiring.limits[:, None]
-        self.windows = windows
-        self._credits = np.zeros(wiring.inputs)
+        self.windows, self.refuses = windows, overload is not None
+        self._credits, self._offered = np.zeros(wiring.inputs), np.zeros(wiring.inputs)
         self._burst = largest_burst(highest or wiring, self._scales)
         computes = any(operator.computes for operator in wiring.network.operators)
         self._reached = Reached(np.zeros(1024, REACHED), np.zeros(1, np.int64)) if computes else None
+        withdraws = windows if overload and windows and len(windows.tally) else None
+        self._withdrawal = (
+            None if withdraws is None else Withdrawal(withdraws.begun, withdraws.tally, *spoiled_of(wiring, withdraws))
+        )
+        self._withdrawn_worth = withdrawn_worth(wiring, withdraws)
         self._books = Books(
             first_arc=np.searchsorted(wiring.source, np.arange(len(wiring.network.sources) + 1)).astype(np.int64),
             arcs=arc_records(wiring, self._seconds, seed, windows),
@@ -91,13 +97,16 @@ class Tuples:
     def run(self, offered: Offered, keeps: Floats) -> Tick:
         """Simulate a tick."""
         arcs, servers, read = self._books.arcs, self._books.servers, self._books.read
-        counted = ("offered", "dropped", "queue_drops", "served", "work")
+        counted = ("offered", "dropped", "queue_drops", "served", "work", "withdrawn")
         for name in counted:
             arcs[name] = 0
         arcs["keep"] = keeps
         if self.windows is not None:
-            self.windows.begin(offered.end_us, keeps)
+            self._offered += np.bincount(offered.inputs, minlength=self._wiring.inputs) * self._scales
+            self.windows.begin(offered.end_us, keeps, self._offered)
             self._books = self._books._replace(lived=self.windows.lived)
+            if self._withdrawal is not None:
+                self._withdrawal = self._withdrawal._replace(tally=self.windows.tally)
         servers["busy"] = 0.0
         read[:] = 0
         read["share"] = 1.0
@@ -120,19 +129,22 @@ class Tuples:
                 self._burst,
                 offered.first,
                 self._reached,
+                self._withdrawal,
             )
             if row < 0:
                 break
             self._enlarge()
         count = int(read["count"][0])
         counts = {
-            name: arcs[name].astype(np.float64) for name in ("offered", "dropped", "queue_drops", "served", "queued")
+            name: arcs[name].astype(np.float64)
+            for name in ("offered", "dropped", "queue_drops", "withdrawn", "served", "queued")
         }
+        worth = counts["served"] @ self._wiring.worth - counts["withdrawn"] @ self._withdrawn_worth
         return Tick(
             **counts,
             busy_s=servers["busy"].copy(),
             work_s=arcs["work"].copy(),
-            score=float(counts["served"] @ self._wiring.worth / offered.tick_s),
+            score=float(worth / offered.tick_s),
             latency_s=float(read["latency"][0]) / count if count else None,
             latency_max_s=float(read["longest"][0]) if count else None,
             wait_s=self._seconds @ counts["queued"],

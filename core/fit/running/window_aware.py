@@ -1,15 +1,23 @@
 """Plans for Window Drop: shares of tuples turned into shares of windows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from adapt.core.arrays import Floats
 from adapt.core.fit.network.names import BATCH
-from adapt.core.fit.network.network import Network, Window
+from adapt.core.fit.network.network import Network, Operator, Window
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.planner import Planner, Plans
-from adapt.core.fit.running.window_drop import aggregates, needed_for, tuples_kept, windows_behind, windows_kept
+from adapt.core.fit.running.window_drop import (
+    aggregates,
+    decided_together,
+    needed_for,
+    tuples_kept,
+    windows_behind,
+    windows_kept,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,37 +28,54 @@ class WindowAware:
     linear, and the share of windows that keeps as many tuples follows from the curve. The output is that of the windows
     kept, which is less; hardly so where batches are much longer than windows.
 
+    A window of streams that merge needs the tuples of all of them. Where one node or a coordinator plans for them, they
+    keep the same share, the highest that overloads nothing with the other drops of the plan. Nodes that plan for
+    themselves keep what they like, and a window survives if all keep it.
+
     Attributes:
         planner: Decides on shares of tuples.
         behind: Windows of the aggregates downstream of each arc, nearest first; empty where random tuples are dropped.
+        merged: Arcs before aggregates that keep the same share, for each place where streams merge.
+        headroom: Share of every capacity that plans leave free.
         batch: Consecutive windows kept or dropped together.
     """
 
     planner: Planner
     wiring: Wiring
     behind: tuple[tuple[Window, ...], ...]
+    merged: tuple[tuple[int, ...], ...] = ()
+    headroom: float = 0.0
     batch: int = BATCH
 
     @classmethod
-    def for_network(cls, planner: Planner, network: Network, batch: int = BATCH) -> "WindowAware":
+    def for_network(
+        cls,
+        planner: Planner,
+        network: Network,
+        batch: int = BATCH,
+        headroom: float = 0.0,
+        *,
+        together: bool = True,
+    ) -> "WindowAware":
         """A planner of a network, with its windows.
+
+        Args:
+            together: Whether one planner decides for all nodes.
 
         Raises:
             UsageError: windows cannot be dropped: parallel aggregates differ, or have no window.
         """
         wiring = Wiring.from_network(network)
-        return cls(planner, wiring, windows_behind(wiring), batch)
+        behind = windows_behind(wiring)
+        groups = (tuple(group) for group in decided_together(wiring, behind) if _merges(wiring, group))
+        merged = tuple(group for group in groups if together or len(_nodes(wiring, group)) == 1)
+        return cls(planner, wiring, behind, merged, headroom, batch)
 
     def plan(self, rates: Floats) -> Plans:
         """Shares of windows on arcs before aggregates, of tuples elsewhere."""
         planned = self.planner.plan(rates)
-        keeps = planned.keeps.copy()
-        for arc, windows in enumerate(self.behind):
-            shed = np.flatnonzero(keeps[:, arc] < 1)
-            if windows and len(shed):
-                keeps[shed, arc] = windows_kept(needed_for(windows), self.batch, keeps[shed, arc])
-        _, given = self.flows(rates, keeps)
-        return Plans(keeps, self.wiring.scores(given), planned.ids)
+        keeps, _, worth = self._passed(rates, self._merged(rates, planned.keeps), of_tuples=True)
+        return Plans(keeps, self.wiring.scores(worth), planned.ids)
 
     def flows(self, rates: Floats, keeps: Floats) -> tuple[Floats, Floats]:
         """Flows at these shares, of windows on arcs before aggregates.
@@ -64,30 +89,70 @@ class WindowAware:
                 of them kept, counts m / n. An aggregate before another opens the windows that a kept window of the last
                 one needs; their share is that of the tuples that the last one needs. Shape (points, arcs) each.
         """
+        return self._passed(rates, keeps, of_tuples=False)[1:]
+
+    def _merged(self, rates: Floats, keeps: Floats) -> Floats:
+        """Shares of tuples, the same ones where streams merge."""
         wiring = self.wiring
-        sources = wiring.network.sources
-        tuples, whole, counting = (np.zeros((len(rates), len(sources))) for _ in range(3))
-        for of_inputs in (tuples, whole, counting):
-            of_inputs[:, : wiring.inputs] = rates
-        kept, worth = np.empty((len(rates), len(wiring.arcs))), np.empty((len(rates), len(wiring.arcs)))
+        for group in self.merged:
+            arcs = np.array(group)
+            inputs = arcs[wiring.source[arcs] < wiring.inputs]
+            whole = keeps.copy()
+            whole[:, arcs] = 1.0
+            without = whole.copy()
+            without[:, inputs] = 0.0
+            used, highest, least = (wiring.uses(wiring.flows(rates, each)) for each in (keeps, whole, without))
+            free, load = np.maximum(1 - self.headroom, used) - least, highest - least
+            share = np.divide(free, load, out=np.ones_like(load), where=load > free).min(axis=1)
+            whole[:, inputs] = np.maximum(share, 0.0)[:, None]
+            drops = (keeps[:, arcs] < 1).any(axis=1, keepdims=True)
+            keeps = np.where(drops, whole, keeps)
+        return keeps
+
+    def _passed(self, rates: Floats, shares: Floats, *, of_tuples: bool) -> tuple[Floats, Floats, Floats]:
+        """Shares of windows, the flows that they keep, and those that count.
+
+        Args:
+            shares: Of each arc, shape (points, arcs).
+            of_tuples: Whether they are shares of tuples also where windows are dropped.
+        """
+        wiring = self.wiring
+        sources, per_arc = (len(rates), len(wiring.network.sources)), (len(rates), len(wiring.arcs))
+        whole, given, alive = np.zeros(sources), np.zeros(sources), np.ones(sources)
+        whole[:, : wiring.inputs] = given[:, : wiring.inputs] = rates
+        keeps, kept, worth = shares.copy(), np.empty(per_arc), np.empty(per_arc)
         for arc, (source, windows) in enumerate(zip(wiring.source, self.behind, strict=True)):
-            share = keeps[:, arc]
-            of_tuples = tuples_kept(needed_for(windows), self.batch, share) if windows else share
-            kept[:, arc] = tuples[:, source] * of_tuples
-            # Without windows downstream, every tuple counts, even one from dropped windows.
-            worth[:, arc] = counting[:, source] * share if windows else kept[:, arc]
-            target = wiring.target[arc]
-            if target < 0:
+            offered, target, gain = whole[:, source], wiring.target[arc], wiring.gain[arc]
+            if not windows:  # every tuple counts, even one from dropped windows
+                kept[:, arc] = worth[:, arc] = given[:, source] * shares[:, arc]
+                if target >= 0:
+                    given[:, target] += gain * kept[:, arc]
                 continue
-            offered = whole[:, source] if windows else kept[:, arc]
-            given = kept[:, arc]
-            if aggregates(wiring, arc):
-                given = worth[:, arc]
-                if windows[1:]:
-                    live = np.divide(worth[:, arc], offered, out=np.zeros_like(offered), where=offered > 0)
-                    given = offered * tuples_kept(needed_for(windows[1:]), self.batch, live)
-                else:
-                    offered = given
-            for of_target, amount in ((tuples, given), (whole, offered), (counting, worth[:, arc])):
-                of_target[:, target] += wiring.gain[arc] * amount
-        return kept, worth
+            before, needed = alive[:, source], needed_for(windows)
+            if of_tuples:
+                shed = (shares[:, arc] < 1) & (offered > 0) & (before > 0)
+                wanted = windows_kept(needed, self.batch, given[shed, source] * shares[shed, arc] / offered[shed])
+                keeps[shed, arc] = np.minimum(wanted / before[shed], 1.0)
+            through = before * keeps[:, arc]
+            kept[:, arc] = offered * tuples_kept(needed, self.batch, through)
+            worth[:, arc] = offered * through
+            alive[:, target] = np.minimum(alive[:, target], through)
+            whole[:, target] += gain * offered
+            if not aggregates(wiring, arc):
+                given[:, target] += gain * kept[:, arc]
+            elif windows[1:]:
+                given[:, target] += gain * offered * tuples_kept(needed_for(windows[1:]), self.batch, through)
+            else:
+                given[:, target] += gain * worth[:, arc]
+        return keeps, kept, worth
+
+
+def _merges(wiring: Wiring, arcs: Sequence[int]) -> bool:
+    """Whether streams merge at an operator behind these arcs."""
+    return len({int(wiring.target[arc]) for arc in arcs}) < len(arcs)
+
+
+def _nodes(wiring: Wiring, arcs: Sequence[int]) -> set[str]:
+    """Nodes of the operators behind arcs."""
+    operators = (wiring.network.sources[wiring.target[arc]] for arc in arcs)
+    return {operator.node for operator in operators if isinstance(operator, Operator)}

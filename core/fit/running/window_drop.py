@@ -101,6 +101,37 @@ def windows_behind(wiring: Wiring) -> tuple[tuple[Window, ...], ...]:
     return tuple(behind[arc] for arc in range(len(wiring.arcs)))
 
 
+def shares_through(wiring: Wiring, behind: Sequence[tuple[Window, ...]], keeps: Floats) -> Floats:
+    """Share of windows kept on each arc and on all before it.
+
+    Where streams merge, a window needs the tuples of all of them: as many are kept as in the one that keeps fewest.
+
+    Args:
+        behind: Of `windows_behind`; arcs without windows have the share 1.
+        keeps: Share of windows kept on each arc of those that arrive, shape (points, arcs).
+    """
+    through, arriving = np.ones_like(keeps), np.ones((len(keeps), len(wiring.network.sources)))
+    for arc, windows in enumerate(behind):
+        if windows:
+            target = wiring.target[arc]
+            through[:, arc] = arriving[:, wiring.source[arc]] * keeps[:, arc]
+            arriving[:, target] = np.minimum(arriving[:, target], through[:, arc])
+    return through
+
+
+def decided_together(wiring: Wiring, behind: Sequence[tuple[Window, ...]]) -> list[list[int]]:
+    """Arcs whose windows share random draws, as operators connect them; ascending."""
+    groups: list[list[int]] = []
+    for arc in (arc for arc, windows in enumerate(behind) if windows):
+        ends = {int(wiring.source[arc]), int(wiring.target[arc])} - set(range(wiring.inputs))
+        near = [
+            group for group in groups if any({int(wiring.source[at]), int(wiring.target[at])} & ends for at in group)
+        ]
+        groups = [group for group in groups if group not in near]
+        groups.append(sorted([*(at for group in near for at in group), arc]))
+    return sorted(groups)
+
+
 def _own(operator: Operator) -> tuple[Window, ...]:
     if operator.kind is not OperatorKind.AGGREGATE:
         return ()

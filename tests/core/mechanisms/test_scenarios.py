@@ -5,6 +5,7 @@ import pytest
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.errors import BadInput, UsageError
+from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static, chosen
@@ -41,6 +42,10 @@ restart = "kafka-eager"
 [[scenario]]
 name = "parts"
 split = "w-choices"
+
+[[scenario]]
+name = "planned"
+drop = "d-fit"
 """
 
 
@@ -88,6 +93,7 @@ def test_what_a_scenario_says_is_told_and_nothing_else():
         ({"flux": FluxPolicy.LOAD, "elastic": ScalingPolicy.DS2}, "flux and elastic"),
         ({"memory": 1.2, "rebuilds": True}, "memory and rebuild"),
         ({"plan": Static.CONSISTENT, "elastic": ScalingPolicy.LAG}, "a plan and elastic"),
+        ({"drops": DropPlanner.EXACT, "flux": FluxPolicy.LOAD}, "drop and flux"),
     ],
 )
 def test_parts_that_do_not_go_together_are_named(said, parts):
@@ -102,7 +108,7 @@ def test_a_name_is_one_of_a_folder(name):
 
 
 def test_a_file_says_all_that_a_scenario_has():
-    flux, scaled, parts = read_scenarios(ALL)
+    flux, scaled, parts, planned = read_scenarios(ALL)
     assert flux == Scenario("flux", Static.HYBRID, flux=FluxPolicy.LOAD_SEVERAL, memory=1.3, sheds=True)
     assert scaled == Scenario(
         "scaled",
@@ -124,6 +130,7 @@ def test_a_file_says_all_that_a_scenario_has():
         restart=RestartName.KAFKA_EAGER,
     )
     assert parts == Scenario("parts", split=Splitting.W_CHOICES)
+    assert planned == Scenario("planned", drops=DropPlanner.D_FIT)
     assert all(f"\n{field} = " in ALL for field in FIELDS)
 
 

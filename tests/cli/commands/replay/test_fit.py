@@ -412,7 +412,6 @@ def test_the_report_of_a_run_has_its_verdict_its_tables_and_charts_of_every_node
         (2, "x.trace -n n.toml --message-loss 1", "--message-loss must be at least 0 and below 1 (got 1)"),
         (2, "x.trace -n n.toml --queue 0", "--queue must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --tau2 1", "tau2 must be above 0 and below 1 (got 1)"),
-        (2, "x.trace -n n.toml --queue 5 --drops window", "--drops window cannot be combined with --queue"),
         (2, "x.trace -n n.toml --drops windows", "--drops"),
         (2, "x.trace -n n.toml --batch 0", "--batch must be at least 1 (got 0)"),
         (2, "x.trace -n n.toml --queue 5 --flow fluid", "--queue needs --flow tuples"),

@@ -67,13 +67,13 @@ TRACE = pa.table(
 )
 
 
-def replayed(planner, capacity, change=lambda options: options, text=NETWORK):
+def replayed(planner, capacity, change=lambda options: options, text=NETWORK, trace=TRACE):
     """The answers of a planner, by function."""
     read = read_network(text.replace("CAPACITY", str(capacity)))
     binding = Binding(read.network, read.settings.tick_us)
     binding.check(TRACE.column_names)
     options = change(FitOptions((planner,), read.settings, seed=3))
-    run = replay_fit(lambda: TRACE.to_batches(7_000), binding, options, clock=lambda: 0.0)
+    run = replay_fit(lambda: trace.to_batches(7_000), binding, options, clock=lambda: 0.0)
     return run, {row["answer"]: row for row in run.tables()["answers"].records()}
 
 
@@ -135,6 +135,46 @@ def test_dropped_windows_are_missing_and_others_have_all_rows_but_those_in_queue
     assert run.outcomes[0].ticks[-1].queued.sum() > 0  # the rows that the harmed results lack
     assert answers["sum(price)"]["total_error"] < 2 * answers["sum(price)"]["total_interval"] < 1
     assert "are missing" in str(run.summary().rows[0][0])
+
+
+MERGED = (
+    NETWORK.replace("stream = { bucket = 0, of = 1 }", "stream = { bucket = 0, of = 2 }").replace(
+        'inputs = ["real"]', 'inputs = ["both"]'
+    )
+    + """
+[[input]]
+name = "others"
+stream = { bucket = 1, of = 2 }
+
+[[operator]]
+name = "both"
+node = "A"
+kind = "union"
+inputs = ["real", "others"]
+cost = 0.0001
+"""
+)
+
+
+@pytest.mark.parametrize("planner", [DropPlanner.NONE, DropPlanner.EXACT, DropPlanner.D_FIT_CUTS])
+def test_what_full_queues_drop_leaves_no_wrong_result_where_windows_are_dropped(planner) -> None:
+    def change(options):
+        settings = replace(options.settings, drops=Drops.WINDOW, batch=4)
+        return replace(options, settings=settings, overload=Overload(ShedFactor(0.5), 400, 1.0))
+
+    late = pa.table({name: TRACE[name].slice(0, 1) for name in TRACE.column_names if name != "ts"}).append_column(
+        "ts", pa.array([START + 300_000_000], pa.timestamp("us", "UTC"))
+    )
+    trace = pa.concat_tables([TRACE, late.select(TRACE.column_names)])
+    text = MERGED.replace("selectivity = 0.5", "selectivity = 1.0")
+    run, answers = replayed(planner, 0.5, change, text, trace)
+    assert run.tables()["planners"].records()[0]["queue_drops"] > 0
+    assert run.tables()["planners"].records()[0]["withdrawn"] > 0
+    assert run.outcomes[0].ticks[-2].queued.sum() == 0
+    for name in ("count", "sum(price)", "avg(price)", "min(price)", "max(price)"):
+        assert answers[name]["harmed"] == 0
+        assert 0.1 < answers[name]["missing"] <= 1
+        assert answers[name]["total_interval"] is None
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,19 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.fit.network.wiring import Wiring
 from adapt.core.fit.planners.direct_planners import Proportional
 from adapt.core.fit.program.program import Program
+from adapt.core.fit.registry import planner_of
 from adapt.core.fit.replay.bound_rows import Binding
 from adapt.core.fit.replay.replay import FitOptions, replay_fit
 from adapt.core.fit.running.living_windows import LivingWindows, windows_of_arcs
 from adapt.core.fit.running.tick import Offered
 from adapt.core.fit.running.tuples import Tuples
 from adapt.core.fit.running.window_aware import WindowAware
-from adapt.core.fit.running.window_drop import tuples_kept
+from adapt.core.fit.running.window_drop import tuples_kept, windows_at
 from adapt.core.random_bits import substream, uniforms
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
+from tests.core.fit.running.literal_window_drop import WindowDrop
 
-MAP, AGGREGATE, UNION = OperatorKind.MAP, OperatorKind.AGGREGATE, OperatorKind.UNION
+MAP, AGGREGATE, UNION, JOIN = (OperatorKind(kind) for kind in ("map", "aggregate", "union", "join"))
 SECOND = 1_000_000
 WINDOW = Window(4 * SECOND, 2 * SECOND, timed=True)
 SEED = 5
@@ -75,10 +77,9 @@ def test_every_window_that_is_given_has_its_unshed_value_and_random_drop_fails_t
     whole = values(replayed(DropPlanner.NONE, Drops.RANDOM), arc)
     shed = replayed(DropPlanner.EXACT, Drops.WINDOW)
     keeps = np.array([decision.keeps for decision in shed.outcomes[0].decisions])
-    numbers = np.arange(len(whole))
-    alive = np.ones(len(whole), np.bool_)
-    for before in (names.index("in -> parse"), arc):
-        alive &= uniforms(substream(SEED, before), numbers // 2) < keeps[2 * numbers, before]
+    numbers, before = np.arange(len(whole)), names.index("in -> parse")
+    both = keeps[2 * numbers, before] * keeps[2 * numbers, arc]
+    alive = uniforms(substream(SEED, before), numbers // 2) < both
     assert 0.2 < alive.mean() < 0.95
     assert values(shed, arc)[alive].tolist() == whole[alive].tolist()
     assert (values(shed, arc)[~alive] < whole[~alive]).mean() > 0.5
@@ -150,11 +151,9 @@ def test_so_has_every_window_of_an_aggregate_of_an_aggregate(size: int) -> None:
     shed, keeps = replayed_nested(inner, DropPlanner.EXACT, Drops.WINDOW)
     random, _ = replayed_nested(inner, DropPlanner.EXACT, Drops.RANDOM)
     numbers = np.arange((TICKS - 4 - size) // 2)
-    alive = np.ones(len(numbers), np.bool_)
-    for at, name in enumerate(keeps):
-        if name in ("in -> parse", "parse -> minutes", "minutes -> hours"):
-            shares = np.array(keeps[name])[2 * numbers]
-            alive &= uniforms(substream(SEED, at), numbers // 2) < shares
+    way = ("in -> parse", "parse -> minutes", "minutes -> hours")
+    shares = np.prod([np.array(keeps[name])[2 * numbers] for name in way], axis=0)
+    alive = uniforms(substream(SEED, list(keeps).index(way[0])), numbers // 2) < shares
     assert 0.2 < alive.mean() < 0.95
 
     def in_windows(served, seconds):
@@ -204,19 +203,175 @@ def test_the_share_of_tuples_that_is_kept_is_that_of_the_curve(batch: int) -> No
     assert kept / offered == pytest.approx(tuples_kept(window, batch, np.array(0.4)), abs=4 / np.sqrt(20_000 / batch))
 
 
+def merged(costs=(0.001, 0.001), window=WINDOW):
+    """Two streams that merge before an aggregate, one of them with a branch beside."""
+    nodes = (Node("A"), Node("B"), Node("C"))
+    operators = (
+        Operator("left", "A", MAP, ("in",), costs[0]),
+        Operator("right", "B", MAP, ("on",), costs[1]),
+        Operator("both", "C", UNION, ("left", "right"), 0.001),
+        Operator("pages", "C", AGGREGATE, ("both",), 0.002, 0.01, window=window),
+        Operator("alarm", "A", MAP, ("left",), 0.0005),
+    )
+    inputs = (Input("in", ColumnEquals("side", 0)), Input("on", ColumnEquals("side", 1)))
+    return Network(nodes, inputs, operators, (Output("per page", "pages", 400.0), Output("alarms", "alarm", 0.1)))
+
+
+@pytest.mark.parametrize("planner", [DropPlanner.EXACT, DropPlanner.GREEDY_LOCAL])
+def test_a_window_of_merged_streams_has_all_tuples_of_both_or_none(planner: DropPlanner) -> None:
+    chance = np.random.default_rng(6)
+    times = np.concatenate([batch["ts"].cast(pa.int64()).to_numpy() for batch in rows()()])
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "side": chance.integers(0, 2, len(times))})
+    binding = Binding(merged((0.004, 0.001)), SECOND)
+    names = [arc.name for arc in Wiring.from_network(binding.network).arcs]
+
+    def replayed(planner, drops):
+        settings = SheddingSettings(lag_ticks=1, headroom=0.0, min_rate_change=0.0, drops=drops, batch=2)
+        options = FitOptions((planner,), settings, seed=SEED, cost_scale=1e-6)
+        return replay_fit(lambda: table.to_batches(5000), binding, options, clock=lambda: 0.0)
+
+    whole, shed = replayed(DropPlanner.NONE, Drops.RANDOM), replayed(planner, Drops.WINDOW)
+    keeps = np.array([decision.keeps for decision in shed.outcomes[0].decisions])
+    arc = names.index("both -> pages")
+    expected, got = values(whole, arc), values(shed, arc)
+    at = 2 * np.arange(len(got))
+    left, right, after = (
+        np.prod([keeps[at, names.index(name)] for name in way], axis=0)
+        for way in (("in -> left", "left -> both"), ("on -> right", "right -> both.1"), ("both -> pages",))
+    )
+    alive = uniforms(substream(SEED, names.index("in -> left")), np.arange(len(got)) // 2) < (
+        np.minimum(left, right) * after
+    )
+    assert 0.05 < alive.mean() < 0.95
+    assert got[alive].tolist() == expected[alive].tolist()
+    assert (got[~alive] < expected[~alive]).mean() > 0.5
+    assert np.allclose(left, right, rtol=1e-12) == (planner is DropPlanner.EXACT), (
+        "nodes that plan for themselves keep what they like"
+    )
+    assert (shed.outcomes[0].kept_use <= 1 + 1e-9).all()
+
+
+def test_streams_that_merge_keep_the_largest_share_that_overloads_nothing() -> None:
+    rates = np.array([[100.0, 100.0], [400.0, 100.0], [1000.0, 200.0], [200.0, 5000.0]])
+    network = merged((0.004, 0.001), Window(10, 10, timed=True))
+    aware = WindowAware.for_network(planner_of(DropPlanner.EXACT, network), network, 1)
+    plans = aware.plan(rates)
+    names = [arc.name for arc in aware.wiring.arcs]
+    shares = plans.keeps[:, [names.index("in -> left"), names.index("on -> right")]]
+    assert (shares[:, 0] == shares[:, 1]).all()
+    use = aware.wiring.uses(aware.flows(rates, plans.keeps)[0])
+    assert (use <= 1 + 1e-9).all()
+    assert plans.keeps[0].tolist() == [1.0] * len(names)
+    alarms = plans.keeps[:, names.index("left -> alarm")]
+    for point, (left, right) in enumerate(rates):  # by hand: nodes A, B and C
+        loads = 0.004 * left + 0.0005 * left * alarms[point], 0.001 * right, 0.003 * (left + right)
+        assert shares[point, 0] == pytest.approx(min(1.0, 1 / max(loads)))
+    scores = aware.wiring.scores(aware.flows(rates, plans.keeps)[1])
+    assert plans.scores == pytest.approx(scores)
+
+
+def direct(window, between=()):
+    """An aggregate that reads an input, perhaps through a union with another stream."""
+    read = ("in",) if not between else ("both",)
+    pages = Operator("pages", "A", AGGREGATE, read, 0.001, 0.05, window=window)
+    inputs = (Input("in"), Input("on")) if between else (Input("in"),)
+    return Network((Node("A"), Node("B")), inputs, (*between, pages), (Output("out", "pages", 20.0),))
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("merges", [False, True])
+def test_windows_that_lose_a_tuple_to_a_full_queue_are_withdrawn_and_no_others(size: int, merges: bool) -> None:
+    window = Window(size * SECOND, max(size // 2, 1) * SECOND, timed=True)
+    between = (Operator("both", "B", UNION, ("in", "on"), 0.0001),) if merges else ()
+    wiring = Wiring.from_network(direct(window, between))
+    arc = [arc.name for arc in wiring.arcs].index("both -> pages" if merges else "in -> pages")
+    overload = Overload(ShedFactor(0.5), 300, 1.0)
+    living = LivingWindows(wiring, SEED, 2, tallies=True)
+    tuples = Tuples(wiring, SEED, overload=overload, windows=living)
+    keeps = np.ones(len(wiring.arcs))
+    keeps[arc] = 0.7
+    chance, ticks = np.random.default_rng(2), []
+    for tick in range(TICKS + 10):
+        # Most ticks fit, some are far too much; a tuple is processed within its tick or in the next ones.
+        count = 0 if tick >= TICKS else int(chance.choice([200, 400, 800, 2500], p=[0.4, 0.3, 0.2, 0.1]))
+        at_us = np.sort(chance.integers(tick * SECOND, tick * SECOND + SECOND // 2, count))
+        inputs = chance.integers(0, 1 + merges, count)
+        ticks.append(tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, inputs), keeps))
+    refused = np.array([tick.queue_drops[arc] for tick in ticks]) > 0
+    slide, count = window.slide // SECOND, TICKS // (window.slide // SECOND)
+    kept = uniforms(substream(SEED, 0), np.arange(count) // 2) < 0.7
+    spans = [slice(number * slide, number * slide + size) for number in range(count)]
+    complete = kept & ~np.array([refused[span].any() for span in spans])
+    lived = np.diff(living.lived[living.given[arc]])[:count] > 0
+    assert refused.any()
+    assert 0 < complete.sum() < kept.sum()
+    assert lived.tolist() == complete.tolist()
+    assert ticks[-1].queued.sum() == 0
+    # The score counts every tuple once for the share of its windows that are complete.
+    arrived = np.array([tick.offered[arc] for tick in ticks])[:TICKS]
+    holds = np.array([[span.start <= at < span.stop for span in spans] for at in range(TICKS)])
+    share = (holds & complete).sum(axis=1) / holds.sum(axis=1)
+    assert sum(tick.score for tick in ticks) == pytest.approx(20 * 0.05 * (share @ arrived), abs=20)
+    assert sum(tick.withdrawn[arc] for tick in ticks) > 0
+
+
+def counting(slides=(10,), sizes=(30,)):
+    """Aggregates of count windows, one behind the other, after a map."""
+    names = ["parse", *(f"level {at}" for at in range(len(slides)))]
+    levels = tuple(
+        Operator(name, "A", AGGREGATE, (before,), 0.001, 1 / slide, window=Window(size, slide, timed=False))
+        for name, before, size, slide in zip(names[1:], names, sizes, slides, strict=False)
+    )
+    operators = (Operator("parse", "A", MAP, ("in",), 0.001), *levels)
+    return Network((Node("A"),), (Input("in"),), operators, (Output("out", names[-1]),))
+
+
+@pytest.mark.parametrize("levels", [((10,), (30,)), ((3,), (7,)), ((10, 3), (30, 7))])
+@pytest.mark.parametrize(("batch", "keep"), [(1, 0.5), (4, 0.3)])
+def test_count_windows_have_the_tuples_that_they_would_have_without_drops(levels, batch: int, keep: float) -> None:
+    network = counting(*levels)
+    wiring = Wiring.from_network(network)
+    tuples = Tuples(wiring, SEED, 1e-9, windows=LivingWindows(wiring, SEED, batch))
+    keeps = np.ones(len(wiring.arcs))
+    keeps[:2] = keep, 0.9
+    literal = WindowDrop(tuple(operator.window for operator in network.operators[1:]), 0.9 * keep, SEED, 0, batch)
+    chance, so_far = np.random.default_rng(1), 0
+    emitted = np.zeros(len(wiring.arcs))
+    for tick in range(40):
+        count = int(chance.integers(1, 400))
+        at_us = np.sort(chance.integers(tick * SECOND, tick * SECOND + SECOND // 2, count))
+        done = tuples.run(Offered(tick * SECOND, (tick + 1) * SECOND, at_us, np.zeros(count, np.int64)), keeps)
+        assert done.served[1] == literal.keeps(np.arange(so_far, so_far + count)).sum()
+        emitted += done.offered
+        so_far += count
+    inner = literal.windows[0]
+    if len(literal.windows) == 1:
+        first, last = windows_at(inner, np.arange(so_far))
+        opened = [literal.opens(0, np.arange(begin, end + 1)).mean() for begin, end in zip(first, last, strict=True)]
+        assert emitted[2] == pytest.approx(sum(opened) / inner.slide, abs=1)
+    else:
+        complete = (so_far - inner.size) // inner.slide + 1
+        assert emitted[2] == literal.opens(0, np.arange(complete)).sum()
+
+
 def test_what_cannot_be_dropped_by_windows_is_refused_by_name() -> None:
-    for window, sentence in (
-        (Window(10, 2, timed=False), "operator 'pages' has a count window"),
-        (None, "'pages' is an aggregate without a window"),
+    with pytest.raises(UsageError, match="'pages' is an aggregate without a window"):
+        windows_of_arcs(Wiring.from_network(network(None)))
+    counts = Window(10, 2, timed=False)
+    parse, pages, alarm = network(counts).operators
+    windows_of_arcs(Wiring.from_network(network(counts)))
+    for changed, sentence in (
+        (replace(parse, selectivity=0.5), "'parse' emits 0.5 tuples for one before a count window"),
+        (replace(parse, kind=UNION, inputs=("in", "on")), "'parse' merges streams before a count window"),
+        (
+            replace(parse, kind=JOIN, inputs=("in", "on"), join_windows=(5.0, 5.0)),
+            "'parse' joins streams before",
+        ),
     ):
+        inputs = tuple(Input(name) for name in changed.inputs)
+        other = replace(network(), inputs=inputs, operators=(changed, pages, alarm))
         with pytest.raises(UsageError, match=sentence):
-            windows_of_arcs(Wiring.from_network(network(window)))
-    parse, pages, alarm = network().operators
-    both = replace(parse, kind=UNION, inputs=("in", "on"))
-    merged = replace(network(), inputs=(Input("in"), Input("on")), operators=(both, pages, alarm))
-    with pytest.raises(UsageError, match="'parse' merges streams before an aggregate"):
-        windows_of_arcs(Wiring.from_network(merged))
+            windows_of_arcs(Wiring.from_network(other))
     settings = SheddingSettings(drops=Drops.WINDOW)
-    for wrong in ({"flow": Flow.FLUID}, {"overload": Overload(ShedFactor(), 5, 1.0)}):
-        with pytest.raises(UsageError, match="--drops window"):
-            FitOptions((DropPlanner.EXACT,), settings, **wrong)
+    with pytest.raises(UsageError, match="--drops window"):
+        FitOptions((DropPlanner.EXACT,), settings, flow=Flow.FLUID)
