@@ -184,7 +184,9 @@ def with_lines(text: str, faults: Sequence[str]) -> str:
 
 
 def with_field(text: str, kind: str, field: str, values: Mapping[str, str]) -> str:
-    """The text of a file with other values of a text field, by name of its tables of a kind.
+    """Text of a file with other values of a text field.
+
+    The values are given by the names of its tables of a kind.
 
     Tables or fields written in another way than on lines of their own stay as they are.
     """

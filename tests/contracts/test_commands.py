@@ -49,6 +49,7 @@ IN_PROCESS = {
     "report": "x.trace a.plan --html page.html",
     "advise keys": "x.trace --parallelism 3",
     "advise workers": "--rate 1000 --shed 10000@60s",
+    "advise placement": "net.toml --rates rates.csv --tries 20 -o OUT",
     "partition tolerance": "--channels 4 --total 10 --capacity 3",
     "partition route": "a.plan keys",
     "partition export": "a.plan --to plan -o OUT",
@@ -63,6 +64,9 @@ IN_PROCESS = {
 
 ON_SPARK = {"ingest", "demo", "cluster check"}
 """Commands that read columns as Spark SQL, or ask executors."""
+
+OF_A_JOB = {"calibrate flink"}
+"""Commands that ask a running job; tests/traces/calibrate has one."""
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +100,7 @@ def make_inputs(tmp_path):
     (tmp_path / "progress.json").write_text(json.dumps(progress))
     by_bucket = NETWORK.replace('{ column = "stream", equals = "s0" }', "{ bucket = 0, of = 3 }")
     (tmp_path / "net.toml").write_text(by_bucket)
+    (tmp_path / "rates.csv").write_text("clicks,orders,rest\n100,200,100\n300,100,50\n")
     (tmp_path / "chain.toml").write_text(CHAIN)
     rows = {"key": [f"k{at % 97}" for at in range(1000)] + [None], "count": [0.1 * (at % 13) for at in range(1001)]}
     (tmp_path / "counts.parquet").mkdir()
@@ -176,7 +181,7 @@ def test_few_rows_do_without_spark(adapt, here):
 def test_every_command_is_in_one_of_the_lists():
     found = leaves(typer.main.get_command(app))
     both = {*OF_TRACE, *WITHOUT_TRACE}
-    assert found.keys() == {*both, *IN_PROCESS, *ON_SPARK}
+    assert found.keys() == {*both, *IN_PROCESS, *ON_SPARK, *OF_A_JOB}
     for name, command in found.items():
         options = {option for parameter in command.params for option in parameter.opts}
         assert ("--runner" in options) == (name in both), name

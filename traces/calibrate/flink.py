@@ -1,4 +1,4 @@
-"""Cost profile from a running Flink job, by its REST API and Prometheus."""
+"""Cost profile of a running Flink job, by REST and Prometheus."""
 
 import json
 import re
@@ -188,4 +188,5 @@ def _of_checkpoints(checkpoints: Mapping[str, Any]) -> str:
         return "the job has no completed checkpoint, so the size of its state is unknown"
     summary = checkpoints["summary"]
     size, took_ms = summary["state_size"]["avg"], summary["end_to_end_duration"]["avg"]
-    return f"{completed:,} checkpoints, {size / 1e6:,.3g} MB and {took_ms / 1e3:.3g} s in the mean, beside the rows"
+    each = f"{size / 1e6:,.3g} MB and {took_ms / 1e3:.3g} s on average"
+    return f"{completed:,} checkpoints, {each}, while rows are processed"

@@ -27,11 +27,11 @@ def placement(
         "FILE.csv",
     ),
     max_inputs: int | None = setting(
-        None, "Inputs of a fragment, at most: planned separately, it needs no larger table.", "INPUTS", min=1
+        None, "Largest number of inputs of a fragment, planned separately: it needs no larger table.", "N", min=1
     ),
     fixed: list[str] | None = setting(None, "Operator that stays on its node; repeatable.", "OPERATOR", "--fixed"),
     loss: str = setting("1%", "Share of the score given up for less traffic between nodes.", "PERCENT"),
-    tries: int = setting(10_000, "Placements to try.", "PLACEMENTS", min=0),
+    tries: int = setting(10_000, "Number of placements to try.", "N", min=0),
     seed: int = setting(0, "Random seed."),
     out: Path | None = setting(None, "Network file to write, with the new nodes.", "NETWORK.toml", "--out", "-o"),
     force: ForceOption = False,
@@ -46,8 +46,8 @@ def placement(
     Example: adapt advise placement shop.toml --max-inputs 4 -o placed.toml
     """
     from adapt.core.check.amount import percent_of
-    from adapt.traces.placing import PlacementOptions, place_network
     from adapt.traces.replay.fit import open_network
+    from adapt.traces.replay.placement import PlacementOptions, place_network
 
     given_up = amount_of("--loss", loss, percent_of)
     options = PlacementOptions(rates, max_inputs, fixed or (), given_up, tries, seed)

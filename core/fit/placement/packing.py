@@ -1,4 +1,4 @@
-"""A first placement: groups of queries, each with nodes of its own to share."""
+"""First placement: groups of queries on nodes of their own."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from adapt.core.fit.placement.problem import Problem
 
 
 def packed(problem: Problem) -> Indices:
-    """A placement for the mean loads of the best shedding on pooled capacity.
+    """Placement for the mean loads of the best shedding.
 
     Queries form groups of at most `max_inputs` inputs. The largest node left goes to the group that lacks most, until
     all nodes are given away. In each group, a query goes to the node that it fills best. If it fits none, its operators

@@ -96,7 +96,7 @@ def place(
 
 
 def coordination(network: Network, rates: Floats, headroom: float) -> float:
-    """Bytes that a coordinator and its nodes exchange on average when all rates change.
+    """Mean bytes that a coordinator exchanges when all rates change.
 
     Args:
         rates: Tuples/s, shape (points, inputs); each point differs from the one before.

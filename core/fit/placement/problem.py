@@ -22,7 +22,7 @@ _KEPT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a placement, or a fragment of it, is worth with the best shedding.
+    """Worth of a placement, or of a fragment, with the best shedding.
 
     Attributes:
         faults: Inputs of fragments above the limit, and circles of nodes that send to each other.
@@ -169,7 +169,7 @@ class Problem:
         return [tuple(queries) for queries in parts.values()]
 
     def lost(self, place: Indices) -> Floats:
-        """Score that the fragment of each query loses against pooled capacity, at least 0; shape (queries,)."""
+        """Score that each query's fragment loses against pooled capacity, shape (queries,)."""
         lost = np.zeros(self._queries)
         for queries in self.fragments(place):
             there, score = list(queries), self.worth_of(queries, place).score
@@ -183,7 +183,7 @@ class Problem:
         return np.array([flows[variables].sum() for _, variables, _ in self._members])
 
     def worth_of(self, queries: tuple[int, ...], place: Indices) -> Worth:
-        """What the fragment of some queries is worth."""
+        """Worth of the fragment of some queries."""
         parts = [self._members[query] for query in queries]
         operators, variables, arcs = (np.concatenate([part[kind] for part in parts]) for kind in range(3))
         key = (queries, place[operators].tobytes())

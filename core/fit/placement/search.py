@@ -50,7 +50,7 @@ def search(
 
     Args:
         tries: Placements to try.
-        progress: Told now and then what is done, how much, and of how much.
+        progress: Called now and then with what is done, how much, and of how much.
     """
     random = np.random.default_rng(seed)
     before, bound = problem.worth(problem.first), problem.pooled[0]

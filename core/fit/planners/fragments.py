@@ -33,7 +33,9 @@ class Fragment:
     follows: Indices | None = None
 
     def rates(self, rates: Floats) -> Floats:
-        """The rates of its inputs at rates of the whole network; shape (..., inputs) to (..., inputs of the fragment).
+        """Rates of its inputs at rates of the whole network.
+
+        Shape (..., inputs) to (..., inputs of the fragment).
 
         Where inputs are merged, they are sums.
         """

@@ -1,4 +1,4 @@
-"""Alike inputs: those that a planner can add up and treat as one."""
+"""Alike inputs, which a planner adds up and treats as one."""
 
 from dataclasses import dataclass
 

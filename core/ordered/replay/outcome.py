@@ -110,7 +110,9 @@ class Repeats:
 
 
 def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> WorkersOutcome:
-    """The run with the median throughput, with the spread of all; the lower of the two in the middle.
+    """The run with the median throughput, with the spread of all.
+
+    It is the lower of the two in the middle.
 
     Args:
         runs: Runs with one number of workers, at least one.

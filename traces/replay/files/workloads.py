@@ -70,7 +70,10 @@ def open_workload(said: str, network: Network) -> NamedWorkload:
 
 
 def read_rates(path: Path, network: Network) -> Floats:
-    """Read a CSV with a column of tuples/s for each input; shape (times, inputs).
+    """Read rates from a CSV with a column for each input.
+
+    Returns:
+        Tuples/s, shape (times, inputs).
 
     Raises:
         BadInput: the file is missing or invalid.

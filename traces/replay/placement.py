@@ -58,7 +58,9 @@ def place_network(
     force: bool = False,
     progress: Callable[[str, int, int], None],
 ) -> Placement:
-    """Place the operators of a network file, and write it with their new nodes.
+    """Place the operators of a network file.
+
+    The file is written with their new nodes.
 
     Raises:
         BadInput: the file lacks a rate, or the network cannot be placed or written.
