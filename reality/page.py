@@ -95,7 +95,6 @@ def _head(values: Sequence[Value]) -> str:
     found = {(one.engine, one.scenario) for one in values}
     runs = max((len(one.measured) for one in values), default=0)
     scope = f"{counted(len(found), 'scenario')} on {counted(len({engine for engine, _ in found}), 'engine')}"
-    engines = len({engine for engine, _ in found})
     mean, cv = f"{MEAN_S * 1e3:g} ms", f"{VARIATION:g}"
     return f"""# Predictions against real engines
 
