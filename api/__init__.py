@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adapt.functions import tolerance as tolerance
     from adapt.functions import verdict as verdict
     from adapt.traces.deploy.kafka import Router as Router
+    from adapt.traces.deploy.rekeys import read_rekey as read_rekey
     from adapt.traces.deploy.spark import SparkPlan as SparkPlan
     from adapt.traces.deploy.splitters import read_splitter as read_splitter
     from adapt.traces.deploy.splitters import write_splitter as write_splitter
@@ -62,6 +63,7 @@ _HOME = {
     "Splitter": "adapt.core.partitioning.loop.splitter:Splitter",
     "Trace": "adapt.traces.store.trace:Trace",
     "read_plan": "adapt.traces.store.plans:read_plan",
+    "read_rekey": "adapt.traces.deploy.rekeys:read_rekey",
     "read_splitter": "adapt.traces.deploy.splitters:read_splitter",
     "read_trace": "adapt.traces.store.trace:open_trace",
     "route": "adapt.traces.routing:route",
@@ -80,6 +82,7 @@ __all__ += [
     "ingest",
     "lint",
     "read_plan",
+    "read_rekey",
     "read_splitter",
     "read_trace",
 ]

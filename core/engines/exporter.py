@@ -9,6 +9,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.schemes.consistent import Replicas
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.partitioning.schemes.split_keys import SplitKeys
 from adapt.core.stream import KeyType
 
 
@@ -46,6 +47,10 @@ class ExportablePlan(Protocol):
     @property
     def explicit(self) -> ExplicitMap:
         """Pinned keys with their channels."""
+
+    @property
+    def splits(self) -> SplitKeys:
+        """Split keys with their channels."""
 
     @property
     def max_parallelism(self) -> int | None:

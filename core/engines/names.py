@@ -89,6 +89,9 @@ class Target(StrEnum):
     FLINK = Engine.FLINK.value
     """Flink's keyed state, by key groups."""
 
+    REKEY = "rekey"
+    """Any engine, by its own hash: hot keys with replacements that it places as planned."""
+
     PLAN = "plan"
     """A program in any language: the plan as text, with a reader in Java."""
 

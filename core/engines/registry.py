@@ -21,6 +21,9 @@ def definition_of(engine: Engine) -> EngineDefinition:
 
 def exporter_of(target: Target) -> Exporter:
     """The export function of a target."""
+    if target is Target.REKEY:
+        rekeyed: Exporter = import_module("adapt.core.engines.rekey.export").export_rekeyed
+        return rekeyed
     own = None if target is Target.PLAN else definition_of(Engine(target.value)).export
     return own or plan_bundle
 

@@ -8,7 +8,9 @@ from adapt.core.engines.any_language.plan_text import plan_text
 from adapt.core.engines.bundle import Bundle, Program
 from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import definition_of, exporter_of
+from adapt.core.errors import BadInput
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.phrases import counted
 from adapt.core.table import Column, Displayed, Kind, Table
 from adapt.traces.store import disk
 from adapt.traces.store.atomic import whole_folder
@@ -53,25 +55,37 @@ class Deployment(Displayed):
 
 
 def export_plan(
-    plan: Plan, target: Target, out: Path, made: Provenance, *, max_parallelism: int | None = None, force: bool = False
+    plan: Plan,
+    target: Target,
+    out: Path,
+    made: Provenance,
+    *,
+    max_parallelism: int | None = None,
+    bundle: Bundle | None = None,
+    force: bool = False,
 ) -> Deployment:
     """Write a plan for a target, atomically; equal plans give equal folders.
 
     Args:
         max_parallelism: Key groups of the Flink job (default: Flink's default).
+        bundle: The files of the target (default: those of its exporter).
         force: Overwrite an earlier export.
 
     Raises:
         BadInput: the target cannot follow the plan; the message says why, and what to build instead.
         EnvironmentFailure: the output exists or cannot be written.
     """
-    bundle = exporter_of(target)(plan, max_parallelism)
-    about = {PLAN: "the plan, for adapt", TEXT: "the plan as text, for any language"}
+    if plan.splits and target is not Target.REKEY:
+        raise BadInput(f"the plan splits {counted(len(plan.splits), 'key')}; export it --to rekey")
+    if bundle is None:
+        bundle = exporter_of(target)(plan, max_parallelism)
+    about = {PLAN: "the plan, for adapt"} | ({} if plan.splits else {TEXT: "the plan as text, for any language"})
     about |= {name: file.about for name, file in bundle.files.items()}
     about |= {name: program.about for name, program in bundle.programs.items()}
     with whole_folder(out, force=force, local=True) as folder:
         write_plan(plan, folder / PLAN, made)
-        disk.write_bytes(folder / TEXT, plan_text(plan))
+        if TEXT in about:
+            disk.write_bytes(folder / TEXT, plan_text(plan))
         for name, file in bundle.files.items():
             disk.write_bytes(folder / name, file.content if isinstance(file.content, bytes) else packed(file.content))
         for name, program in bundle.programs.items():
@@ -95,8 +109,10 @@ def source_of(program: Program) -> bytes:
 
 def _readme(plan: Plan, target: Target, bundle: Bundle, about: dict[str, str], folder: str) -> str:
     files = "\n".join(f"- `{name}`: {what}" for name, what in sorted(about.items()))
-    reader = "any language" if target is Target.PLAN else definition_of(Engine(target.value)).title
+    readers = {Target.PLAN: "any language", Target.REKEY: "the engine's own hash"}
+    reader = readers.get(target) or definition_of(Engine(target.value)).title
     keys = f"{len(plan.explicit):,} pinned keys" if plan.explicit else "no pinned keys"
+    keys += f", {counted(len(plan.splits), 'split key')}" if plan.splits else ""
     base = f" over {plan.base}" if plan.is_based else ""
     return (
         f"# A plan for {reader}\n\n"

@@ -25,6 +25,7 @@ _DECISIVE = (
     "max_parallelism",
     "explicit",
     "explicit_null",
+    "split",
     "parameters",
 )
 

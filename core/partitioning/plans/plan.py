@@ -21,6 +21,7 @@ from adapt.core.engines.names import (
 from adapt.core.engines.registry import key_groups_of
 from adapt.core.errors import BadInput
 from adapt.core.keys.hashes import HASHES
+from adapt.core.keys.key_text import key_to_text
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.plans.plan_fields import (
@@ -31,12 +32,14 @@ from adapt.core.partitioning.plans.plan_fields import (
     read_name,
     read_positive,
     read_replicas,
+    read_splits,
 )
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas, alike
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
+from adapt.core.partitioning.schemes.split_keys import SplitKeys
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
 from adapt.core.stream import KeyType
@@ -47,6 +50,9 @@ SCHEMA = "adapt.plan/1"
 
 BASED_SCHEMA = "adapt.plan/2"
 """The format of plans over another base than the ring, which readers of the first version would misplace."""
+
+SPLIT_SCHEMA = "adapt.plan/3"
+"""The format of plans with split keys, which readers of earlier versions would keep whole."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,6 +68,7 @@ class Plan(Tabular):
         explicit: Pinned keys with their channels; empty in a scheme that pins no keys.
         max_parallelism: Number of key groups, in a scheme or base that has them. Default: Flink's default.
         base: The scheme of the keys that are not pinned, in the hybrid scheme; the others ignore it.
+        splits: Split keys with their channels; the records of such a key take turns.
         trace: Fingerprint of the trace it was built for.
         parent: Content hash of the plan it follows.
         predicted_loads: Predicted load of each channel, by resource; JSON data.
@@ -80,6 +87,7 @@ class Plan(Tabular):
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_parallelism: int | None = None
     base: AnyScheme = Scheme.CONSISTENT
+    splits: SplitKeys = field(default_factory=lambda: SplitKeys({}, KeyType.STRING))
     trace: str | None = None
     parent: str | None = None
     predicted_loads: Mapping[str, Any] = field(default_factory=dict)
@@ -87,9 +95,12 @@ class Plan(Tabular):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Accept any mapping as `explicit`, and keep it as an `ExplicitMap` of `key_type`."""
+        """Accept any mappings of keys, and keep them as an `ExplicitMap` and `SplitKeys` of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
+        object.__setattr__(self, "splits", SplitKeys(self.splits, self.key_type))
+        self.splits.refuse_pinned(self.explicit)
+        refuse_out_of_range(self.splits.keys_of_places, self.splits.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
         if self.scheme is not Scheme.HYBRID:
             object.__setattr__(self, "base", Scheme.CONSISTENT)
@@ -110,7 +121,16 @@ class Plan(Tabular):
         return self.base is not Scheme.CONSISTENT
 
     def partitioner(self) -> Partitioner:
-        """A new partitioner of this plan."""
+        """A new partitioner of this plan.
+
+        Raises:
+            BadInput: the plan splits keys, which have no channel of their own.
+        """
+        if self.splits:
+            raise BadInput(
+                f"the plan splits {counted(len(self.splits), 'key')}, whose records take turns on several channels;"
+                " measure it with `adapt partition evaluate`, or export it --to rekey"
+            )
         return make_partitioner(
             self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base
         )
@@ -124,9 +144,12 @@ class Plan(Tabular):
 
     def __repr__(self) -> str:
         base = f" over {self.base}" if self.is_based else ""
+        split = f", {len(self.splits):,} split keys" if self.splits else ""
         imbalance = self.metrics.get("imbalance")
         expected = "" if imbalance is None else f", imbalance {imbalance:.3f} predicted"
-        return f"Plan({self.scheme}{base}, {self.channels} channels, {len(self.explicit):,} pinned keys{expected})"
+        return (
+            f"Plan({self.scheme}{base}, {self.channels} channels, {len(self.explicit):,} pinned keys{split}{expected})"
+        )
 
     def content_hash(self) -> str:
         """SHA-256 in hex of the mapping and the parameters.
@@ -149,7 +172,7 @@ def plan_to_data(plan: Plan, *, with_explicit: bool = True) -> dict[str, Any]:
     Args:
         with_explicit: Without it `explicit` is null, for readers of the table of pinned keys.
     """
-    schema = BASED_SCHEMA if plan.is_based else SCHEMA
+    schema = SPLIT_SCHEMA if plan.splits else BASED_SCHEMA if plan.is_based else SCHEMA
     data = {"schema": schema, **_mapping_to_data(plan, explicit_data(plan.explicit) if with_explicit else None)}
     if not with_explicit:
         data["explicit_null"] = None
@@ -195,6 +218,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
         explicit=tracked,
         max_parallelism=_groups_from_data(data, hashing, channels),
         base=base,
+        splits=read_splits(data, key_type, channels),
         trace=read_field(data, "trace", str, None),
         parent=read_field(data, "parent", str, None),
         predicted_loads=read_field(data, "predicted_loads", Mapping, {}),
@@ -217,6 +241,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
+        **({"split": {key_to_text(key): [*each] for key, each in plan.splits.items()}} if plan.splits else {}),
     }
 
 
@@ -237,8 +262,10 @@ def _over_shards(
 
 def _check_schema(schema: str) -> None:
     family, _, version = schema.partition("/")
-    if f"{family}/{version.partition('.')[0]}" not in (SCHEMA, BASED_SCHEMA):
-        raise BadInput(f"plan field 'schema': must be {SCHEMA!r} or {BASED_SCHEMA!r} (got {schema!r})")
+    if f"{family}/{version.partition('.')[0]}" not in (SCHEMA, BASED_SCHEMA, SPLIT_SCHEMA):
+        raise BadInput(
+            f"plan field 'schema': must be {SCHEMA!r}, {BASED_SCHEMA!r} or {SPLIT_SCHEMA!r} (got {schema!r})"
+        )
 
 
 def _refuse_splitting(data: Mapping[str, Any]) -> None:

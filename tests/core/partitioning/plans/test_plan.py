@@ -182,7 +182,10 @@ def test_the_order_of_parameters_and_entries_does_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "adapt.plan/3"}, r"'schema': must be 'adapt.plan/1' or 'adapt.plan/2' \(got 'adapt.plan/3'\)"),
+        (
+            {"schema": "adapt.plan/4"},
+            r"'schema': must be 'adapt.plan/1', 'adapt.plan/2' or 'adapt.plan/3' \(got 'adapt.plan/4'\)",
+        ),
         ({"schema": "adapt.run/1"}, r"'schema'"),
         ({"schema": None}, r"'schema': missing"),
         ({"base": "sprak"}, r"'base': unknown 'sprak'; did you mean 'spark'"),

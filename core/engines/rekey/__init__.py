@@ -1,0 +1,1 @@
+"""Rekeying: replacement keys that an engine's own hash places."""

@@ -1,0 +1,91 @@
+"""Rekey tables of plans over an engine's own hash."""
+
+from collections.abc import Iterable
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.names import AnyScheme, Engine, shards_of
+from adapt.core.engines.registry import definition_of
+from adapt.core.engines.rekey.marks import mark_for
+from adapt.core.engines.rekey.search import replacements
+from adapt.core.engines.rekey.table import Job, RekeyTable
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.partitioner import Channels
+from adapt.core.stream import KeyType
+
+
+def rekey_table(
+    plan: ExportablePlan,
+    engine: AnyScheme | None = None,
+    keys: Iterable[pa.Array] = (),
+    trace: str | None = None,
+    separator: str | None = None,
+    max_parallelism: int | None = None,
+) -> RekeyTable:
+    """The replacements of a plan's pinned and split keys.
+
+    A pinned key whose own channel is the planned one needs no replacement. The null key stays where the engine has it.
+
+    Args:
+        engine: The engine of the job (default: that under the plan).
+        keys: Keys of the trace in blocks, which the mark must not occur in (default: only those of the plan).
+        trace: Fingerprint of that trace.
+        separator: The separator of suffixes (default: the first that no key uses).
+        max_parallelism: The key groups of the job (default: the plan's, and no others).
+
+    Raises:
+        BadInput: the plan's other keys are not where the engine has them, or the engine places keys at random.
+        UsageError: the separator occurs in a key, integer keys have no bits to spare, or the job has other key groups.
+    """
+    if max_parallelism not in (None, plan.max_parallelism):
+        own = plan.max_parallelism
+        raise UsageError(
+            f"--max-parallelism {max_parallelism} is not that of the plan ({own or 'none'}); build the plan with it"
+        )
+    job = _job_of(plan, engine)
+    owners, channels = _wanted(plan)
+    mark = mark_for(chain([owners], keys), plan.key_type, job.channels, separator)
+    natural = job.channels_of(owners) == channels
+    split = pc.is_in(owners, value_set=plan.splits.column).to_numpy(zero_copy_only=False)
+    elsewhere = np.flatnonzero(~natural)
+    new = replacements(owners.take(pa.array(elsewhere)), channels[elsewhere], job.channels_of, mark)
+    rows = np.concatenate((elsewhere, np.flatnonzero(natural & split)))
+    order = np.argsort(rows)
+    both = pa.concat_arrays([new, owners.filter(pa.array(natural & split))]).take(pa.array(order))
+    kept = owners.take(pa.array(rows[order]))
+    firsts = np.flatnonzero(np.append(True, pc.not_equal(kept[1:], kept[:-1]))) if len(kept) else np.zeros(0, np.int64)
+    offsets = np.append(firsts, len(kept)).astype(np.int64)
+    return RekeyTable(job, plan.content_hash(), trace, mark, kept.take(pa.array(firsts)), both, offsets)
+
+
+def _wanted(plan: ExportablePlan) -> tuple[pa.Array, Channels]:
+    """Each key with each channel that it is to reach, in key order, a split key's in the plan's order."""
+    pinned = plan.explicit.column.is_valid()
+    keys = pa.concat_arrays([plan.explicit.column.filter(pinned), plan.splits.keys_of_places])
+    channels = np.concatenate((plan.explicit.channels[pinned.to_numpy(zero_copy_only=False)], plan.splits.channels))
+    order = pc.sort_indices(keys)  # stable
+    return keys.take(order), channels[order.to_numpy()]
+
+
+def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
+    """The job of a plan's engine.
+
+    Raises:
+        BadInput: the plan has other keys elsewhere than the engine, or the engine cannot place replacements.
+    """
+    base, wanted = plan.hashing, engine or plan.hashing
+    if not isinstance(wanted, Engine) or base is not wanted:
+        fix = f"--base {wanted}" if isinstance(wanted, Engine) else "--base and the engine of the job"
+        raise BadInput(f"the plan leaves its other keys to {base}, not to {wanted}; build it with {fix}")
+    if definition_of(wanted).at_random is AtRandom.ALL:
+        raise BadInput(f"{wanted} places every key at random; no replacement has a channel of its own")
+    if shards_of(wanted):
+        raise BadInput("a rekey table has no list of shards; export the plan --to plan")
+    if wanted is Engine.FLINK and plan.key_type is KeyType.BINARY:
+        raise BadInput("Flink has no keys of bytes; count the keys as text, such as hex")
+    return Job(wanted, plan.channels, plan.max_parallelism)

@@ -1,0 +1,114 @@
+"""Rekeying and merging in SQL."""
+
+from adapt.core.engines.rekey.dialects import KSQLDB, Dialect
+from adapt.core.engines.rekey.marks import HighBits
+from adapt.core.engines.rekey.table import RekeyTable
+from adapt.core.stream import KeyType
+
+MOST_IN_CASE = 500
+"""Most keys of a CASE; for more, the join is the quicker."""
+
+
+def rekeyed(table: RekeyTable, dialect: Dialect, column: str = "key", turn: str | None = None) -> str:
+    """The expression of the replacement of a column's key.
+
+    Args:
+        turn: A whole number from 0 that chooses among the replacements of a split key (default: at random).
+    """
+    turn = next(iter(dialect.turns.values())) if turn is None else turn
+    lines = []
+    for key, new in table.as_mapping().items():
+        values = [dialect.literal(each) for each in new]
+        chosen = values[0] if len(new) == 1 else dialect.choice(", ".join(values), turn, len(new))
+        lines.append(f"  WHEN {column} = {dialect.literal(key)} THEN {chosen}\n")
+    return f"CASE\n{''.join(lines)}  ELSE {column}\nEND" if lines else column
+
+
+def original(table: RekeyTable, dialect: Dialect, column: str = "rekeyed") -> str:
+    """The expression of the key that a replacement stands for."""
+    if isinstance(table.mark, HighBits):
+        return f"MOD({column}, {table.mark.modulus})"
+    if table.key_type is KeyType.STRING:
+        return dialect.strip(column, table.mark.text)
+    back = [
+        f"  WHEN {column} = {dialect.literal(each)} THEN {dialect.literal(key)}\n"
+        for key, new in table.as_mapping().items()
+        for each in new
+        if each != key
+    ]
+    return f"CASE\n{''.join(back)}  ELSE {column}\nEND" if back else column
+
+
+def partial_query(dialect: Dialect) -> str:
+    """Partial results of `rekeyed_stream`, by the replaced key."""
+    return (
+        "SELECT rekeyed, COUNT(*) AS n, COUNT(x) AS c, SUM(x) AS s, MIN(x) AS low, MAX(x) AS high,\n"
+        f"  {dialect.distinct[0]} AS d\n"
+        "FROM rekeyed_stream GROUP BY rekeyed"
+    )
+
+
+def merging_query(table: RekeyTable, dialect: Dialect) -> str:
+    """Results of `partials`, by the original key."""
+    return (
+        "SELECT key, SUM(n) AS rows_of_key, SUM(s) AS sum_x, MIN(low) AS min_x, MAX(high) AS max_x,\n"
+        f"  SUM(s) * 1.0 / SUM(c) AS avg_x, {dialect.distinct[1]} AS distinct_x\n"
+        f"FROM (SELECT {original(table, dialect)} AS key, n, c, s, low, high, d FROM partials) AS parts GROUP BY key"
+    )
+
+
+def partial_top(k: int) -> str:
+    """The k largest values of each replaced key."""
+    return (
+        "SELECT rekeyed, x FROM (\n"
+        "  SELECT rekeyed, x, ROW_NUMBER() OVER (PARTITION BY rekeyed ORDER BY x DESC) AS place FROM rekeyed_stream\n"
+        f") AS ranked WHERE place <= {k}"
+    )
+
+
+def merging_top(table: RekeyTable, dialect: Dialect, k: int) -> str:
+    """The k largest values of each original key, from `top_partials`."""
+    return (
+        "SELECT key, x FROM (\n"
+        "  SELECT key, x, ROW_NUMBER() OVER (PARTITION BY key ORDER BY x DESC) AS place\n"
+        f"  FROM (SELECT {original(table, dialect)} AS key, x FROM top_partials) AS parts\n"
+        f") AS ranked WHERE place <= {k}"
+    )
+
+
+def joined(turn: str) -> str:
+    """The stream with its replacements, by a join with the rows of rekey.csv as table `rekey`."""
+    return (
+        "SELECT t.*, COALESCE(r.replacement, t.key) AS rekeyed FROM (\n"
+        f"  SELECT *, {turn} AS number FROM stream\n"
+        ") AS t LEFT JOIN rekey AS r ON r.key = t.key AND r.turn = t.number % r.turns"
+    )
+
+
+def sql_file(table: RekeyTable, dialect: Dialect) -> bytes:
+    """The file of a dialect: the replacement, the original, and both steps of aggregates."""
+    parts = [f"-- {dialect.title}: rekey `key`, the column that `stream` is keyed by. Rename both as needed."]
+    turn = next(iter(dialect.turns.values())) if table.split else "0"
+    if len(table.keys) <= MOST_IN_CASE:
+        parts.append(f"-- The replacement of `key`:\n{rekeyed(table, dialect)}")
+    if dialect is not KSQLDB:
+        parts.append(
+            "-- The same by a join with rekey.csv as table `rekey`, best for many keys"
+            f" ({len(table.keys):,} here):\n{joined(turn)};"
+        )
+    parts.append(f"-- Undo: the key that `rekeyed` stands for:\n{original(table, dialect)}")
+    if table.split:
+        others = "".join(f"\n--   {how}: {turn}" for how, turn in dialect.turns.items())
+        parts += [
+            f"-- Records of a split key choose a replacement by a whole number from 0, each in its own way:{others}",
+            "-- Step 1, as `partials` (group by the window too, if there is one):\n" + partial_query(dialect) + ";",
+            "-- Step 2, the results by the original key:\n" + merging_query(table, dialect) + ";",
+        ]
+        if "SUM" in dialect.distinct[1]:
+            parts.append("-- distinct_x is right only if records choose their replacement by x, so that parts differ.")
+        if dialect is not KSQLDB:
+            parts += [
+                "-- The three largest x, step 1, as `top_partials`:\n" + partial_top(3) + ";",
+                "-- The three largest x, step 2:\n" + merging_top(table, dialect, 3) + ";",
+            ]
+    return ("\n\n".join(parts) + "\n").encode()
