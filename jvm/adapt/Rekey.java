@@ -75,8 +75,17 @@ public final class Rekey implements Serializable {
     return found == null ? key : keyOf(found, key);
   }
 
+  /** Whether a key is the replacement of another one. */
+  public boolean replaces(Object key) {
+    String found = key == null ? null : naturals.get(textOf(key));
+    return found != null && !found.equals(textOf(key));
+  }
+
   /** The keys with replacements, as texts. */
   public Set<String> keys() { return Collections.unmodifiableSet(replacements.keySet()); }
+
+  /** The replacements of such a key, as texts. */
+  public List<String> replacements(String key) { return List.of(replacements.get(key)); }
 
   private static String textOf(Object key) {
     if (!(key instanceof byte[])) return key.toString();

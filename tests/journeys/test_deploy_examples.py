@@ -73,6 +73,17 @@ def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescal
 
 @soak
 @needs_a_compiler
+def test_a_flink_job_is_rekeyed_from_a_savepoint_and_taken_back_with_all_its_state(flink_jar, capsys, monkeypatch):
+    assert example("flink_rekey.py", monkeypatch)["main"](str(flink_jar)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[2] == "rekeyed: every key, pinned ones too, counts on from where it was: True"
+    assert said[-3] == "predicted equals actual on every subtask"
+    assert said[-2] == "rekeyed: counts of all users, split keys merged, correct: True"
+    assert said[-1].endswith("correct: True")
+
+
+@soak
+@needs_a_compiler
 def test_java_and_adapt_route_alike():
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     script = [str(EXAMPLES / "java" / "route.sh")]

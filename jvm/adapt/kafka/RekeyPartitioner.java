@@ -20,7 +20,8 @@ public class RekeyPartitioner implements Partitioner {
   public static final String TABLE = "adapt.rekey";
 
   private Rekey table;
-  private final AtomicInteger turn = new AtomicInteger();
+  private final AtomicInteger turns = new AtomicInteger();
+  private final ThreadLocal<Integer> repeated = new ThreadLocal<>(), last = ThreadLocal.withInitial(() -> 0);
 
   @Override public void configure(Map<String, ?> settings) {
     Object where = settings.get(TABLE);
@@ -35,16 +36,27 @@ public class RekeyPartitioner implements Partitioner {
     if (partitions != table.channels)
       throw new IllegalStateException(
           "topic " + topic + " has " + partitions + " partitions; the table is for " + table.channels);
-    if (bytes == null) return Math.floorMod(turn.getAndIncrement(), partitions);
-    return Utils.toPositive(Utils.murmur2(placed(bytes))) % partitions;
+    Integer again = repeated.get();
+    repeated.remove();
+    if (bytes == null) return Math.floorMod(turn(again), partitions);
+    return Utils.toPositive(Utils.murmur2(placed(bytes, again))) % partitions;
+  }
+
+  /** Before Kafka 4 a producer asks again for the same record if it needs a new batch, which must not take another turn. */
+  @SuppressWarnings({"deprecation", "removal"})
+  public void onNewBatch(String topic, Cluster cluster, int partition) { repeated.set(last.get()); }
+
+  private int turn(Integer again) {
+    last.set(again == null ? turns.getAndIncrement() : again);
+    return last.get();
   }
 
   /** The bytes that Kafka's hash sees. */
-  private byte[] placed(byte[] bytes) {
+  private byte[] placed(byte[] bytes, Integer again) {
     Object key = keyOf(bytes);
     int count = table.count(key);
     if (count == 0) return bytes;
-    Object found = table.replaced(key, count == 1 ? 0 : turn.getAndIncrement());
+    Object found = table.replaced(key, count == 1 ? 0 : turn(again));
     if (found instanceof Long) return ByteBuffer.allocate(Long.BYTES).putLong((Long) found).array();
     return found instanceof String ? ((String) found).getBytes(StandardCharsets.UTF_8) : (byte[]) found;
   }
