@@ -227,7 +227,7 @@ def compacted(address: str, table: Table) -> bool:
 
 def job(address: str, records: int, way: str, folder: Path) -> bool:
     """Whether no record was lost, doubled or reordered, and the table was followed."""
-    users = [np.random.default_rng(each).zipf(1.3, records // PRODUCERS) % USERS for each in range(PRODUCERS)]
+    users = [np.random.default_rng(each).zipf(1.3, -(-records // PRODUCERS)) % USERS for each in range(PRODUCERS)]
     counts = counted(pa.chunked_array([[f"user-{number}" for number in np.concatenate(users)]]))
     plan = adapt.build(counts, channels=PARTITIONS, base="kafka")
     adapt.export(plan, to="rekey", out=folder / "visits.rekey")
