@@ -9,12 +9,12 @@ import typer
 
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
-from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 
 
 def schemes(incomplete: str) -> list[str]:
     """Schemes that keep keys whole, and those that split them."""
-    return _begun((*SCHEMES_BY_NAME, *Splitting), incomplete)
+    return _begun((*SCHEMES_BY_NAME, *PlannedSplitting, *Splitting), incomplete)
 
 
 def engines(incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.schemes.consistent import Replicas
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.partitioning.schemes.split_keys import SplitKeys
+from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
 
 
@@ -49,7 +49,7 @@ class ExportablePlan(Protocol):
         """Pinned keys with their channels."""
 
     @property
-    def splits(self) -> SplitKeys:
+    def splits(self) -> SplitMap:
         """Split keys with their channels."""
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,15 @@ from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.problem.constraints import Constraint, honours, limits_nothing, refuse_unhonoured
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
+from adapt.core.partitioning.split_plan import split_plan
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS, WHOLE, MergeCost, measure_split, merge_cost
 from adapt.core.partitioning.splitting.messages import Messages
-from adapt.core.partitioning.splitting.names import REMEDIES, Splitting
+from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, Splitting
 from adapt.core.partitioning.splitting.split import split
 from adapt.core.table import Column, Displayed, Kind, Table
+
+Compared: TypeAlias = AnyScheme | Splitting | PlannedSplitting
+"""Schemes that can be compared."""
 
 SCHEMA = "adapt.comparison/1"
 """The format of a comparison as data."""
@@ -42,7 +46,7 @@ class ComparisonRow:
         build_s: Build time; None without a clock, or where keys are split.
     """
 
-    scheme: AnyScheme | Splitting
+    scheme: Compared
     construction: Construction | None
     channels: int
     metrics: Metrics
@@ -62,7 +66,7 @@ class Comparison(Displayed):
 
     Attributes:
         rows: By scheme and construction, then in the order of the channel counts.
-        plans: One per scheme and construction, for the last count. Schemes that split keys have no plan.
+        plans: One per scheme and construction, for the last count. Schemes that split keys by load have no plan.
         estimate: Whether the load of unlisted keys on a channel is an estimate.
         verdict: What to do, in words; empty if nobody asked.
     """
@@ -127,7 +131,7 @@ def compare_schemes(
     channels: Sequence[int],
     recipe: Recipe | None = None,
     *,
-    schemes: Sequence[AnyScheme | Splitting] | None = None,
+    schemes: Sequence[Compared] | None = None,
     constructions: Sequence[Construction] | None = None,
     trace: str | None = None,
     clock: Callable[[], float] | None = None,
@@ -175,7 +179,15 @@ def compare_schemes(
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > max_imbalance
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not recipe.given else ()
-    splittings = [scheme for scheme in (*(schemes or ()), *remedies) if isinstance(scheme, Splitting)]
+    asked = (*(schemes or ()), *remedies)
+    if PlannedSplitting.SPLIT_HOT in asked:
+        planned = [split_plan(population, recipe, count, max_imbalance, trace) for count in channels]
+        rows += [
+            ComparisonRow(PlannedSplitting.SPLIT_HOT, None, each.plan.channels, each.metrics, None, each.merge)
+            for each in planned
+        ]
+        plans.append(planned[-1].plan)
+    splittings = [scheme for scheme in asked if isinstance(scheme, Splitting)]
     split_rows = _split_rows(population, splittings, channels, recipe)
     return Comparison((*rows, *split_rows), tuple(plans), population.is_estimate(weighed))
 
@@ -184,7 +196,7 @@ def hashers_compared(
     counted: Counted,
     channels: Sequence[int],
     recipe: Recipe,
-    schemes: Sequence[AnyScheme | Splitting],
+    schemes: Sequence[Compared],
     today: Partitioner | None = None,
 ) -> list[Hashers]:
     """Hashers of the compared schemes, each step with the one before.
@@ -192,7 +204,11 @@ def hashers_compared(
     Args:
         today: The placement before a single step.
     """
-    whole = [scheme for scheme in schemes if not isinstance(scheme, Splitting)]
+    whole = [
+        Scheme.HYBRID if isinstance(scheme, PlannedSplitting) else scheme
+        for scheme in schemes
+        if not isinstance(scheme, Splitting)
+    ]
     before = today if len(channels) == 1 else None
     chains = (hashers_of(replace(recipe, scheme=scheme), counted, channels, before) for scheme in whole)
     return list(dict.fromkeys(hashers for chain in chains for hashers in chain))
@@ -213,7 +229,7 @@ def _split_rows(
 
 
 def _chains_of(
-    schemes: Sequence[AnyScheme | Splitting] | None,
+    schemes: Sequence[Compared] | None,
     constructions: Sequence[Construction] | None,
     given: Sequence[Constraint],
 ) -> list[tuple[AnyScheme, Construction]]:
@@ -227,9 +243,9 @@ def _chains_of(
         own = (DEFAULT_CONSTRUCTIONS if constructions is None else constructions) if scheme is Scheme.HYBRID else _NONE
         by_name = schemes is not None if scheme is not Scheme.HYBRID else constructions is not None
         for construction in own:
-            if by_name:
+            if by_name and not isinstance(scheme, PlannedSplitting):
                 refuse_unhonoured(scheme, construction, given)
-            if not isinstance(scheme, Splitting) and honours(scheme, construction, given):
+            if not isinstance(scheme, Splitting | PlannedSplitting) and honours(scheme, construction, given):
                 chains.append((scheme, construction))
     return chains
 

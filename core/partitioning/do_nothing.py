@@ -6,14 +6,13 @@ from dataclasses import replace
 from adapt.core.engines.names import AnyScheme
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Built, Recipe, describe
-from adapt.core.partitioning.compare import Comparison, ComparisonRow
+from adapt.core.partitioning.compare import Compared, Comparison, ComparisonRow
 from adapt.core.partitioning.measures.metrics import Metrics, evaluate
 from adapt.core.partitioning.measures.population import Counted
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.schemes.names import Construction
-from adapt.core.partitioning.splitting.names import Splitting
 
 
 def with_nothing_done(
@@ -44,8 +43,10 @@ def with_nothing_done(
     plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans
     others = [row for row in comparison.rows if row.scheme is not today]
     if len(channels) == 1 and last is not None:
-        moving: dict[tuple[AnyScheme | Splitting, Construction | None], Metrics] = {
-            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last.partitioner) for plan in plans
+        moving: dict[tuple[Compared, Construction | None], Metrics] = {
+            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last.partitioner)
+            for plan in plans
+            if not plan.splits
         }
         others = [replace(row, metrics=moving.get((row.scheme, row.construction), row.metrics)) for row in others]
     return replace(comparison, rows=(*rows, *others), plans=plans)

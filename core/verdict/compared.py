@@ -6,7 +6,7 @@ from typing import Any
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.labels import do_nothing, today_in
 from adapt.core.partitioning.plans.plan import Plan
-from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.verdict.verdict import Verdict
@@ -15,7 +15,7 @@ from adapt.core.verdict.verdict_class import VerdictClass
 Row = Mapping[str, Any]
 
 _WHOLE = SCHEMES_BY_NAME.keys()
-_SPLIT = frozenset(way.value for way in Splitting if way is not Splitting.ONE_CHOICE)
+_SPLIT = frozenset(way.value for way in (*PlannedSplitting, *Splitting) if way is not Splitting.ONE_CHOICE)
 
 FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_state", "explicit_keys", "merge_tuples")
 """Columns displayed by default."""
@@ -74,8 +74,9 @@ def _instead(verdict: Verdict) -> str:
 
 
 def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None:
-    """The plan for a channel count that `best_sentence` names; None without plans."""
-    known = [plan for plan in plans if plan.channels == channels and plan.metrics.get("imbalance") is not None]
+    """The plan for a channel count of whole keys that `best_sentence` names; None without plans."""
+    whole = [plan for plan in plans if plan.channels == channels and not plan.splits]
+    known = [plan for plan in whole if plan.metrics.get("imbalance") is not None]
     even = [plan for plan in known if _imbalance(plan.metrics) <= limit]
     if even:
         return min(even, key=lambda plan: _least_migration(plan.metrics))

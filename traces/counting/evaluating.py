@@ -294,7 +294,7 @@ class _Asked:
                     f" {source}, or give a source with {plan.key_type} keys"
                 )
         by = resources or resources_of([plan for _, plan in plans])
-        return cls(plans, tuple(plan.partitioner() for _, plan in plans), by)
+        return cls(plans, tuple(plan.dealer() for _, plan in plans), by)
 
     def evaluation(self, whole: Sequence[Tally], weight: Weight) -> Evaluation:
         """The evaluation from the tallies of all keys."""

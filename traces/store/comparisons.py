@@ -11,6 +11,7 @@ from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.partitioning.compare import SCHEMA, Comparison
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.splitting.measure import WHOLE
+from adapt.core.partitioning.splitting.names import PlannedSplitting
 from adapt.core.table import Displayed, Table
 from adapt.core.verdict.answer import Answer
 from adapt.traces.locations.run_folders import MANIFEST
@@ -66,6 +67,8 @@ class StoredComparison(Displayed):
 
 def plan_name(plan: Plan) -> str:
     """A plan's name in a comparison: scheme and construction."""
+    if plan.splits:
+        return PlannedSplitting.SPLIT_HOT.value
     return plan.scheme.value if plan.construction is None else f"{plan.scheme.value}-{plan.construction.value}"
 
 

@@ -16,7 +16,7 @@ from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, for_people, is_for_programs, narrate, narrate_written, show, verdict_of
 from adapt.cli.terminal.stages import stages
-from adapt.core.engines.names import SCHEMES_BY_NAME, AnyScheme, Engine
+from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.partitioning.schemes.names import (
     DEFAULT_CONSTRUCTION,
@@ -25,11 +25,11 @@ from adapt.core.partitioning.schemes.names import (
     Construction,
     Scheme,
 )
-from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 
 if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
-    from adapt.core.partitioning.compare import Comparison
+    from adapt.core.partitioning.compare import Compared, Comparison
 
 
 @short_help(
@@ -48,8 +48,9 @@ def compare(
     ),
     schemes: list[str] | None = setting(
         None,
-        "Compare only this scheme; repeatable. One of those of build, or pkg, d-choices or w-choices, which split"
-        " keys. Default: uniform, consistent and hybrid, with pkg and w-choices where pinning keys is not enough.",
+        "Compare only this scheme; repeatable. One of those of build, or split-hot, pkg, d-choices or w-choices,"
+        " which split keys. Default: uniform, consistent and hybrid, with split-hot, pkg and w-choices where pinning is"
+        " not enough.",
         "SCHEME",
         "--scheme",
         completion=completion.schemes,
@@ -128,6 +129,7 @@ def compare(
                 max_parallelism=plan.max_parallelism,
             )
             for plan in comparison.plans
+            if not plan.splits
         ]
         wrong = model_error(population, recipes, counts[-1])
     table, best = comparison.table(), best_plan(comparison.plans, most, limit)
@@ -155,7 +157,7 @@ def compare(
     return replace(comparison, verdict=tuple(lead))
 
 
-def named_scheme(name: str) -> AnyScheme | Splitting:
+def named_scheme(name: str) -> "Compared":
     """The scheme of a typed name, of those that split keys too.
 
     Raises:
@@ -163,9 +165,10 @@ def named_scheme(name: str) -> AnyScheme | Splitting:
     """
     from adapt.traces.scheme_names import scheme_named
 
-    found = Splitting(name) if name in list(Splitting) else scheme_named(name, SCHEMES_BY_NAME.values())
+    splitting = {each.value: each for each in (*PlannedSplitting, *Splitting)}
+    found = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values())
     if found is None:
-        raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*Splitting, *SCHEMES_BY_NAME])}")
+        raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*splitting, *SCHEMES_BY_NAME])}")
     return found
 
 

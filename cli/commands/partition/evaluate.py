@@ -87,5 +87,7 @@ def evaluate(
         found = evaluate_plans(
             named, source, weighed, weight=weight, key_type=key_type, spark_options=spark.options(), progress=progress
         )
-    show([found.table(), for_people(found.predictions(), format)], format, found.as_data())
+    merging = found.merging()
+    tables = [found.table(), *([] if merging is None else [merging]), for_people(found.predictions(), format)]
+    show(tables, format, found.as_data())
     return found

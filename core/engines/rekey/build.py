@@ -80,8 +80,10 @@ def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
     """
     base, wanted = plan.hashing, engine or plan.hashing
     if not isinstance(wanted, Engine) or base is not wanted:
-        fix = f"--base {wanted}" if isinstance(wanted, Engine) else "--base and the engine of the job"
-        raise BadInput(f"the plan leaves its other keys to {base}, not to {wanted}; build it with {fix}")
+        raise BadInput(
+            f"replacements need a plan over the engine's own hash, but this one has the other keys on {base}; build it"
+            f" with --scheme hybrid --base {wanted if isinstance(wanted, Engine) else 'ENGINE, such as kafka'}"
+        )
     if definition_of(wanted).at_random is AtRandom.ALL:
         raise BadInput(f"{wanted} places every key at random; no replacement has a channel of its own")
     if shards_of(wanted):

@@ -88,7 +88,7 @@ KSQLDB = Dialect(
     choice=lambda values, turn, count: f"ARRAY[{values}][CAST(({turn}) % {count} AS INT) + 1]",
     strip=lambda column, separator: f"SPLIT({column}, '{separator}')[1]",
     turns={"at random": "CAST(RANDOM() * 2147483647 AS BIGINT)", "round robin": "ROWOFFSET"},
-    distinct=("COUNT_DISTINCT(x)", "SUM(d)"),
+    distinct=("", ""),
 )
 
 FLINK = Dialect(

@@ -16,7 +16,8 @@ JSON, CSV = "rekey.json", "rekey.csv"
 _USE = """\
 Replace each key of the table before {engine} sees it, and leave every other key as it is. {engine}'s own hash then
 places {pinned} and {split} as planned on {channels} channels (each a {channel}), with no partitioner of
-your own. Placement and state of all other keys stay as they are.
+your own. Placement and state of all other keys stay as they are. `{{folder}}` has the table as expressions and
+programs; in Python:
 
 ```python
 from rekey import original, rekey

@@ -41,6 +41,8 @@ def original(table: RekeyTable, dialect: Dialect, column: str = "rekeyed") -> st
 
 def partial_query(dialect: Dialect) -> str:
     """Partial results of `rekeyed_stream`, by the replaced key."""
+    if dialect is KSQLDB:
+        return "SELECT rekeyed, COUNT(*) AS n, COUNT(x) AS c, SUM(x) AS s FROM rekeyed_stream GROUP BY rekeyed"
     return (
         "SELECT rekeyed, COUNT(*) AS n, COUNT(x) AS c, SUM(x) AS s, MIN(x) AS low, MAX(x) AS high,\n"
         f"  {dialect.distinct[0]} AS d\n"
@@ -50,6 +52,12 @@ def partial_query(dialect: Dialect) -> str:
 
 def merging_query(table: RekeyTable, dialect: Dialect) -> str:
     """Results of `partials`, by the original key."""
+    if dialect is KSQLDB:  # which has no subqueries, and merges from a table only what it can take back
+        back = original(table, dialect)
+        return (
+            f"SELECT {back} AS key, SUM(n) AS rows_of_key, SUM(s) AS sum_x,\n"
+            f"  SUM(s) * 1.0 / SUM(c) AS avg_x\nFROM partials GROUP BY {back}"
+        )
     return (
         "SELECT key, SUM(n) AS rows_of_key, SUM(s) AS sum_x, MIN(low) AS min_x, MAX(high) AS max_x,\n"
         f"  SUM(s) * 1.0 / SUM(c) AS avg_x, {dialect.distinct[1]} AS distinct_x\n"
@@ -104,7 +112,9 @@ def sql_file(table: RekeyTable, dialect: Dialect) -> bytes:
             "-- Step 1, as `partials` (group by the window too, if there is one):\n" + partial_query(dialect) + ";",
             "-- Step 2, the results by the original key:\n" + merging_query(table, dialect) + ";",
         ]
-        if "SUM" in dialect.distinct[1]:
+        if dialect is KSQLDB:
+            parts.append("-- From a table, ksqlDB cannot merge MIN, MAX, distinct values and TOPK.")
+        elif "SUM" in dialect.distinct[1]:
             parts.append("-- distinct_x is right only if records choose their replacement by x, so that parts differ.")
         if dialect is not KSQLDB:
             parts += [

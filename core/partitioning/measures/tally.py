@@ -21,6 +21,7 @@ from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
 from adapt.core.partitioning.measures.migration import Migration
 from adapt.core.partitioning.measures.resources import Resources
 from adapt.core.partitioning.schemes.hybrid import HybridPartitioner, placed_at_random
+from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,15 @@ class Tally:
             ideal = self.loads[resources.state].whole() / partitioner.channels
             moved = Migration(self.moved_keys, self.moved.whole(), ideal)
         mapped = partitioner if isinstance(partitioner, HybridPartitioner) else None
+        whole = partitioner.whole if isinstance(partitioner, SplitPartitioner) else partitioner
+        pinned = len(whole.explicit) if isinstance(whole, HybridPartitioner) else 0
         return metrics_of(
             loads,
             resources,
             total=self.loads[resources.network].whole(),
             heavy=self.heaviest,
             pair_floor=None if mapped is None else self._pair_floor(mapped, loads[2], capacities),
-            explicit_keys=0 if mapped is None else len(mapped.explicit),
+            explicit_keys=pinned,
             moved=moved,
             capacities=capacities,
         )
@@ -121,10 +124,36 @@ def tallies(
     weighed = {load: _weighed(keys, load, counts, columns) for load in dict.fromkeys(resources.loads)}
     placed = [partitioner.channels_of(keys) for partitioner in partitioners]
     before = [None, *placed[:-1]]
-    return [
-        _tally(partitioner, keys, weighed, resources, now, was)
-        for partitioner, now, was in zip(partitioners, placed, before, strict=True)
+    dealt = [
+        _dealt(partitioner, keys, counts, columns, weighed, now)
+        for partitioner, now in zip(partitioners, placed, strict=True)
     ]
+    return [
+        _tally(partitioner, keys, weighed, resources, now, was, parts)
+        for partitioner, now, was, parts in zip(partitioners, placed, before, dealt, strict=True)
+    ]
+
+
+def _dealt(
+    partitioner: Partitioner,
+    keys: pa.Array,
+    counts: Counts,
+    columns: Mapping[str, Counts],
+    weighed: Mapping[Load, Floats],
+    placed: Channels,
+) -> dict[Load, ExactSums]:
+    """Sums by channel, with the records of split keys dealt in equal parts."""
+    if not isinstance(partitioner, SplitPartitioner):
+        free = placed_at_random(partitioner, keys)
+        return {load: _sums(placed, each, free, partitioner.channels) for load, each in weighed.items()}
+    dealing = partitioner.deal(keys)
+    free = placed_at_random(partitioner.whole, keys)[dealing.rows] & (dealing.share == 1)
+    parts = {source: column[dealing.rows] * dealing.share for source, column in columns.items()}
+    shares = counts[dealing.rows] * dealing.share
+    return {
+        load: _sums(dealing.channels, load_of(load, shares, parts.__getitem__), free, partitioner.channels)
+        for load in weighed
+    }
 
 
 def _weighed(keys: pa.Array, load: Load, counts: Counts, columns: Mapping[str, Counts]) -> Floats:
@@ -146,9 +175,10 @@ def _tally(
     resources: Resources,
     placed: Channels,
     before: Channels | None,
+    loads: dict[Load, ExactSums],
 ) -> Tally:
+    partitioner = partitioner.whole if isinstance(partitioner, SplitPartitioner) else partitioner
     free = placed_at_random(partitioner, keys)
-    loads = {load: _sums(placed, each, free, partitioner.channels) for load, each in weighed.items()}
     rows = np.full(len(keys), -1, np.int32)
     if isinstance(partitioner, HybridPartitioner):
         rows = partitioner.explicit.rows_of(keys)

@@ -6,9 +6,11 @@ from typing import Any
 
 from adapt.core.arrays import Floats
 from adapt.core.engines.names import AnyScheme, Engine
+from adapt.core.partitioning.measures.imbalance import max_over_mean
 from adapt.core.partitioning.measures.metrics import METRIC_COLUMNS, Metrics
 from adapt.core.partitioning.measures.resources import RESOURCES, Resources
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 from adapt.core.stream import Weight
 from adapt.core.table import Column, Displayed, Kind, Table
 
@@ -19,6 +21,15 @@ _OF_MIGRATION = ("m", "b(1+m)", "migrated_keys", "migrated_state")
 
 _DIGITS = 9
 """Decimals of the error of a prediction; smaller ones are rounding."""
+
+
+MERGING = (
+    Column("plan"),
+    Column("split_keys", Kind.COUNT),
+    Column("merge_messages", Kind.COUNT, about="messages of one merge: one per replacement"),
+    Column("imbalance_merge", Kind.RATIO, about="merge messages of the busiest channel / mean"),
+    Column("imbalance_both", Kind.RATIO, about="imbalance of rows and the messages of one merge together"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,21 @@ class Evaluation(Displayed):
         note = f"No prediction for resources {self._weighed_by()}: {', '.join(without)}." if without else ""
         return Table.from_rows("Predicted and measured", columns, rows, note)
 
+    def merging(self) -> Table | None:
+        """What merging the partial results of split keys costs; None without split keys."""
+        rows = []
+        for each in self.plans:
+            dealer = each.plan.dealer()
+            if isinstance(dealer, SplitPartitioner):
+                messages, load = dealer.merge_messages(), each.loads[RESOURCES.index("network")]
+                both = max_over_mean(load + messages)
+                rows.append((each.name, len(each.plan.splits), int(messages.sum()), max_over_mean(messages), both))
+        note = (
+            "Step 1 aggregates by the replaced key, at the imbalance above. Step 2 merges by the original key: each"
+            " merge takes a message from every replacement."
+        )
+        return Table.from_rows("Merging split keys", MERGING, rows, note) if rows else None
+
     def _weighed_by(self) -> str:
         """The loads of the resources, and the measured columns."""
         measured = zip(RESOURCES, self.resources.measured, strict=True)
@@ -101,6 +127,8 @@ class Evaluation(Displayed):
 
     def as_data(self) -> dict[str, Any]:
         """The evaluation as JSON data."""
+        table = self.merging()
+        merging = {row.pop("plan"): {"merging": row} for row in ([] if table is None else table.records())}
         return {
             "schema": SCHEMA,
             "keys": self.keys,
@@ -116,14 +144,15 @@ class Evaluation(Displayed):
                     "measured": each.measured.as_data(),
                     "predicted": dict(each.predicted),
                     "loads": dict(zip(RESOURCES, each.loads.tolist(), strict=True)),
+                    **merging.get(each.name, {}),
                 }
                 for each in self.plans
             ],
         }
 
     def displayed(self) -> list[Table]:
-        """Both tables."""
-        return [self.table(), self.predictions()]
+        """All tables."""
+        return [each for each in (self.table(), self.merging(), self.predictions()) if each is not None]
 
 
 def doing_nothing(plans: Sequence[Plan], today: AnyScheme | None = None) -> Plan | None:
@@ -137,7 +166,7 @@ def doing_nothing(plans: Sequence[Plan], today: AnyScheme | None = None) -> Plan
     """
     first = plans[0]
     placing = today or (first.hashing if isinstance(first.hashing, Engine) else Engine.SPARK)
-    if first.hashing is placing and not len(first.explicit):
+    if first.hashing is placing and not first.explicit and not first.splits:
         return None
     capacities = {name: value for name, value in first.parameters.items() if name == "capacities"}
     return Plan(

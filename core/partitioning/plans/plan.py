@@ -39,7 +39,7 @@ from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replica
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
 from adapt.core.partitioning.schemes.explicit_json import explicit_data, explicit_json
 from adapt.core.partitioning.schemes.names import MAPPED_SCHEMES, Construction, Scheme
-from adapt.core.partitioning.schemes.split_keys import SplitKeys
+from adapt.core.partitioning.schemes.split_map import SplitMap, SplitPartitioner
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.phrases import counted
 from adapt.core.stream import KeyType
@@ -87,7 +87,7 @@ class Plan(Tabular):
     explicit: ExplicitMap = field(default_factory=lambda: ExplicitMap.from_mapping({}))
     max_parallelism: int | None = None
     base: AnyScheme = Scheme.CONSISTENT
-    splits: SplitKeys = field(default_factory=lambda: SplitKeys({}, KeyType.STRING))
+    splits: SplitMap = field(default_factory=lambda: SplitMap({}, KeyType.STRING))
     trace: str | None = None
     parent: str | None = None
     predicted_loads: Mapping[str, Any] = field(default_factory=dict)
@@ -95,10 +95,10 @@ class Plan(Tabular):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Accept any mappings of keys, and keep them as an `ExplicitMap` and `SplitKeys` of `key_type`."""
+        """Accept any mappings of keys, and keep them as an `ExplicitMap` and `SplitMap` of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
-        object.__setattr__(self, "splits", SplitKeys(self.splits, self.key_type))
+        object.__setattr__(self, "splits", SplitMap(self.splits, self.key_type))
         self.splits.refuse_pinned(self.explicit)
         refuse_out_of_range(self.splits.keys_of_places, self.splits.channels, self.channels)
         object.__setattr__(self, "replicas", alike(self.replicas))
@@ -131,6 +131,14 @@ class Plan(Tabular):
                 f"the plan splits {counted(len(self.splits), 'key')}, whose records take turns on several channels;"
                 " measure it with `adapt partition evaluate`, or export it --to rekey"
             )
+        return self._of_whole_keys()
+
+    def dealer(self) -> Partitioner:
+        """A new partitioner that deals the records of split keys, if there are any."""
+        whole = self._of_whole_keys()
+        return SplitPartitioner(self.splits, whole) if self.splits else whole
+
+    def _of_whole_keys(self) -> Partitioner:
         return make_partitioner(
             self.scheme, self.channels, self.hash, self.replicas, self.explicit, self.max_parallelism, self.base
         )

@@ -12,7 +12,7 @@ from adapt.core.keys.columns import key_type_of, one_array
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS, Replicas
 from adapt.core.partitioning.schemes.explicit import ExplicitMap, refuse_out_of_range
-from adapt.core.partitioning.schemes.split_keys import SplitKeys
+from adapt.core.partitioning.schemes.split_map import SplitMap
 from adapt.core.stream import KeyType
 
 Data = Mapping[str, Any]
@@ -110,7 +110,7 @@ def read_explicit(data: Data, key_type: KeyType, channels: int) -> ExplicitMap:
         return ExplicitMap(keys, owners)
 
 
-def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitKeys:
+def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitMap:
     """The split keys of field `split`; none if it is missing.
 
     Raises:
@@ -121,7 +121,7 @@ def read_splits(data: Data, key_type: KeyType, channels: int) -> SplitKeys:
         for text, owners in texts.items():
             if not isinstance(owners, list) or any(type(owner) is not int for owner in owners):
                 raise BadInput(f"key {text!r} must have a list of channels (got {owners!r})")
-        splits = SplitKeys(
+        splits = SplitMap(
             dict(zip(keys_from_texts(texts, key_type).to_pylist(), map(tuple, texts.values()), strict=True)), key_type
         )
         refuse_out_of_range(splits.keys_of_places, splits.channels, channels)

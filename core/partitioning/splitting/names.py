@@ -22,5 +22,13 @@ class Splitting(StrEnum):
     """Every channel for hot keys, two for the others."""
 
 
-REMEDIES = (Splitting.PKG, Splitting.W_CHOICES)
-"""Compared by default if no assignment of whole keys keeps the limit: the usual scheme, and the best."""
+class PlannedSplitting(StrEnum):
+    """How keys are split by a plan, whatever the current load."""
+
+    SPLIT_HOT = "split-hot"
+    """The hottest keys over fixed channels each, by replacement keys; the next hottest pinned, the others hashed."""
+
+
+REMEDIES = (PlannedSplitting.SPLIT_HOT, Splitting.PKG, Splitting.W_CHOICES)
+"""Compared by default if no assignment of whole keys keeps the limit: one that a plan describes,
+the usual scheme, and the best."""

@@ -24,7 +24,7 @@ def comparisons():
 def test_one_channel_count_with_the_columns_that_decide(comparisons):
     table = at_channels(comparisons[1].table(), 4)
     assert table.title == "Schemes compared at 4 channels"
-    assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "pkg", "w-choices"]
+    assert table.values("scheme") == ["uniform", "consistent", "hybrid (level)", "split-hot", "pkg", "w-choices"]
     for row in table.records():
         assert row["gap"] == pytest.approx(row["imbalance"] / row["imbalance_floor"])
     assert "every column and channel count" in table.note

@@ -5,9 +5,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from adapt.core.engines.names import Target
+from adapt.core.engines.names import Engine, Target
 from adapt.core.engines.registry import exporter_of
-from adapt.core.errors import EnvironmentFailure
+from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
@@ -27,6 +27,16 @@ HYBRID = Plan(
     explicit={"hot": 2, "": 1, None: 3, "é\n": 0},
 )
 
+REKEYED = Plan(
+    Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA, explicit={"hot": 2, "é\n": 0}, splits={"": (0, 1, 3)}
+)
+
+
+def plan_for(target):
+    """A plan that the target follows."""
+    return REKEYED if target is Target.REKEY else HYBRID
+
+
 every_target = pytest.mark.parametrize("target", Target)
 
 
@@ -40,34 +50,34 @@ def test_every_target_has_an_exporter():
 
 @every_target
 def test_an_export_is_whole_and_the_same_again(target, tmp_path):
-    exported = export_plan(HYBRID, target, tmp_path / "one", MADE)
+    exported = export_plan(plan_for(target), target, tmp_path / "one", MADE)
     manifest = read_manifest(tmp_path / "one", "deployment")
     verify(tmp_path / "one", manifest)
     assert {entry["name"] for entry in manifest.files} == {*content(tmp_path / "one")} - {"_manifest.json"}
     (tmp_path / "there").mkdir()
-    export_plan(HYBRID, target, tmp_path / "there" / "one", MADE)
+    export_plan(plan_for(target), target, tmp_path / "there" / "one", MADE)
     assert content(tmp_path / "one") == content(tmp_path / "there" / "one")
     assert exported.table().values("file") == [entry["name"] for entry in manifest.files]
     assert exported.as_data()["schema"] == "adapt.deployment/1"
-    assert read_plan(tmp_path / "one" / PLAN) == HYBRID
+    assert read_plan(tmp_path / "one" / PLAN) == plan_for(target)
 
 
 @every_target
 def test_the_readme_names_every_file_and_leaves_nothing_to_fill_in(target, tmp_path):
-    export_plan(HYBRID, target, tmp_path / "web.out", MADE)
+    export_plan(plan_for(target), target, tmp_path / "web.out", MADE)
     said = (tmp_path / "web.out" / README).read_text()
     for name in content(tmp_path / "web.out"):
         assert f"`{name}`" in said
     assert "web.out" in said
     assert "{folder}" not in said
-    assert HYBRID.content_hash() in said
+    assert plan_for(target).content_hash() in said
 
 
 @every_target
 def test_a_failing_disk_leaves_nothing(target, tmp_path, monkeypatch):
     monkeypatch.setattr(disk, "sync", lambda path: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(EnvironmentFailure, match="space"):
-        export_plan(HYBRID, target, tmp_path / "one", MADE)
+        export_plan(plan_for(target), target, tmp_path / "one", MADE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -102,3 +112,11 @@ def test_the_manifest_says_what_was_exported(tmp_path):
     data = json.loads((tmp_path / "one" / "_manifest.json").read_text())
     assert data["summary"] == {"target": "kafka", "plan": HYBRID.content_hash(), "channels": 4}
     assert pa.types.is_string(HYBRID.explicit.column.type)
+
+
+def test_a_plan_that_splits_keys_is_exported_as_replacement_keys_alone(tmp_path):
+    for target in set(Target) - {Target.REKEY}:
+        with pytest.raises(BadInput, match="--to rekey"):
+            export_plan(REKEYED, target, tmp_path / "one", MADE)
+    export_plan(REKEYED, Target.REKEY, tmp_path / "one", MADE)
+    assert TEXT not in content(tmp_path / "one")

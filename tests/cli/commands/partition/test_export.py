@@ -2,9 +2,11 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from adapt.core.engines.names import Target
+from tests.traces.small_traces import trace_of_source
 
 
 @pytest.fixture
@@ -15,7 +17,7 @@ def plan(adapt, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("target", Target)
+@pytest.mark.parametrize("target", [each for each in Target if each is not Target.REKEY])
 def test_a_plan_is_exported(adapt, tmp_path, plan, target):
     said = adapt.done("partition", "export", plan, "--to", target, "-o", tmp_path / "out", "--format", "json")
     told = json.loads(said.out)
@@ -42,3 +44,37 @@ def test_a_plan_that_splits_keys_is_refused(adapt, tmp_path, plan):
     assert "splits keys" in said
     assert "--scheme hybrid" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_compared_plan_with_split_keys_is_exported_and_evaluated(adapt, tmp_path):
+    (tmp_path / "counts.csv").write_text("hot,500\nwarm,90\n" + "".join(f"user{at},10\n" for at in range(40)))
+    counts, made = tmp_path / "counts.csv", tmp_path / "compared"
+    adapt.done("partition", "compare", counts, "--channels", 4, "--engine", "kafka", "-o", made)
+    plan, out = made / "split-hot.plan", tmp_path / "out"
+    said = adapt.done("partition", "export", plan, "--to", "rekey", "--engine", "kafka", "-o", out, "--format", "json")
+    files = {entry["file"] for entry in json.loads(said.out)["files"]}
+    assert files >= {"rekey.json", "rekey.csv", "rekey.py", "Rekey.java", "ksqldb.sql", "duckdb.sql", "README.md"}
+    assert len(json.loads((out / "rekey.json").read_text())["keys"]["hot"]) > 1
+    assert "Merging split keys" in adapt.done("partition", "evaluate", counts, plan).out
+    measured = json.loads(adapt.done("partition", "evaluate", counts, plan, "--format", "json").out)["plans"][1]
+    assert measured["measured"]["imbalance"] < 1.2
+    assert measured["merging"]["merge_messages"] > 1
+    wrong = ("partition", "export", plan, "-o", tmp_path / "no")
+    assert "other keys on kafka" in adapt.refused(3, *wrong, "--to", "rekey", "--engine", "spark")
+    assert "--engine is for --to rekey" in adapt.refused(2, *wrong, "--to", "kafka", "--engine", "kafka")
+    assert "export it --to rekey" in adapt.refused(3, *wrong, "--to", "kafka")
+    assert "measure it with" in adapt.refused(3, "partition", "diff", plan, made / "uniform.plan")
+
+
+def test_no_replacement_is_a_key_of_the_trace(adapt, tmp_path):
+    keys = ["hot"] * 50 + ["a~b", "c#d", "e"] * 5
+    trace, plan, out = tmp_path / "log.trace", tmp_path / "web.plan", tmp_path / "out"
+    trace_of_source(trace, pa.table({"ts": range(len(keys)), "key": keys}))
+    pins = ("--pin", "hot=0", "--pin", "e=1")
+    adapt.done("partition", "build", trace, "--channels", 4, "--engine", "kafka", *pins, "-o", plan)
+    adapt.done("partition", "export", plan, "--to", "rekey", "--trace", trace, "-o", out)
+    assert "No key of the trace has `^`" in (out / "README.md").read_text()
+    table = json.loads((out / "rekey.json").read_text())
+    assert (table["separator"], table["trace"] is not None) == ("^", True)
+    taken = ("--trace", trace, "--separator", "~", "-o", tmp_path / "no")
+    assert "occurs in key 'a~b'" in adapt.refused(2, "partition", "export", plan, "--to", "rekey", *taken)

@@ -1,0 +1,218 @@
+"""The engines themselves place replacement keys where the plan says, and leave every other key where it was.
+
+100,000 keys, 1,000 of them pinned and 20 split: Spark's own shuffle, Flink's own class and a running job, and real
+producers through a broker.
+"""
+
+import csv
+import os
+import subprocess
+from pathlib import Path
+
+import confluent_kafka
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapt.core.engines.names import Engine
+from adapt.core.engines.rekey.build import rekey_table
+from adapt.core.engines.rekey.dialects import SPARK
+from adapt.core.engines.rekey.export import rekey_bundle
+from adapt.core.engines.rekey.sql import joined, original, rekeyed
+from adapt.core.partitioning.plans.plan import Plan
+from adapt.core.partitioning.schemes.names import Scheme
+from adapt.core.stream import KeyType
+from tests.kafka_broker import create_topic
+from tests.tiers import soak
+
+HERE = Path(__file__).parent
+KEYS, PINNED, SPLIT = 100_000, 1_000, 20
+SHAPES = ((2, 128), (3, 60), (16, 128), (128, 128), (10, 32_768), (1_000, 32_768))
+"""Parallelisms and max parallelisms of Flink."""
+
+pytestmark = soak
+
+
+STREAM = [f"clé-{at}-日本" if at % 10 == 0 else f"user-{at:06}" for at in range(KEYS)]
+"""Distinct keys: most ASCII, some of every width."""
+
+
+def a_plan(engine, channels, groups=None):
+    """1,000 keys pinned at random, 20 split over up to 8 channels."""
+    chance = np.random.default_rng(channels)
+    hot = [STREAM[at] for at in chance.permutation(KEYS)[: PINNED + SPLIT]]
+    splits = {key: tuple(chance.permutation(channels)[: min(8, channels)].tolist()) for key in hot[:SPLIT]}
+    pins = {key: int(chance.integers(channels)) for key in hot[SPLIT:]}
+    return Plan(
+        *(Scheme.HYBRID, channels, KeyType.STRING),
+        base=engine,
+        explicit=pins,
+        splits=splits,
+        max_parallelism=groups,
+    )
+
+
+def check(plan, table, natural, placed):
+    """Every pair of a key and what it was sent as is where the plan says.
+
+    `natural` is the channel of each key in order as it was; `placed` maps each key as sent to its channel.
+    """
+    new = table.as_mapping()
+    assert len(plan.explicit) == PINNED
+    assert len(plan.splits) == SPLIT
+    for key, was in zip(STREAM, natural, strict=True):
+        found = sorted(placed[each] for each in new.get(key, (key,)))
+        if key in plan.splits:
+            assert found == sorted(plan.splits[key]), key
+        else:
+            assert found == [plan.explicit.get(key, was)], key
+
+
+def test_spark_s_shuffle_places_every_key(spark):
+    from pyspark.sql import functions as F
+
+    plan = a_plan(Engine.SPARK, 200)
+    table = rekey_table(plan, keys=[pa.array(STREAM)])
+    keys = [(at, key) for at, key in enumerate(STREAM)]
+    spark.createDataFrame(keys, "row bigint, key string").createOrReplaceTempView("keys")
+    spark.sql(
+        "SELECT row, key, turn FROM keys CROSS JOIN (SELECT explode(sequence(0, 7)) AS turn)"
+    ).createOrReplaceTempView("stream")
+    rows = list(csv.DictReader(table.to_csv().splitlines()))
+    spark.createDataFrame(rows).selectExpr(
+        "key", "replacement", "CAST(turn AS INT) AS turn", "CAST(turns AS INT) AS turns"
+    ).createOrReplaceTempView("rekey")
+
+    def shuffled(frame, by):
+        return frame.repartition(200, by).select("row", by, F.spark_partition_id().alias("channel")).toArrow()
+
+    natural = np.full(KEYS, -1)
+    was = shuffled(spark.table("keys"), "key")
+    natural[was["row"].to_numpy()] = was["channel"].to_numpy()
+    sent = spark.sql(f"SELECT row, rekeyed FROM ({joined('turn')})")
+    found = shuffled(sent, "rekeyed")
+    assert found.num_rows == 8 * KEYS
+    check(
+        plan,
+        table,
+        natural.tolist(),
+        dict(zip(found["rekeyed"].to_pylist(), found["channel"].to_pylist(), strict=True)),
+    )
+    back = spark.sql(f"SELECT count(*) AS wrong FROM ({joined('turn')}) WHERE key <> {original(table, SPARK)}")
+    assert back.first()["wrong"] == 0
+    hot = spark.sql(
+        f"SELECT key, turn, {rekeyed(table, SPARK, turn='turn')} AS new FROM stream WHERE row % 97 = 0"
+    ).toArrow()
+    for key, turn, new in zip(*(hot[name].to_pylist() for name in ("key", "turn", "new")), strict=True):
+        wanted = table.as_mapping().get(key, (key,))
+        assert new == wanted[turn % len(wanted)]
+
+
+def compiled(folder, classpath, *sources):
+    """Java sources compiled into a folder."""
+    subprocess.run(["javac", "-cp", f"{folder}:{classpath}", "-d", folder, *sources], check=True, capture_output=True)
+
+
+def java(folder, classpath, *arguments):
+    """What a Java program prints."""
+    line = ["java", "-Xmx2g", "-cp", f"{folder}:{classpath}", *map(str, arguments)]
+    ran = subprocess.run(line, capture_output=True, text=True, check=False, timeout=600)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return ran.stdout.splitlines()
+
+
+def test_flink_s_class_places_every_key(flink_jar, tmp_path):
+    compiled(tmp_path, flink_jar, HERE / "Subtasks.java")
+    plans = [a_plan(Engine.FLINK, *shape) for shape in SHAPES]
+    tables = [rekey_table(plan, keys=[pa.array(STREAM)]) for plan in plans]
+    sent = [[*STREAM, *table.replacements.to_pylist()] for table in tables]
+    asked = []
+    for at, (shape, keys) in enumerate(zip(SHAPES, sent, strict=True)):
+        (tmp_path / f"keys{at}").write_text("".join(f"{key}\n" for key in keys))
+        asked += [tmp_path / f"keys{at}", *shape]
+    said = iter(map(int, java(tmp_path, flink_jar, "Subtasks", *asked)))
+    for plan, table, keys in zip(plans, tables, sent, strict=True):
+        subtasks = [next(said) for _ in keys]
+        check(plan, table, subtasks[:KEYS], dict(zip(keys, subtasks, strict=True)))
+
+
+@pytest.mark.parametrize(("parallelism", "groups"), [(4, 128), (3, 60)])
+def test_a_running_flink_job_places_every_key(flink_jar, tmp_path, parallelism, groups):
+    plan = a_plan(Engine.FLINK, parallelism, groups)
+    table = rekey_table(plan, keys=[pa.array(STREAM)])
+    (tmp_path / "Rekey.java").write_bytes(rekey_bundle(table).files["Rekey.java"].content)
+    (tmp_path / "keys").write_text("".join(f"{key}\n" for key in STREAM))
+    compiled(tmp_path, flink_jar, tmp_path / "Rekey.java", HERE / "CountRekeyed.java")
+
+    def placed(times, how):
+        rows = [
+            line.partition("> ")[2].split(",")
+            for line in java(tmp_path, flink_jar, "CountRekeyed", tmp_path / "keys", times, parallelism, groups, how)
+            if "> " in line
+        ]
+        assert len(rows) == times * KEYS
+        found = {}
+        for subtask, key, _ in rows:
+            assert found.setdefault(key, int(subtask)) == int(subtask)
+        return found, rows
+
+    natural, _ = placed(1, "natural")
+    after, rows = placed(4, "rekeyed")
+    check(plan, table, [natural[key] for key in STREAM], after)
+    last = {key: int(count) for _, key, count in rows if int(count) == 4}
+    assert len(last) == KEYS - SPLIT + sum(len(table.as_mapping()[key]) == 1 for key in plan.splits)
+
+
+PARTITIONS = 12
+
+
+def by_java(broker, topic, keys, folder):
+    """Java's client, with its default partitioner."""
+    jar = os.environ.get("ADAPT_KAFKA_JAR")
+    if jar is None:
+        pytest.skip("Java's client is not there; set ADAPT_KAFKA_JAR to kafka-clients.jar")
+    import pyspark
+
+    logging = sorted((Path(pyspark.__path__[0]) / "jars").glob("slf4j-api-*.jar"))[0]
+    (folder / "keys").write_text("".join(f"{key.encode().hex()}\n" for key in keys))
+    compiled(folder, jar, HERE.parent / "core" / "engines" / "Produce.java")
+    java(folder, f"{jar}:{logging}", "Produce", broker, topic, folder / "keys")
+
+
+def by_librdkafka(broker, topic, keys, folder):
+    """librdkafka, with its default partitioner."""
+    del folder
+    sender = confluent_kafka.Producer({"bootstrap.servers": broker, "queue.buffering.max.messages": 1_000_000})
+    for row, key in enumerate(keys):
+        sender.produce(topic, key=key.encode(), value=str(row))
+        if row % 1000 == 0:
+            sender.poll(0)
+    assert sender.flush(60) == 0
+
+
+@pytest.mark.parametrize(("engine", "send"), [(Engine.KAFKA, by_java), (Engine.LIBRDKAFKA, by_librdkafka)])
+def test_a_producer_sends_every_key_to_its_partition(broker, tmp_path, engine, send):
+    plan = a_plan(engine, PARTITIONS)
+    table = rekey_table(plan, keys=[pa.array(STREAM)])
+    sent = [*STREAM, *table.replacements.to_pylist()]
+    topic = f"rekeyed-{engine.family}"
+    create_topic(broker, topic, PARTITIONS)
+    send(broker, topic, sent, tmp_path)
+    found = partitions_read(broker, topic, len(sent))
+    check(plan, table, found[:KEYS], dict(zip(sent, found, strict=True)))
+
+
+def partitions_read(broker, topic, records):
+    """The partition of each record, by the number that is its value."""
+    reader = confluent_kafka.Consumer({"bootstrap.servers": broker, "group.id": "none", "enable.auto.commit": False})
+    reader.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    found, read = [-1] * records, 0
+    while read < records:
+        got = reader.consume(5000, 30)
+        assert got, f"{read} records of {records} arrived"
+        for record in got:
+            assert record.error() is None
+            found[int(record.value())] = record.partition()
+        read += len(got)
+    reader.close()
+    return found
