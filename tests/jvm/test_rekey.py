@@ -1,6 +1,7 @@
 """The JVM parts: tables from text, a file or the class path; Kafka's Java producer follows one."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -97,16 +98,20 @@ def test_the_producer_sends_each_record_where_its_replacement_goes_and_keeps_its
     (tmp_path / "keys.txt").write_text("".join(f"{key.encode().hex()}\n" for key in sent))
     logging = sorted((Path(pyspark.__path__[0]) / "jars").glob("slf4j-api-*.jar"))[0]
     source = HERE.parent / "core" / "engines" / "Produce.java"
-    run(
-        tmp_path,
-        [kafka, logging, jar],
-        source,
-        broker,
-        "by-replacement",
-        "keys.txt",
-        "partitioner.class=adapt.kafka.RekeyPartitioner",
-        "adapt.rekey=rekey.json",
-    )
+
+    def produce(topic, table):
+        settings = ("partitioner.class=adapt.kafka.RekeyPartitioner", f"adapt.rekey={table}")
+        run(tmp_path, [kafka, logging, jar], source, broker, topic, "keys.txt", *settings)
+
+    produce("by-replacement", "rekey.json")
+    create_topic(broker, "too-few", CHANNELS - 1)
+    for topic, table, error in (
+        ("too-few", "rekey.json", "topic too-few has 7 partitions; the table is for 8"),
+        ("by-replacement", "gone.json", "no rekey table in gone.json"),
+        ("by-replacement", '{"schema": "adapt.rekey/1", "engine": "flink", "channels": 8, "keys": {}}', "(got flink)"),
+    ):
+        with pytest.raises(AssertionError, match=re.escape(error)):
+            produce(topic, table)
     reader = confluent_kafka.Consumer({"bootstrap.servers": broker, "group.id": "none", "enable.auto.commit": False})
     reader.assign([confluent_kafka.TopicPartition("by-replacement", number, 0) for number in range(CHANNELS)])
     found = {}
