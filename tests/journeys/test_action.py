@@ -107,6 +107,7 @@ def test_the_steps_judge_the_sample_and_comment_once(tmp_path):
         "### Verdict: Split key u1 over at least 3 workers (8 workers, max imbalance 1.2)",
     ]
     assert "All 3 limits hold." in comment
+    assert str(tmp_path) not in comment
     assert (tmp_path / "summary").read_text() == comment
     junit = ET.parse(job.made("junit")).getroot()
     assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("3", "0", "0")
