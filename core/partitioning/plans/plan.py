@@ -237,6 +237,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
 
 def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
     """The fields that define the mapping, with this explicit map."""
+    split = {key_to_text(key): [*places] for key, places in plan.splits.items() if key is not None}
     return {
         "scheme": name_in_plans(plan.scheme),
         **({"base": name_in_plans(plan.base)} if plan.is_based else {}),
