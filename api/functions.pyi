@@ -319,12 +319,15 @@ def evaluate(
 def export(
     plan: File | Plan,
     *,
-    to: Literal["spark", "kafka", "flink", "plan"],
+    to: Literal["spark", "kafka", "flink", "rekey", "plan"],
     out: File,
+    engine: str | None = None,
+    trace: File | Trace | Ingested | Sequence[File | Trace | Ingested] | None = None,
+    separator: str | None = None,
     max_parallelism: int | None = None,
     force: bool = False,
 ) -> Deployment:
-    """Export a plan to Spark, Kafka, Flink or any program."""
+    """Export a plan to Spark, Kafka, Flink, any hash or any program."""
 
 def tolerance(
     *, channels: int = 10, utilization: float | None = None, total: float | None = None, capacity: float | None = None

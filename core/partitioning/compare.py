@@ -181,6 +181,8 @@ def compare_schemes(
     remedies = REMEDIES if schemes is None and too_heavy and not weighed.sources and not recipe.given else ()
     asked = (*(schemes or ()), *remedies)
     if PlannedSplitting.SPLIT_HOT in asked:
+        if recipe.given:
+            raise UsageError(f"scheme split-hot does not support {' and '.join(recipe.given)}; omit one")
         planned = [split_plan(population, recipe, count, max_imbalance, trace) for count in channels]
         rows += [
             ComparisonRow(PlannedSplitting.SPLIT_HOT, None, each.plan.channels, each.metrics, None, each.merge)

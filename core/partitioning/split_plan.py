@@ -99,8 +99,8 @@ def _assigned(
     loads, rows = listed_loads(population.frequencies, recipe.resources.network), _rows(population, hot)
     weights, home = loads[rows], base.channels_of(hot)
     mean = float(population.loads(recipe.resources.network).sum()) / channels
-    filled = np.bincount(base.channels_of(population.keys[: population.listed]), loads, channels)
-    filled += population.rest_on(base, recipe.resources.network)
+    listed = np.bincount(base.channels_of(population.keys[: population.listed]), loads, channels)
+    filled = listed.astype(np.float64) + population.rest_on(base, recipe.resources.network)
     parts = np.where(weights > mean, np.minimum(np.ceil(weights / (largest * mean)), channels), 1).astype(np.int64)
     splits: dict[Key, tuple[int, ...]] = {}
     np.subtract.at(filled, home[parts > 1], weights[parts > 1])

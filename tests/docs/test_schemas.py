@@ -43,6 +43,10 @@ COMMANDS = {
     "build an engine's": f"partition build keys.csv --channels 3 --scheme kafka -o kafka.plan {JSON}",
     "build on": f"partition build keys.csv --channels 4 --from 3.plan --optimum 1s -o 4.plan {JSON}",
     "compare": f"partition compare keys.csv --channels 1:4 -o keys.plans {JSON}",
+    "compare split keys": "partition compare keys.csv --channels 4 --scheme split-hot --engine kafka -o split.plans"
+    f" {JSON}",
+    "evaluate split keys": f"partition evaluate keys.csv split.plans/split-hot.plan {JSON}",
+    "export replacements": f"partition export split.plans/split-hot.plan --to rekey -o rekeyed {JSON}",
     "tolerance": f"partition tolerance --channels 4 --total 10 --capacity 3 {JSON}",
     "diff": f"partition diff keys.csv 3.plan 4.plan {JSON}",
     "evaluate": f"partition evaluate keys.csv 3.plan 4.plan {JSON}",
@@ -93,7 +97,7 @@ def closed(part):
 
 def check(document, name=None):
     named, number = re.fullmatch(r"adapt\.([a-z-]+)/(\d+)", document["schema"]).groups()
-    assert (named, number) in {(name or named, "1"), ("plan", "2")}
+    assert (named, number) in {(name or named, "1"), ("plan", "2"), ("plan", "3")}
     found = schema(named)
     if "mechanism" in document:  # one branch says more of what is wrong than all together
         found = {**found["$defs"][document["mechanism"]], "$schema": found["$schema"]}
@@ -149,7 +153,7 @@ def test_what_a_command_prints_is_as_its_schema_says(made, name):
 def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
-        *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1")
+        *("adapt.manifest/1", "adapt.rekey/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1")
     }
     assert "adapt.plan/2" in seen
 
@@ -161,6 +165,7 @@ def test_manifests_and_plans_are_as_their_schemas_say(made):
         check(document, "manifest")
         kinds.add(document["kind"])
     assert kinds == set(schema("manifest")["properties"]["kind"]["enum"])
+    check(json.loads((made[1] / "rekeyed" / "rekey.json").read_text()), "rekey")
     plans = [path for path in made[1].rglob("*.plan") if path.is_file()]
     assert len(plans) > 5
     for path in plans:

@@ -91,21 +91,11 @@ KSQLDB = Dialect(
     distinct=("", ""),
 )
 
-FLINK = Dialect(
-    title="Flink SQL",
-    file="flink.sql",
-    text=_quoted,
-    binary=lambda digits: f"X'{digits}'",
-    choice=lambda values, turn, count: f"ARRAY[{values}][MOD({turn}, {count}) + 1]",
-    strip=lambda column, separator: f"SPLIT_INDEX({column}, '{separator}', 0)",
-    turns={"at random": "RAND_INTEGER(2147483647)", "by a second key": "ABS(second)"},
-    distinct=("COUNT(DISTINCT x)", "SUM(d)"),
-)
-
 
 def dialects_of(engine: Engine) -> tuple[Dialect, ...]:
     """The dialects in an export: that of the engine, if any, and DuckDB's."""
     return (*_OF_ENGINE.get(engine.family, ()), DUCKDB)
 
 
-_OF_ENGINE: dict[str, tuple[Dialect, ...]] = {"spark": (SPARK,), "kafka": (KSQLDB,), "flink_sql": (FLINK,)}
+_OF_ENGINE: dict[str, tuple[Dialect, ...]] = {"spark": (SPARK,), "kafka": (KSQLDB,)}
+"""By family. Flink SQL has none: it hashes its own row format, not the key's Java hash code."""

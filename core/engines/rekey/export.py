@@ -2,6 +2,7 @@
 
 from adapt.core.engines.bundle import Bundle, File
 from adapt.core.engines.exporter import ExportablePlan
+from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
 from adapt.core.engines.rekey.build import rekey_table
 from adapt.core.engines.rekey.dialects import dialects_of
@@ -29,7 +30,11 @@ original(rekey(key)) == key  # undo
 - The job must have {channels} channels{groups}. For another number, plan and export again.
 - {undo}
 - {checked}
-{splitting}"""
+{flink}{splitting}"""
+
+_FLINK = """\
+- The table is for jobs that key by `String` or `Long`: Flink SQL hashes its own row format, and places keys elsewhere.
+"""
 
 _SPLITTING = """\
 
@@ -86,6 +91,7 @@ def rekey_bundle(table: RekeyTable) -> Bundle:
         "pinned": counted(table.pinned, "pinned key"),
         "split": counted(table.split, "split key"),
         "groups": "" if table.job.max_parallelism is None else f", of max parallelism {table.job.max_parallelism}",
+        "flink": _FLINK if table.job.engine is Engine.FLINK else "",
         "undo": _undo(table),
         "checked": _checked(table),
     }

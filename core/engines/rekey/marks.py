@@ -76,10 +76,8 @@ class Separator:
         """Replacements number `first` to `first + count` of each key; shape (keys * count,)."""
         each = pa.array(islice(_suffixes(), first, first + count), pa.string())
         rows, places = np.repeat(np.arange(len(keys)), count), np.tile(np.arange(count), len(keys))
-        if self.key_type is KeyType.STRING:
-            wide, joint = pa.large_string(), self.text
-        else:
-            wide, joint = pa.large_binary(), self.text.encode()
+        wide = pa.large_string() if self.key_type is KeyType.STRING else pa.large_binary()
+        joint = self.text if self.key_type is KeyType.STRING else self.text.encode()
         parts = (keys.cast(wide).take(pa.array(rows)), each.cast(wide).take(pa.array(places)))
         return pc.binary_join_element_wise(*parts, pa.scalar(joint, wide)).cast(keys.type)
 
@@ -179,7 +177,7 @@ def _refuse(key: Key, mark: AnyMark, channels: int, wanted: str | None) -> NoRet
     """Name a key that uses the last mark left."""
     if isinstance(mark, HighBits):
         raise UsageError(
-            f"integer keys must fit into {mark.bits} bits over {channels} channels (got {key}); cast the keys to text"
+            f"integer keys must fit into {mark.bits} bits over {channels} channels (got {key!r}); cast the keys to text"
         )
     if wanted is not None:
         raise UsageError(f"--separator {wanted} occurs in key {key!r}; choose another, or omit it")

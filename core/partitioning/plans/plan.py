@@ -237,6 +237,7 @@ def plan_from_data(data: Mapping[str, Any], explicit: pa.Table | None = None) ->
 
 def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str, Any]:
     """The fields that define the mapping, with this explicit map."""
+    split = {key_to_text(key): [*places] for key, places in plan.splits.items() if key is not None}
     return {
         "scheme": name_in_plans(plan.scheme),
         **({"base": name_in_plans(plan.base)} if plan.is_based else {}),
@@ -249,7 +250,11 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
-        **({"split": {key_to_text(key): [*each] for key, each in plan.splits.items()}} if plan.splits else {}),
+        **(
+            {"split": {key_to_text(key): [*each] for key, each in plan.splits.items() if key is not None}}
+            if plan.splits
+            else {}
+        ),
     }
 
 

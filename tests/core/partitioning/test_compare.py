@@ -17,9 +17,11 @@ from adapt.core.partitioning.compare import COLUMNS, compare_schemes
 from adapt.core.partitioning.measures import population
 from adapt.core.partitioning.measures.metrics import Metrics, published_name
 from adapt.core.partitioning.measures.stand_ins import stand_in_keys
+from adapt.core.partitioning.problem.constraints import Constraints
+from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS
-from adapt.core.partitioning.splitting.names import REMEDIES, Splitting
+from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting
 from tests.tiers import SOAK
 
 PAPERS = (Construction.SCAN, Construction.REDIST, Construction.READJ)
@@ -91,6 +93,10 @@ def test_splitting_is_added_where_no_assignment_of_whole_keys_keeps_the_limit():
     assert [(row.scheme, row.channels) for row in added] == [(way, count) for way in REMEDIES for count in (2, 4)]
     assert all(row.metrics.m is None and row.build_s is None for row in added)
     assert added[-1].merge.merge_tuples > 0
+    assert compare_schemes(skewed, [2, 4]).plans[-1].splits
+    with pytest.raises(UsageError, match="split-hot does not support"):
+        pinned = Recipe(constraints=Constraints(pinned=ExplicitMap.from_mapping({"1": 0})))
+        compare_schemes(skewed, [2], pinned, schemes=[PlannedSplitting.SPLIT_HOT])
     assert added[-1].metrics.imbalance < added[-1].metrics.imbalance_floor
     for rows in (compare_schemes(skewed, [2]).rows, compare_schemes(skewed, [4], schemes=[Scheme.UNIFORM]).rows):
         assert not any(isinstance(row.scheme, Splitting) for row in rows)

@@ -63,7 +63,7 @@ def test_a_compared_plan_with_split_keys_is_exported_and_evaluated(adapt, tmp_pa
     assert "other keys on kafka" in adapt.refused(3, *wrong, "--to", "rekey", "--engine", "spark")
     assert "--engine is for --to rekey" in adapt.refused(2, *wrong, "--to", "kafka", "--engine", "kafka")
     assert "export it --to rekey" in adapt.refused(3, *wrong, "--to", "kafka")
-    assert "measure it with" in adapt.refused(3, "partition", "diff", plan, made / "uniform.plan")
+    assert "measure it with" in adapt.refused(3, "partition", "diff", counts, plan, made / "uniform.plan")
 
 
 def test_no_replacement_is_a_key_of_the_trace(adapt, tmp_path):
