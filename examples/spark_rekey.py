@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from visits import counted, predicted_rows, show, visits
 
 import adapt
-from adapt.traces.spark.session import SparkOptions, spark_session
 
 CHANNELS, FILES = 6, 3
 SETTINGS = {
@@ -113,7 +112,7 @@ def job(spark: SparkSession, folder: Path) -> bool:
 def main() -> int:
     """Run both jobs; 0 if all is right."""
     master = sys.argv[1] if len(sys.argv) > 1 else "local[2]"
-    spark = spark_session(SparkOptions(master, {"spark.executor.memory": "768m"}))
+    spark = SparkSession.builder.master(master).config("spark.ui.enabled", "false").getOrCreate()
     with TemporaryDirectory() as folder:
         return 0 if job(spark, Path(folder)) else 1
 
