@@ -38,7 +38,7 @@ class SplitPlan:
 
 
 def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, trace: str | None = None) -> SplitPlan:
-    """Split the keys that are too hot for a channel, and pin the next hottest.
+    """Split the keys above the mean load, and pin others as needed.
 
     A key is split into equal parts that are at most a fraction of the mean load: the largest fraction of
     `LARGEST_PARTS` that keeps the limit, else the one of least imbalance. The parts of a key, hottest first, go to the
@@ -66,7 +66,7 @@ def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, tr
 
 
 def dealt_metrics(population: Population, recipe: Recipe, dealer: SplitPartitioner) -> Metrics:
-    """The metrics of split and whole keys; floors are those of whole keys."""
+    """The metrics of a plan with split keys; floors are of whole keys."""
     resources = recipe.resources
     rows = dealer.rows_of(population.keys)
     kept = np.ones(population.entries, np.bool_)
@@ -94,7 +94,7 @@ def dealt_metrics(population: Population, recipe: Recipe, dealer: SplitPartition
 def _assigned(
     population: Population, recipe: Recipe, base: Partitioner, hot: pa.Array, limit: float, largest: float
 ) -> SplitPartitioner:
-    """Split and pinned keys, with parts of at most a fraction of the mean load."""
+    """Split and pinned keys; a part has at most `largest` mean loads."""
     channels = base.channels
     loads, rows = listed_loads(population.frequencies, recipe.resources.network), _rows(population, hot)
     weights, home = loads[rows], base.channels_of(hot)
@@ -115,7 +115,7 @@ def _assigned(
 
 
 def _moved(weights: Floats, home: Channels, filled: Floats, most: float) -> Channels:
-    """The channel that each key moves to so that no channel is above `most`, or -1; changes `filled`."""
+    """The channel that each key moves to, or -1; changes `filled`."""
     moved = np.full(len(weights), -1, np.int32)
     order = np.argsort(-weights, kind="stable")
     on = [order[home[order] == channel].tolist() for channel in range(len(filled))]

@@ -74,7 +74,7 @@ def _instead(verdict: Verdict) -> str:
 
 
 def best_plan(plans: Sequence[Plan], channels: int, limit: float) -> Plan | None:
-    """The plan for a channel count of whole keys that `best_sentence` names; None without plans."""
+    """The plan of whole keys that `best_sentence` names; None without plans."""
     whole = [plan for plan in plans if plan.channels == channels and not plan.splits]
     known = [plan for plan in whole if plan.metrics.get("imbalance") is not None]
     even = [plan for plan in known if _imbalance(plan.metrics) <= limit]

@@ -18,7 +18,15 @@ from adapt.core.engines.names import Engine
 from adapt.core.engines.rekey.build import rekey_table
 from adapt.core.engines.rekey.dialects import SPARK
 from adapt.core.engines.rekey.export import rekey_bundle
-from adapt.core.engines.rekey.sql import joined, original, rekeyed
+from adapt.core.engines.rekey.sql import (
+    joined,
+    merging_query,
+    merging_top,
+    original,
+    partial_query,
+    partial_top,
+    rekeyed,
+)
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
@@ -106,6 +114,31 @@ def test_spark_s_shuffle_places_every_key(spark):
     for key, turn, new in zip(*(hot[name].to_pylist() for name in ("key", "turn", "new")), strict=True):
         wanted = table.as_mapping().get(key, (key,))
         assert new == wanted[turn % len(wanted)]
+
+
+def test_spark_merges_partial_results_to_those_of_whole_keys(spark):
+    chance = np.random.default_rng(7)
+    plan = a_plan(Engine.SPARK, 200)
+    table = rekey_table(plan, keys=[pa.array(STREAM)])
+    hot = [*plan.splits, *list(plan.explicit)[:100], *STREAM[:50]]
+    drawn, values = chance.integers(len(hot), size=20_000).tolist(), chance.integers(500, size=20_000).tolist()
+    rows = [(hot[at], x) for at, x in zip(drawn, values, strict=True)]
+    spark.createDataFrame(rows, "key string, x bigint").createOrReplaceTempView("stream")
+    for turn in SPARK.turns.values():
+        by = rekeyed(table, SPARK, turn=turn.replace("second", "x"))
+        spark.sql(f"SELECT *, {by} AS rekeyed FROM stream").localCheckpoint().createOrReplaceTempView("rekeyed_stream")
+        spark.sql(partial_query(SPARK)).createOrReplaceTempView("partials")
+        spark.sql(partial_top(3)).createOrReplaceTempView("top_partials")
+        merged = spark.sql(f"{merging_query(table, SPARK)} ORDER BY key").collect()
+        exact = "SELECT key, COUNT(*), SUM(x), MIN(x), MAX(x), AVG(x), COUNT(DISTINCT x) FROM stream"
+        whole = spark.sql(f"{exact} GROUP BY key ORDER BY key").collect()
+        assert [row[:5] for row in merged] == [row[:5] for row in whole]
+        assert [float(row[5]) for row in merged] == pytest.approx([row[5] for row in whole])
+        assert [row[6] for row in merged] == pytest.approx([row[6] for row in whole], rel=0.1)
+        assert spark.sql("SELECT * FROM partials").count() > len(whole)
+        top = spark.sql(f"{merging_top(table, SPARK, 3)} ORDER BY key, x").collect()
+        ranked = "SELECT key, x, ROW_NUMBER() OVER (PARTITION BY key ORDER BY x DESC) AS place FROM stream"
+        assert top == spark.sql(f"SELECT key, x FROM ({ranked}) WHERE place <= 3 ORDER BY key, x").collect()
 
 
 def compiled(folder, classpath, *sources):

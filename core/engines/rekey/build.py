@@ -64,7 +64,7 @@ def rekey_table(
 
 
 def _wanted(plan: ExportablePlan) -> tuple[pa.Array, Channels]:
-    """Each key with each channel that it is to reach, in key order, a split key's in the plan's order."""
+    """Each key with each channel that it is to reach, in key order."""
     pinned = plan.explicit.column.is_valid()
     keys = pa.concat_arrays([plan.explicit.column.filter(pinned), plan.splits.keys_of_places])
     channels = np.concatenate((plan.explicit.channels[pinned.to_numpy(zero_copy_only=False)], plan.splits.channels))

@@ -93,7 +93,7 @@ KSQLDB = Dialect(
 
 
 def dialects_of(engine: Engine) -> tuple[Dialect, ...]:
-    """The dialects in an export: that of the engine, if any, and DuckDB's."""
+    """The dialects in an export: the engine's, and DuckDB's."""
     return (*_OF_ENGINE.get(engine.family, ()), DUCKDB)
 
 

@@ -34,10 +34,13 @@ class Mark(Protocol):
         """How many replacements each key has."""
 
     def marked(self, keys: pa.Array, first: int, count: int) -> pa.Array:
-        """Replacements number `first` to `first + count` of each key; shape (keys * count,)."""
+        """Replacements number `first` to `first + count` of each key.
+
+        Shape (keys * count,).
+        """
 
     def stripped(self, keys: pa.Array) -> pa.Array:
-        """The original of each key: of a replacement its key, of another key itself."""
+        """The original of each key; a key that is no replacement itself."""
 
     def marks(self, keys: pa.Array) -> pa.Array:
         """Whether each key looks like a replacement; shape (keys,)."""
@@ -73,7 +76,10 @@ class Separator:
         return sum(len(ALPHABET) ** length for length in range(1, 6))
 
     def marked(self, keys: pa.Array, first: int, count: int) -> pa.Array:
-        """Replacements number `first` to `first + count` of each key; shape (keys * count,)."""
+        """Replacements number `first` to `first + count` of each key.
+
+        Shape (keys * count,).
+        """
         each = pa.array(islice(_suffixes(), first, first + count), pa.string())
         rows, places = np.repeat(np.arange(len(keys)), count), np.tile(np.arange(count), len(keys))
         wide = pa.large_string() if self.key_type is KeyType.STRING else pa.large_binary()
@@ -129,7 +135,10 @@ class HighBits:
         return int(2 ** (63 - self.bits) - 1)
 
     def marked(self, keys: pa.Array, first: int, count: int) -> pa.Array:
-        """Replacements number `first` to `first + count` of each key; shape (keys * count,)."""
+        """Replacements number `first` to `first + count` of each key.
+
+        Shape (keys * count,).
+        """
         numbers = np.arange(first + 1, first + 1 + count, dtype=np.int64) << self.bits
         values = keys.to_numpy()[:, None]
         return pa.array((values + np.where(values < 0, -numbers, numbers)).reshape(-1))

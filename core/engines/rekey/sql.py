@@ -85,7 +85,7 @@ def merging_top(table: RekeyTable, dialect: Dialect, k: int) -> str:
 
 
 def joined(turn: str) -> str:
-    """The stream with its replacements, by a join with the rows of rekey.csv as table `rekey`."""
+    """The stream with its replacements, by a join with `rekey`, rekey.csv."""
     return (
         "SELECT t.*, COALESCE(r.replacement, t.key) AS rekeyed FROM (\n"
         f"  SELECT *, {turn} AS number FROM stream\n"
@@ -94,7 +94,7 @@ def joined(turn: str) -> str:
 
 
 def sql_file(table: RekeyTable, dialect: Dialect) -> bytes:
-    """The file of a dialect: the replacement, the original, and both steps of aggregates."""
+    """The file of a dialect, with both steps of aggregates."""
     parts = [f"-- {dialect.title}: rekey `key`, the column that `stream` is keyed by. Rename both as needed."]
     turn = next(iter(dialect.turns.values())) if table.split else "0"
     if len(table.keys) <= MOST_IN_CASE:

@@ -1,4 +1,4 @@
-"""Rekey table: hot keys with the replacements that an engine places as planned."""
+"""Rekey table: hot keys with replacements that an engine places as planned."""
 
 import csv
 import json

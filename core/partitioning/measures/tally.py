@@ -142,7 +142,7 @@ def _dealt(
     weighed: Mapping[Load, Floats],
     placed: Channels,
 ) -> dict[Load, ExactSums]:
-    """Sums by channel, with the records of split keys dealt in equal parts."""
+    """Sums by channel, the records of split keys in equal parts."""
     if not isinstance(partitioner, SplitPartitioner):
         free = placed_at_random(partitioner, keys)
         return {load: _sums(placed, each, free, partitioner.channels) for load, each in weighed.items()}

@@ -105,7 +105,7 @@ class Evaluation(Displayed):
         return Table.from_rows("Predicted and measured", columns, rows, note)
 
     def merging(self) -> Table | None:
-        """What merging the partial results of split keys costs; None without split keys."""
+        """What merging partial results costs; None without split keys."""
         rows = []
         for each in self.plans:
             dealer = each.plan.dealer()

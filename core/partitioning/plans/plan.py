@@ -95,7 +95,7 @@ class Plan(Tabular):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Accept any mappings of keys, and keep them as an `ExplicitMap` and `SplitMap` of `key_type`."""
+        """Accept any mappings of keys, and keep them as maps of `key_type`."""
         object.__setattr__(self, "explicit", ExplicitMap.from_mapping(self.explicit, self.key_type))
         refuse_out_of_range(self.explicit.column, self.explicit.channels, self.channels)
         object.__setattr__(self, "splits", SplitMap(self.splits, self.key_type))
@@ -134,7 +134,7 @@ class Plan(Tabular):
         return self._of_whole_keys()
 
     def dealer(self) -> Partitioner:
-        """A new partitioner that deals the records of split keys, if there are any."""
+        """A new partitioner that deals the records of split keys."""
         whole = self._of_whole_keys()
         return SplitPartitioner(self.splits, whole) if self.splits else whole
 
@@ -250,11 +250,7 @@ def _mapping_to_data(plan: Plan, explicit: Mapping[str, int] | None) -> dict[str
         **({"max_parallelism": plan.max_parallelism} if plan.max_parallelism is not None else {}),
         "explicit": explicit,
         "explicit_null": plan.explicit.of_null,
-        **(
-            {"split": {key_to_text(key): [*each] for key, each in plan.splits.items() if key is not None}}
-            if plan.splits
-            else {}
-        ),
+        **({"split": split} if split else {}),
     }
 
 

@@ -97,7 +97,9 @@ class Dealing:
 
 @dataclass(frozen=True, slots=True)
 class SplitPartitioner:
-    """Deals the records of split keys to their channels, and places all others.
+    """Deals the records of split keys to their channels.
+
+    All other keys are placed whole.
 
     Attributes:
         whole: The partitioner of the keys that are not split.
@@ -112,7 +114,7 @@ class SplitPartitioner:
         return self.whole.channels
 
     def channels_of(self, keys: pa.Array) -> Channels:
-        """The channel of each key of a column; of a split key its first."""
+        """The channel of each key of a column; a split key's first."""
         rows, placed = self.rows_of(keys), self.whole.channels_of(keys).copy()
         placed[rows >= 0] = self.splits.channels[self.splits.offsets[rows[rows >= 0]]]
         return placed
@@ -126,7 +128,7 @@ class SplitPartitioner:
         return KeyIndex(self.splits.column).rows_of(HashedKeys.from_column(keys, HashName.MURMUR3))
 
     def deal(self, keys: pa.Array) -> Dealing:
-        """The places of the records of keys, those of split keys in equal parts."""
+        """The places of records, those of split keys in equal parts."""
         rows = self.rows_of(keys)
         parts = np.where(rows >= 0, np.diff(self.splits.offsets, append=0)[rows], 1)
         owners = np.repeat(np.arange(len(keys)), parts)
@@ -138,6 +140,9 @@ class SplitPartitioner:
         return Dealing(owners, channels, 1.0 / parts[owners])
 
     def merge_messages(self) -> NDArray[np.float64]:
-        """Messages of one merge on each channel: one per replacement, to the channel of its key; shape (channels,)."""
+        """Messages of one merge on each channel, shape (channels,).
+
+        One per replacement, to the channel of its key.
+        """
         home = self.whole.channels_of(self.splits.column)
         return np.bincount(home[self.splits.rows], minlength=self.channels).astype(np.float64)

@@ -21,7 +21,7 @@ from adapt.core.partitioning.problem.constraints import Constraints
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTIONS, DEFAULT_SCHEMES, Construction, Scheme
 from adapt.core.partitioning.splitting.measure import MERGE_COLUMNS
-from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting
+from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, Splitting
 from tests.tiers import SOAK
 
 PAPERS = (Construction.SCAN, Construction.REDIST, Construction.READJ)
@@ -94,8 +94,8 @@ def test_splitting_is_added_where_no_assignment_of_whole_keys_keeps_the_limit():
     assert all(row.metrics.m is None and row.build_s is None for row in added)
     assert added[-1].merge.merge_tuples > 0
     assert compare_schemes(skewed, [2, 4]).plans[-1].splits
+    pinned = Recipe(constraints=Constraints(pinned=ExplicitMap.from_mapping({"1": 0})))
     with pytest.raises(UsageError, match="split-hot does not support"):
-        pinned = Recipe(constraints=Constraints(pinned=ExplicitMap.from_mapping({"1": 0})))
         compare_schemes(skewed, [2], pinned, schemes=[PlannedSplitting.SPLIT_HOT])
     assert added[-1].metrics.imbalance < added[-1].metrics.imbalance_floor
     for rows in (compare_schemes(skewed, [2]).rows, compare_schemes(skewed, [4], schemes=[Scheme.UNIFORM]).rows):
