@@ -25,7 +25,7 @@ from adapt.core.partitioning.splitting.measure import MergeCost
 from adapt.core.stream import Key
 
 LARGEST_PARTS = (1.0, 0.5, 0.25, 0.125)
-"""Largest part of a split key, in mean loads, tried in this order: fewer parts need fewer merge messages."""
+"""Sizes of the largest share of a split key, in mean loads; larger ones need fewer merge messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, tr
     """Split the keys above the mean load, and pin others as needed.
 
     A key is split into equal parts that are at most a fraction of the mean load: the largest fraction of
-    `LARGEST_PARTS` that keeps the limit, else the one of least imbalance. The parts of a key, hottest first, go to the
-    least loaded channels, all different. Other keys stay where their hash has them, until the limit is kept: as long as
+    `LARGEST_PARTS` that keeps the limit, else the one of least imbalance. Split keys, hottest first, go to the least
+    loaded channels, all different. Other keys stay where their hash has them, until the limit is kept: as long as
     a channel is above it, its hottest key that fits on the least loaded channel is pinned there.
 
     Args:
@@ -66,7 +66,7 @@ def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, tr
 
 
 def dealt_metrics(population: Population, recipe: Recipe, dealer: SplitPartitioner) -> Metrics:
-    """The metrics of a plan with split keys; floors are of whole keys."""
+    """The metrics of a plan with split keys; floors of whole keys."""
     resources = recipe.resources
     rows = dealer.rows_of(population.keys)
     kept = np.ones(population.entries, np.bool_)

@@ -89,8 +89,8 @@ def test_key_groups_have_the_limit_that_is_said(engine):
             placement(7, limits.most + 1)
 
 
-def test_targets_are_the_engines_with_an_export_and_any_language():
-    assert set(Target) == {*(engine for engine in Engine if definition_of(engine).export), "plan"}
+def test_targets_are_the_engines_with_an_export_any_hash_and_any_language():
+    assert set(Target) == {*(engine for engine in Engine if definition_of(engine).export), "rekey", "plan"}
 
 
 @pytest.mark.parametrize("target", Target)

@@ -38,9 +38,6 @@ def export(
 
     The output folder holds the plan, what the unpatched engine needs to follow it, and a README on how to use it.
 
-    With `--to rekey`, hot keys get replacements that the engine's own hash places as planned: one expression in SQL,
-    Python or Java, no partitioner.
-
     Example: adapt partition export web.plan --to kafka -o web.kafka
     """
     from adapt.core.engines.rekey.export import rekey_bundle

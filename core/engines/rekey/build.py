@@ -81,13 +81,19 @@ def _job_of(plan: ExportablePlan, engine: AnyScheme | None) -> Job:
     base, wanted = plan.hashing, engine or plan.hashing
     if not isinstance(wanted, Engine) or base is not wanted:
         raise BadInput(
-            f"replacements need a plan over the engine's own hash, but this one has the other keys on {base}; build it"
+            f"scheme {plan.scheme} has the other keys on {base}, but replacements need the engine's own hash; build it"
             f" with --scheme hybrid --base {wanted if isinstance(wanted, Engine) else 'ENGINE, such as kafka'}"
         )
     if definition_of(wanted).at_random is AtRandom.ALL:
-        raise BadInput(f"{wanted} places every key at random; no replacement has a channel of its own")
+        raise BadInput(
+            f"scheme {plan.scheme} is over {wanted}, which places every key at random; use another partitioner"
+        )
     if shards_of(wanted):
-        raise BadInput("a rekey table has no list of shards; export the plan --to plan")
+        raise BadInput(
+            f"scheme {plan.scheme} is over a list of shards, which a rekey table cannot name; export it --to plan"
+        )
     if wanted is Engine.FLINK and plan.key_type is KeyType.BINARY:
-        raise BadInput("Flink has no keys of bytes; count the keys as text, such as hex")
+        raise BadInput(
+            f"scheme {plan.scheme} has keys of bytes, which Flink has not; count the keys as text, such as hex"
+        )
     return Job(wanted, plan.channels, plan.max_parallelism)

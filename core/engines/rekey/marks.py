@@ -40,7 +40,7 @@ class Mark(Protocol):
         """
 
     def stripped(self, keys: pa.Array) -> pa.Array:
-        """The original of each key; a key that is no replacement itself."""
+        """The original of each key; itself if not a replacement."""
 
     def marks(self, keys: pa.Array) -> pa.Array:
         """Whether each key looks like a replacement; shape (keys,)."""

@@ -1,11 +1,9 @@
 """Rekey table: hot keys with replacements that an engine places as planned."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from io import StringIO
 from itertools import chain
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow.csv import write_csv
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.registry import definition_of
@@ -125,13 +124,17 @@ class RekeyTable:
 
         `turn` counts the replacements of a key from 0, and `turns` is how many it has.
         """
-        out = StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("key", "replacement", "channel", "turn", "turns"))
-        turns = np.diff(self.offsets)[self.owners]
-        places = np.arange(len(self.owners)) - self.offsets[:-1][self.owners]
-        writer.writerows((*row, *of) for row, *of in zip(self._rows(), places.tolist(), turns.tolist(), strict=True))
-        return out.getvalue()
+        rows = list(self._rows())
+        columns = {
+            "key": pa.array([key for key, _, _ in rows], pa.string()),
+            "replacement": pa.array([new for _, new, _ in rows], pa.string()),
+            "channel": pa.array(self.placed),
+            "turn": np.arange(len(rows)) - self.offsets[:-1][self.owners],
+            "turns": np.diff(self.offsets)[self.owners],
+        }
+        packed = pa.BufferOutputStream()
+        write_csv(pa.table(columns), packed)
+        return str(packed.getvalue().to_pybytes().decode())
 
     def table(self) -> Table:
         """One row per replacement."""

@@ -94,7 +94,7 @@ def test_integers_need_bits_to_spare():
         (Plan(Scheme.HYBRID, 4, KeyType.STRING), Engine.SPARK, "build it with --scheme hybrid --base spark"),
         (Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.KAFKA), Engine.SPARK, "other keys on kafka"),
         (Plan(Scheme.HYBRID, 4, KeyType.STRING, base=Engine.LIBRDKAFKA_RANDOM), None, "at random"),
-        (Plan(Scheme.HYBRID, 4, KeyType.BINARY, base=Engine.FLINK), None, "Flink has no keys of bytes"),
+        (Plan(Scheme.HYBRID, 4, KeyType.BINARY, base=Engine.FLINK), None, "keys of bytes"),
     ],
 )
 def test_what_no_replacement_can_do_is_refused(plan, engine, said):
