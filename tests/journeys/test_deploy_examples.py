@@ -42,6 +42,28 @@ def test_nothing_is_lost_doubled_or_reordered_while_a_producer_plans_anew(capsys
     assert said[-1] == "records out of order, lost or doubled: 0; keys with another count: 0"
 
 
+@pytest.mark.parametrize("way", ["drain", "rolling"])
+def test_order_per_key_holds_while_producers_go_over_to_a_rekey_table_and_back(way, capsys, monkeypatch):
+    if not broker.is_there():
+        pytest.skip(broker.MISSING)
+    records = "1000000" if os.environ.get("ADAPT_SOAK") else "9000"
+    assert example("kafka_rekey.py", monkeypatch)["main"](records, way) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == f"{way}: records out of order, lost or doubled: 0; keys with another count: 0"
+
+
+def test_a_consumer_that_does_not_wait_for_state_is_noticed(capsys, monkeypatch):
+    if not broker.is_there():
+        pytest.skip(broker.MISSING)
+    run = example("kafka_rekey.py", monkeypatch)
+
+    def record(worker, key, phase, producer, number):
+        worker.count(key, producer, number)
+
+    monkeypatch.setattr(run["Worker"], "record", record)
+    assert run["main"]("3000", "rolling") == 1
+
+
 def test_rows_of_a_batch_job_lie_where_the_plan_foresaw(spark, tmp_path, capsys, monkeypatch):
     assert example("spark_batch.py", monkeypatch)["job"](spark.newSession(), tmp_path)
     assert capsys.readouterr().out.splitlines()[-1] == FOLLOWED
@@ -53,6 +75,15 @@ def test_state_of_a_stream_lies_where_the_plan_foresaw_before_and_after_a_restar
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "2 batches; counts of all users correct: True"
     assert said[-1] == FOLLOWED
+
+
+@soak
+def test_a_batch_and_a_stream_of_spark_are_rekeyed_and_a_checkpoint_goes_on(spark, tmp_path, capsys, monkeypatch):
+    assert example("spark_rekey.py", monkeypatch)["job"](spark.newSession(), tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said.count(FOLLOWED) == 2
+    assert "batch: counts of all users correct: True" in said
+    assert said[-1].endswith("counts of all users correct: True")
 
 
 @needs_a_compiler
@@ -69,6 +100,17 @@ def test_state_of_a_flink_job_lies_where_the_plan_foresaw_also_when_it_is_rescal
     assert said.count("predicted equals actual on every subtask") == 5
     assert said.count("counts of all users correct: True") == 2
     assert said[-1] == "10,000 rows under 4 broadcast plans, each where its plan says: True"
+
+
+@soak
+@needs_a_compiler
+def test_a_flink_job_is_rekeyed_from_a_savepoint_and_taken_back_with_all_its_state(flink_jar, capsys, monkeypatch):
+    assert example("flink_rekey.py", monkeypatch)["main"](str(flink_jar)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[2] == "rekeyed: every key, pinned ones too, counts on from where it was: True"
+    assert said[-3] == "predicted equals actual on every subtask"
+    assert said[-2] == "rekeyed: counts of all users, split keys merged, correct: True"
+    assert said[-1].endswith("correct: True")
 
 
 @soak
