@@ -29,7 +29,9 @@ ABOUT = {
         " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
         " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
         " without a processed row. Service times are those of `adapt calibrate flink` on the running job as the"
-        " prediction, and of the job's own log."
+        " prediction, and of the job's own log. The replay of a rescale starts from a placement of its own, not from"
+        " Flink's key groups: with three workers it overloads one of the first two, so that the predicted downtime"
+        " includes the rows in flight."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (
