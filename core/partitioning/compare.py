@@ -183,7 +183,9 @@ def compare_schemes(
     if PlannedSplitting.SPLIT_HOT in asked:
         if recipe.given:
             raise UsageError(f"scheme split-hot does not support {' and '.join(recipe.given)}; omit one")
-        planned = [split_plan(population, recipe, count, max_imbalance, trace) for count in channels]
+        first = split_plan(population, recipe, channels[0], max_imbalance, trace)
+        kept = replace(recipe, max_parallelism=first.plan.max_parallelism)  # a rescale keeps the key groups
+        planned = [first, *(split_plan(population, kept, count, max_imbalance, trace) for count in channels[1:])]
         rows += [
             ComparisonRow(PlannedSplitting.SPLIT_HOT, None, each.plan.channels, each.metrics, None, each.merge)
             for each in planned

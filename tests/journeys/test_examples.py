@@ -68,7 +68,7 @@ def test_every_example_runs_as_it_stands_and_makes_what_it_names(adapt, tmp_path
     assert read_frequencies(tmp_path / "web.freq")[0].rows == LINES
     assert read_plan(tmp_path / "web.plan").channels == 8
     assert read_comparison(tmp_path / "web.plans").plan_files.keys() == {
-        *("uniform", "consistent", "recommended"),
+        *("uniform", "consistent", "split-hot", "recommended"),
         *(f"hybrid-{construction}" for construction in DEFAULT_CONSTRUCTIONS),
     }
     assert sum(row["rows"] for row in read_run(tmp_path / "web.run").periods.records()) == LINES

@@ -72,7 +72,6 @@ class Demand:
                     raise BadInput(f"after row {seen:,} a row is before its predecessor; sort the trace by 'ts'")
                 last_s = float(chunk.due_s[-1])
                 each_s = settings.costs.service_s if cost_s is None else cost_s
-                over_time.add(chunk.due_s, each_s + settings.costs.produce_s)
                 asked = np.full(len(chunk.due_s) + 1, asked_s)
                 asked[1:] = each_s + settings.costs.produce_s
                 np.cumsum(asked, out=asked)  # row by row, so that the cuts of chunks do not matter
@@ -83,6 +82,9 @@ class Demand:
                 if not (cost_s >= 0).all() or not np.isfinite(cost_s).all():
                     raise BadInput(f"after row {seen:,} a service time is negative or infinite; fix its column")
                 np.add.at(costs, partition_of, cost_s)
+            if chunk.due_s is not None and len(chunk.due_s):
+                each_s = settings.costs.service_s if cost_s is None else cost_s
+                over_time.add(chunk.due_s, each_s + settings.costs.produce_s)
             seen += len(chunk.groups)
         if seen == 0:
             raise BadInput("the trace has no rows to replay")

@@ -13,6 +13,9 @@ from adapt.core.values import duration, number
 SPANS = 8192
 """Most spans that a trace is cut into; it fills at least half of them."""
 
+LONGEST_S = 3600.0
+"""Longest work of a row that is counted, so that sums fit."""
+
 PEAK = 0.01
 """Share of a trace's length over which its peak is averaged."""
 
@@ -49,8 +52,8 @@ class WorkOverTime:
         while self._last_ns // self._span_ns >= SPANS:
             self._work_ns = np.concatenate([self._work_ns.reshape(-1, 2).sum(axis=1), np.zeros(SPANS // 2, np.int64)])
             self._span_ns *= 2
-        work_ns = np.broadcast_to(np.asarray(np.rint(np.asarray(work_s) * 1e9), np.int64), due_ns.shape)
-        np.add.at(self._work_ns, due_ns // self._span_ns, work_ns)
+        work_ns = np.rint(np.minimum(work_s, LONGEST_S) * 1e9).astype(np.int64)
+        np.add.at(self._work_ns, due_ns // self._span_ns, np.broadcast_to(work_ns, due_ns.shape))
 
     def busiest(self) -> "BusiestSpan":
         """The hundredth of the stream with the most work."""

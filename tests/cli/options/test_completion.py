@@ -12,7 +12,7 @@ from adapt.core.check.metrics import METRICS
 from adapt.core.engines.names import CURRENT_SCHEMES, SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.mechanisms.scenarios import SCENARIOS
-from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
 
 PROGRAM = """
 import sys
@@ -60,7 +60,7 @@ def begun(names, start=""):
         ("adapt partition build --scheme ", begun(SCHEMES_BY_NAME)),
         ("adapt partition build --scheme h", ["hybrid"]),
         ("adapt partition build --engine ", begun(CURRENT_SCHEMES)),
-        ("adapt partition compare --scheme ", begun([*SCHEMES_BY_NAME, *Splitting])),
+        ("adapt partition compare --scheme ", begun([*SCHEMES_BY_NAME, *PlannedSplitting, *Splitting])),
         ("adapt report --format ", ["table", "json", "csv", "md"]),
         ("adapt replay fit --planner ", begun(DropPlanner)),
         ("adapt replay fit --planner exact,d-", ["exact,d-fit", "exact,d-fit-cuts"]),

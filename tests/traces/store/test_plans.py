@@ -181,7 +181,7 @@ def test_what_is_no_plan_is_refused_by_name(tmp_path, text):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"schema": "adapt.plan/3"}, "schema"),
+        ({"schema": "adapt.plan/4"}, "schema"),
         ({"channels": 0}, "channels"),
         ({"channels": 2}, "explicit"),
         ({"scheme": "hybird"}, "did you mean 'hybrid'"),
