@@ -58,7 +58,7 @@ IN_PROCESS = {
     "replay flux": "x.trace --workers 3 --partitions 4 --speedup 1000 -o OUT",
     "replay elastic": "x.trace --pool 8 -o OUT",
     "replay fit": "x.trace --network net.toml -o OUT",
-    "replay ordered": "x.trace --chain chain.toml --workers 1 -o OUT",
+    "replay ordered": "x.trace --chain chain.toml --workers 1 --repeats 1 -o OUT",
 }
 """Command lines of commands that never work on Spark."""
 
