@@ -132,12 +132,13 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
     quality = picked(
-        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "queueing", "drop_rate", "worker_time"), "Scenarios"
+        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time"), "Scenarios"
     )
+    queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
     did = picked(scenarios, names, "Rescaling and migration")
     best = f"* marks the best of a column, of scenarios that drop at most {SHED:.0%} of the rows"
-    note = f"{_offered(summary)} Throughput is in rows/s; {best}."
+    note = f"{_offered(summary)} Throughput is in rows/s, latencies are with {queues} queues; {best}."
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     return [first, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
