@@ -17,6 +17,7 @@ from adapt.core.stage.assembly import Actors, assemble
 from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.join import NEITHER, Join, SerialJoin
 from adapt.core.stage.conditions.names import Migrating, Router
+from adapt.core.stage.conditions.restart import Restart
 from adapt.core.stage.conditions.settings import Costs, StageSettings, even_groups, even_owners
 from adapt.core.stage.conditions.shed_factor import Overload, ShedFactor
 from adapt.core.stage.control.workers import Migration, Scaling
@@ -119,7 +120,8 @@ def test_answers_are_those_of_the_rows_that_were_not_shed_whatever_moves(case, a
     elif adapted == "scaled":
         chance = np.random.default_rng(seed)
         scaler = AnyScaler(data.draw(st.integers(1, of.workers)), of.workers, chance)
-        how = Migration(data.draw(st.sampled_from(Migrating)), data.draw(st.integers(1, 5)))
+        short = Restart(stop_s=1e-3, start_s=2e-3)
+        how = Migration(data.draw(st.sampled_from(Migrating)), data.draw(st.integers(1, 5)), short)
         acting["scaling"] = Scaling(scaler, AnyPlacement(of.partitions, chance), 3e-3, how)
     run = simulate(of, stream.rows(), 3.0, Actors(**acting), interval_s=0.02, journal=10**4)
     kept = run.journal["number"]
