@@ -67,24 +67,24 @@ class Demand:
                 answers += int(matches.sum())
                 own_s = settings.costs.service_s if cost_s is None else cost_s
                 cost_s = np.asarray(own_s + matches * settings.join.match_s, np.float64)
-            if chunk.due_s is not None and len(chunk.due_s):
-                if not (np.diff(chunk.due_s, prepend=last_s) >= 0).all():
+            due_s = chunk.due_s if chunk.due_s is not None and len(chunk.due_s) else None
+            if due_s is not None:
+                if not (np.diff(due_s, prepend=last_s) >= 0).all():
                     raise BadInput(f"after row {seen:,} a row is before its predecessor; sort the trace by 'ts'")
-                last_s = float(chunk.due_s[-1])
-                each_s = settings.costs.service_s if cost_s is None else cost_s
-                asked = np.full(len(chunk.due_s) + 1, asked_s)
-                asked[1:] = each_s + settings.costs.produce_s
-                np.cumsum(asked, out=asked)  # row by row, so that the cuts of chunks do not matter
-                unused_s = max(unused_s, float((capacity.by_each(chunk.due_s) - asked[:-1]).max()))
-                asked_s = float(asked[-1])
+                last_s = float(due_s[-1])
             if cost_s is not None:
                 costed = True
                 if not (cost_s >= 0).all() or not np.isfinite(cost_s).all():
                     raise BadInput(f"after row {seen:,} a service time is negative or infinite; fix its column")
                 np.add.at(costs, partition_of, cost_s)
-            if chunk.due_s is not None and len(chunk.due_s):
-                each_s = settings.costs.service_s if cost_s is None else cost_s
-                over_time.add(chunk.due_s, each_s + settings.costs.produce_s)
+            if due_s is not None:
+                work_s = (settings.costs.service_s if cost_s is None else cost_s) + settings.costs.produce_s
+                asked = np.full(len(due_s) + 1, asked_s)
+                asked[1:] = work_s
+                np.cumsum(asked, out=asked)  # row by row, so that the cuts of chunks do not matter
+                unused_s = max(unused_s, float((capacity.by_each(due_s) - asked[:-1]).max()))
+                asked_s = float(asked[-1])
+                over_time.add(due_s, work_s)
             seen += len(chunk.groups)
         if seen == 0:
             raise BadInput("the trace has no rows to replay")
