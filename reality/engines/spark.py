@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,14 @@ def _records(frame: pd.DataFrame) -> Any:
 
 
 def _costs(rows: Processed, costs_s: Any, batches: list[tuple[float, float, float]]) -> dict[str, Any]:
-    """Costs of rows, and what a batch takes beyond its slowest task.
+    """Costs of rows, and what a batch takes beyond its slowest task, in which rows are on their way.
 
     Args:
         batches: Start, end and time of the slowest task of each.
     """
     overhead_s = [end_s - start_s - slowest for start_s, end_s, slowest in batches]
-    return {"profile": profile(CostSource.SPARK, rows, costs_s), "batch_s": float(np.mean(overhead_s))}
+    there = replace(rows, sent_s=rows.taken_s)
+    return {"profile": profile(CostSource.SPARK, there, costs_s), "batch_s": float(np.mean(overhead_s))}
 
 
 def slowest_s(rows: Processed) -> float:
