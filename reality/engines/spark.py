@@ -17,7 +17,7 @@ from pyspark.sql.streaming.state import GroupState
 
 import adapt
 from adapt.core.costs.profile import CostSource
-from adapt.traces.spark.session import SparkOptions, spark_session
+from adapt.traces.spark.session import SparkOptions, is_running, spark_session
 from reality import service
 from reality.engines.spark_source import WARMING, TraceSource
 from reality.predictions import BATCH_ROWS
@@ -38,6 +38,8 @@ def _session(folder: Path) -> Iterator[tuple[SparkSession, int]]:
     """A session whose tasks are as many as the workers, and the port of the service."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        if is_running():  # the workload was made on it, with a task for each core
+            spark_session().stop()
         spark = spark_session(SparkOptions(f"local[{WORKERS}]"))
         stack.callback(spark.stop)
         for name, value in SETTINGS.items():
