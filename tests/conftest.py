@@ -52,10 +52,10 @@ def _deselect_soak(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the folders of the long tier to `make soak`, unless they are named on the command line."""
     named = [Path(argument.split("::")[0]).resolve() for argument in config.args]
     folders = [REPOSITORY / "tests" / name for name in SOAK]
-    left = [folder for folder in folders if not any(path.is_relative_to(folder) for path in named)]
-    long = [item for item in items if any(item.path.is_relative_to(folder) for folder in left)]
+    left = tuple(f"{folder}/" for folder in folders if not any(path.is_relative_to(folder) for path in named))
+    long = [item for item in items if str(item.path).startswith(left)]
     config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in set(long)]
+    items[:] = [item for item in items if not str(item.path).startswith(left)]
 
 
 def on_spark(item: pytest.Item) -> bool:

@@ -96,7 +96,11 @@ class House:
         self.modules = {
             module.name: module for module in (Module(path.relative_to(root), path.read_text()) for path in paths)
         }
-        self.imports = {
+
+    @cached_property
+    def imports(self) -> dict[str, set[str]]:
+        """Modules that each module imports."""
+        return {
             name: {each for each in module.imports if each in self.modules and each != name}
             for name, module in self.modules.items()
         }

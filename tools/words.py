@@ -94,6 +94,17 @@ class Sentence:
         return f"{self.path}:{self.line}"
 
 
+def pages(root: Path = ROOT) -> list[str]:
+    """Pages for readers, but for those made from help texts, which are read in the program."""
+    found = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    return [str(page.relative_to(root)) for page in found if page.name != "reference.md"]
+
+
+def schemas(root: Path = ROOT) -> list[str]:
+    """Schemas of what commands print."""
+    return [str(path.relative_to(root)) for path in sorted((root / "docs" / "schemas").glob("*.json"))]
+
+
 @cache
 def sentences(root: Path = ROOT) -> tuple[Sentence, ...]:
     """All docstrings, string literals with a space, paragraphs of pages, and descriptions of schemas."""
@@ -101,12 +112,10 @@ def sentences(root: Path = ROOT) -> tuple[Sentence, ...]:
     for part in PARTS:
         for path in sorted((root / part).rglob("*.py")):
             found += _of_module(str(path.relative_to(root)), ast.parse(path.read_text()))
-    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
-    for page in pages:
-        if page.name != "reference.md":  # made from help texts, which are read in the program
-            found += _of_page(str(page.relative_to(root)), page.read_text())
-    for path in sorted((root / "docs" / "schemas").glob("*.json")):
-        found += [Sentence(str(path.relative_to(root)), 1, each) for each in _described(json.loads(path.read_text()))]
+    for page in pages(root):
+        found += _of_page(page, (root / page).read_text())
+    for path in schemas(root):
+        found += [Sentence(path, 1, each) for each in _described(json.loads((root / path).read_text()))]
     return tuple(found)
 
 

@@ -27,7 +27,7 @@ GENERATED = 20_000
 TOLD_ELSEWHERE = {"docs/reference.md", "docs/topic.md", "docs/locations.md"}
 """Run in tests/journeys: the examples of the help pages, and what needs a broker or a store."""
 
-ALWAYS = {"README.md", "docs/contract.md", "docs/deploy.md", "docs/which-partitioner.md"}
+ALWAYS = {"README.md", "docs/deploy.md"}
 """Run in every test run; the commands of other pages are parsed there (test_pages), and run in the soak."""
 
 PAGES = [page for page in ("README.md", *GUIDES) if page not in TOLD_ELSEWHERE and "```sh" in text_of(page)]

@@ -13,7 +13,7 @@ from spellchecker import SpellChecker
 from adapt.cli.main import app
 from adapt.cli.terminal.help import help_page
 from tests.docs.pages import GUIDES, text_of
-from tools.words import PARTS, ROOT, Sentence, banned, long_first_line, sentences
+from tools.words import PARTS, ROOT, Sentence, banned, long_first_line, pages, schemas, sentences
 
 TERMS = (
     *("worker", "channel", "partition", "key group", "plan", "pinned key", "split key", "imbalance", "hot key"),
@@ -119,7 +119,7 @@ def test_no_sentence_of_the_program_has_a_banned_phrase(folder):
     assert [hit for each in of_folder(folder) for hit in banned(each)] == []
 
 
-@pytest.mark.parametrize("page", sorted({each.path for each in sentences() if not each.path.endswith(".py")}))
+@pytest.mark.parametrize("page", [*pages(), *schemas()])
 def test_no_page_has_a_banned_phrase(page):
     assert [hit for each in sentences() if each.path == page for hit in banned(each)] == []
 
@@ -174,7 +174,7 @@ def test_the_first_line_of_a_public_docstring_names_a_concept(folder):
     assert [f"{each.place}: {each.name}: {each.text.splitlines()[0]}" for each in long] == []
 
 
-@pytest.mark.parametrize("page", sorted({each.path for each in sentences() if each.path.endswith(".md")}))
+@pytest.mark.parametrize("page", pages())
 def test_no_page_has_a_misspelled_word(page):
     places = {word: each.place for each in sentences() if each.path == page for word in spelled(each.text)}
     unknown = COMMON.unknown(places.keys() - OWN)

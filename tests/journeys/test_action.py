@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from tests.tiers import soak
+
 ROOT = Path(__file__).parent.parent.parent
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -115,6 +117,10 @@ def test_the_steps_judge_the_sample_and_comment_once(tmp_path):
     assert job.run(comment_step).returncode == 0
     assert list(json.loads((tmp_path / "comments.json").read_text()).values()) == [comment]
 
+
+@soak
+@needs_bash
+def test_a_broken_limit_fails_the_job_though_it_may_not_comment(tmp_path):
     (tmp_path / "limits.toml").write_text('limits = ["imbalance <= 1.5"]\n')
     worse = Job(tmp_path / "again", {**OWN, "limits": str(tmp_path / "limits.toml")}, token="may only read")
     installed, checked, commented, failed = worse.steps()

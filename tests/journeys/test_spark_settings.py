@@ -23,7 +23,7 @@ from adapt.traces.ingest.mapping import Mapping
 from adapt.traces.spark import session
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.session import SparkOptions, spark_session
-from tests.tiers import SOAK, soak
+from tests.tiers import soak
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -140,7 +140,7 @@ def usual(sources, plan, tmp_path_factory):
     """The content by formats, with the settings that we have."""
     return {
         kinds: content(sources, plan, tmp_path_factory.mktemp("usual"), {}, kinds)
-        for kinds in ([("csv", "json", "parquet")] if SOAK else [("csv",)])
+        for kinds in [("csv", "json", "parquet")]
     }
 
 
@@ -164,7 +164,8 @@ def check(spark, monkeypatch, tmp_path, sources, plan, usual, settings, *, of_se
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("of_session", [True, False] if SOAK else [True])
+@soak
+@pytest.mark.parametrize("of_session", [True, False])
 def test_many_unusual_settings_at_once(spark, monkeypatch, tmp_path, sources, plan, usual, of_session):
     settings = {name: values[0] for name, values in SETTINGS.items()}
     settings |= {"spark.sql.ansi.enabled": "true", "spark.sql.execution.arrow.maxRecordsPerBatch": "77"}

@@ -37,7 +37,6 @@ TICK = f"timestamp_micros(unix_micros({MIDNIGHT}) + bigint(round((double(_c0) + 
 TICKS = {"reading": ReadOptions(FormatName.CSV, ",", header=False)}
 
 REAL = {
-    "reviews by reviewer": ("reviews/anonreviews.csv.bz2", Mapping("int(reviewerId)", "date"), {}, 400_141),
     "wiki-edits by page": ("wiki-edits/wikiticker-2015-09-12-sampled.json.gz", Mapping("page", "time"), {}, 35_143),
     "ticks of one instrument by bid": (
         "fx-ticks/forex/oanda/tick/nzdusd",
@@ -47,6 +46,7 @@ REAL = {
     ),
 }
 REAL_AT_LENGTH = {
+    "reviews by reviewer": ("reviews/anonreviews.csv.bz2", Mapping("int(reviewerId)", "date"), {}, 400_141),
     "fx-ticks by instrument": ("fx-ticks", Mapping(INSTRUMENT, TICK), TICKS, 3),
     "fx-ticks by instrument and bid": ("fx-ticks", Mapping(f"concat({INSTRUMENT}, ' ', _c1)", TICK), TICKS, 33_654),
 }

@@ -103,7 +103,7 @@ CASES = {
     ),
 }
 
-FEW = ("csv", "json lines", "several streams")
+FEW = ("csv", "several streams")
 """Of the short tier."""
 
 

@@ -23,7 +23,7 @@ from adapt.traces.sources.reading.blocks import PATH
 from adapt.traces.sources.sniff import ReadOptions
 from adapt.traces.spark import spark_tasks
 from adapt.traces.store.trace import Trace
-from tests.tiers import SOAK
+from tests.tiers import SOAK, soak
 from tests.traces.ingest.odd_inputs import GROUPS
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -74,7 +74,8 @@ def both(tmp_path, monkeypatch) -> Both:
     return run
 
 
-@pytest.mark.parametrize("name", GROUPS if SOAK else ["csv"])
+@soak
+@pytest.mark.parametrize("name", GROUPS)
 def test_odd_inputs_give_the_same_trace(both, tmp_path, name):
     group = GROUPS[name]
     source = tmp_path / "in"
