@@ -48,7 +48,13 @@ def rescale_metrics(run: Any) -> Metrics:
         for one in tables["intervals"].records()
         if one["case"] == "thresholds" and one["end"] >= first["decided"] and one["latency_max"] is not None
     ]
-    return {"downtime": first["done"] - first["decided"], "peak": max(late)}
+    if first["downtime"] is None:
+        return {"downtime": first["done"] - first["decided"], "peak": max(late)}
+    stopped = next(one for one in tables["moves"].records() if one["case"] == "thresholds")
+    return {
+        "downtime": stopped["restarted"] - stopped["quiesced"],
+        "peak": max(late),
+    }  # rows on their way are done before
 
 
 def measured_case(run: Any, scenario: Scenario) -> Metrics:
@@ -89,6 +95,7 @@ def _restarts(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     return {
         "queueing": "flink",
+        "scheme": "flink",
         "migrate": "restart",
         "restart": "flink-adaptive",
         "restart_time": f"{costs['restart_s']:.4f}s",
