@@ -31,7 +31,7 @@ TRACES: Mapping[str, Mapping[str, Any]] = {
     "rising and falling": {"exponent": 0.9, "diurnal": 0.8, "day_length": f"{ROWS / RATE:g}s"},
 }
 
-FLUX = {"policy": ["none", "load", "load-several"], "workers": WORKERS}
+FLUX = {"policy": ["load", "load-several"], "workers": WORKERS}
 ELASTIC = {
     "policy": ["thresholds", "ds2", "lag"],
     "pool": WORKERS,
@@ -43,8 +43,9 @@ ELASTIC = {
     "tau": "0.2,0.5,0.7,0.8",
     "utilization": 0.7,
     "lag": 50,
+    "startup_time": "0s",  # the processes of the pool run from the start
 }
-NAMES = {"none": f"static, {WORKERS} workers", "fixed": f"static, {START} workers"}
+NAMES = {"static": f"static, {WORKERS} workers", "fixed": f"static, {START} workers"}
 
 LEAST_RIGHT = 0.9
 

@@ -92,7 +92,7 @@ def predicted(workload: Workload, scenario: Scenario, rate: float, costs: Mappin
 def _restarts(scenario: Scenario, costs: Mapping[str, Any]) -> dict[str, Any]:
     """How the engine rescales."""
     if scenario.engine is Engine.STAGE:
-        return {}
+        return {"startup_time": "0s"}  # its processes run from the start
     return {
         "queueing": "flink",
         "scheme": "flink",

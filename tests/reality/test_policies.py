@@ -46,7 +46,7 @@ def test_every_policy_runs_on_the_rows_of_its_trial(monkeypatch: pytest.MonkeyPa
 
     def replayed(_: object, **options: Any) -> Run:
         asked.append(options)
-        return Run(["fixed" if "pool" in options else "none", *options["policy"]])
+        return Run(["fixed" if "pool" in options else "static", *options["policy"]])
 
     monkeypatch.setattr(policies.adapt.replay, "flux", replayed)
     monkeypatch.setattr(policies.adapt.replay, "elastic", replayed)

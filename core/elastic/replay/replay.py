@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
 from adapt.core.elastic.policies.registry import Chosen, policy_of
@@ -102,6 +104,13 @@ class Elastic:
             return range_placement(partitions)
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
 
+    def rehearse(self, partitions: int, costed: bool) -> None:
+        """Place partitions once with counts, so that a measured run loads no kernel for it."""
+        placement = self.placement(partitions, costed)
+        placement.place(1)
+        placement.count(np.arange(partitions, dtype=np.int32), np.ones(partitions), np.zeros(partitions))
+        placement.place(self.pool)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ElasticRun(Displayed):
@@ -184,6 +193,8 @@ def replay_elastic(
     settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    if elastic.backend is not SIMULATOR:
+        elastic.rehearse(settings.partitions, costed)
     outcomes = []
     for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
         case = f"{name}{start.named}"
