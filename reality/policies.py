@@ -31,8 +31,8 @@ TRACES: Mapping[str, Mapping[str, Any]] = {
     "rising and falling": {"exponent": 0.9, "diurnal": 0.8, "day_length": f"{ROWS / RATE:g}s"},
 }
 
-FLUX = {"policy": ["load", "load-several"], "workers": WORKERS}
-ELASTIC = {
+FLUX: Mapping[str, Any] = {"policy": ["load", "load-several"], "workers": WORKERS}
+ELASTIC: Mapping[str, Any] = {
     "policy": ["thresholds", "ds2", "lag"],
     "pool": WORKERS,
     "workers": START,
