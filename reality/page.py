@@ -23,7 +23,10 @@ TITLES = {
 }
 
 ABOUT = {
-    Engine.STAGE: "`adapt replay flux --backend processes --work wait`, and `adapt replay elastic` for the rescale.",
+    Engine.STAGE: (
+        "`adapt replay flux --backend processes --work wait`, and `adapt replay elastic` for the rescale. Its processes"
+        " run from the start, so that the prediction has `--startup-time 0s`."
+    ),
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
         " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
