@@ -37,7 +37,13 @@ def compiled(function: Function) -> Function:
     def call(*arguments: Any) -> Any:
         return kernel(*arguments)
 
+    call.__dict__["kernel"] = kernel
     return cast(Function, call)
+
+
+def load(function: Callable[..., Any], *arguments: Any) -> None:
+    """Compile a kernel for arguments like these, or load it, without calling it."""
+    function.__dict__["kernel"].compile(tuple(map(numba.typeof, arguments)))
 
 
 def inlined(function: Function) -> Function:

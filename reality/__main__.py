@@ -15,14 +15,21 @@ from reality.workload import Workload
 
 ROOT = Path(__file__).parent.parent
 RUNS = 5
-MEASURED_BY = ("engines/*.py", "java/*.java", "workload.py", "scenarios.py", "rows.py", "runs.py", "service.py")
+MEASURED_BY = {
+    Engine.STAGE: ("engines/stage.py",),
+    Engine.FLINK: ("engines/flink*.py", "java/*.java"),
+    Engine.SPARK: ("engines/spark*.py",),
+    Engine.STREAMING: ("engines/spark*.py",),
+}
+ALL_BY = ("engines/running.py", "workload.py", "scenarios.py", "rows.py", "runs.py", "service.py")
+"""Files that determine what a run measures: those of its engine, and of all."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is missing and write the page; returns the exit code."""
     options = _parsed(arguments)
-    folder = options.out / measured_by()
-    workload, kept = Workload(folder / "workload"), Kept(folder / "runs")
+    workload = Workload(options.out / f"workload-{hash_of(('workload.py',))}")
+    kept = {engine: Kept(options.out / hash_of((*MEASURED_BY[engine], *ALL_BY)) / "runs") for engine in Engine}
     skipped, values = {}, []
     try:
         for engine in Engine:
@@ -32,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _tell(f"{engine} is left out: {missing}")
             elif not options.only or engine in options.only:
                 wanted = scenarios(engine, quick=options.quick)
-                measure(of_engine(engine), wanted, options.runs, workload, kept, _tell)
+                measure(of_engine(engine), wanted, options.runs, workload, kept[engine], _tell)
         for engine in Engine:
-            values += values_of(engine, workload, kept, quick=options.quick)
+            values += values_of(engine, workload, kept[engine], quick=options.quick)
         print(write_page(options.page or options.out, values, kept, skipped))
     except AdaptError as error:
         print(f"reality: {error}", file=sys.stderr)
@@ -42,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measured_by() -> str:
-    """Hash of the files that determine what a run measures; runs of other versions stay aside."""
+def hash_of(patterns: Sequence[str]) -> str:
+    """Hash of files; runs by other versions of them stay aside."""
     digest = sha256()
-    for pattern in MEASURED_BY:
+    for pattern in patterns:
         for path in sorted(Path(__file__).parent.glob(pattern)):
             digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]

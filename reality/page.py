@@ -23,15 +23,16 @@ TITLES = {
 }
 
 ABOUT = {
-    Engine.STAGE: "`adapt replay flux --backend processes --work wait`, and `adapt replay elastic` for the rescale.",
+    Engine.STAGE: (
+        "`adapt replay flux --backend processes --work wait`, and `adapt replay elastic` for the rescale. Its processes"
+        " run from the start, so that the prediction has `--startup-time 0s`."
+    ),
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
         " The DataStream job is `reality/java/ReplayTrace.java`. A rescale changes the parallelism over REST; the"
         " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
         " without a processed row. Service times are those of `adapt calibrate flink` on the running job as the"
-        " prediction, and of the job's own log. The replay of a rescale starts from a placement of its own, not from"
-        " Flink's key groups: with three workers it overloads one of the first two, so that the predicted downtime"
-        " includes the rows in flight."
+        " prediction, and of the job's own log. A replayed rescale moves key groups as Flink does (`--scheme flink`)."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (
@@ -49,7 +50,9 @@ TARGETS: Mapping[str, tuple[float, float | None]] = {
 """Errors that are aimed at: in the median, and at worst."""
 
 
-def write_page(folder: Path, values: Sequence[Value], kept: Kept, skipped: Mapping[Engine, str]) -> Path:
+def write_page(
+    folder: Path, values: Sequence[Value], kept: Mapping[Engine, Kept], skipped: Mapping[Engine, str]
+) -> Path:
     """Write `reality.md` and `reality.json`; returns the page."""
     folder.mkdir(parents=True, exist_ok=True)
     data = {"schema": SCHEMA, "made": made(), "values": [one.as_data() for one in values], "noise": noise(kept)}
@@ -69,12 +72,12 @@ def made() -> dict[str, str]:
     }
 
 
-def noise(kept: Kept) -> list[dict[str, Any]]:
+def noise(kept: Mapping[Engine, Kept]) -> list[dict[str, Any]]:
     """Noise beside the runs of each scenario, medians over its runs."""
     found = []
     for engine in Engine:
         for scenario in scenarios(engine):
-            runs = [run["noise"] for run in kept.runs(scenario)]
+            runs = [run["noise"] for run in kept[engine].runs(scenario)]
             if runs:
                 means = {name: median(run[name] for run in runs) for name in runs[0]}
                 found.append({"engine": engine.value, "scenario": scenario.name, "runs": len(runs), **means})

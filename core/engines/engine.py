@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from adapt.core.engines.exporter import Exporter
 from adapt.core.engines.placement import EnginePartitioner
+from adapt.core.engines.unit_owners import in_ranges
 from adapt.core.keys.at_random import AtRandom
+from adapt.core.keys.partitioner import Channels
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class WorkUnits:
         default: The default number of units for a number of workers; None if it has no default.
         most: The largest number of units; None if unlimited.
         note: How units are assigned, and what changing their number does.
+        owners: The worker of each unit, for numbers of units and workers; None if units depend on the workers.
     """
 
     name: str
@@ -49,6 +52,7 @@ class WorkUnits:
     default: Callable[[int], int] | None
     most: int | None
     note: str
+    owners: Callable[[int, int], Channels] | None = in_ranges
 
 
 @dataclass(frozen=True, slots=True)

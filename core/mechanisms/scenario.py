@@ -100,7 +100,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     placed, split = _placed(scenario, terms, stream)
     until_s = np.inf if terms.duration_s is None else terms.duration_s
     reading = Reading(placed, terms.speedup, terms.row_costs, terms.by_stream, until_s)
-    workers, partitions = placed.workers, placed.workers * placed.per_worker
+    workers, partitions = placed.workers, placed.count
     tau2 = (scenario.thresholds or terms.thresholds).tau2
     overload = replace(terms.overload, factor=replace(terms.overload.factor, tau2=tau2)) if scenario.sheds else None
     settings = StageSettings(

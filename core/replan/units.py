@@ -73,7 +73,7 @@ class Units:
     @property
     def count(self) -> int:
         """Partitions, with or without keys."""
-        return self.partitions.workers * self.partitions.per_worker
+        return self.partitions.count
 
     def owners(self, plan: Plan) -> NDArray[np.int32]:
         """The worker of each unit by a plan.

@@ -144,8 +144,13 @@ def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outco
     known = [keys for keys in checked if keys is not None]
     if len(known) == len(checked):
         said += f"; the state of all {max(known):,} keys was checked row by row"
+    return with_sentence(table, f"{said}.")
+
+
+def with_sentence(table: Table, sentence: str) -> Table:
+    """A summary whose verdict ends with a sentence."""
     (verdict, *rest) = table.rows[0]
-    return replace(table, rows=((f"{verdict} {said}.", *rest),))
+    return replace(table, rows=((f"{verdict} {sentence}", *rest),))
 
 
 def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:

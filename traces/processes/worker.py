@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from os import getcwd
+from queue import SimpleQueue
 from select import select
 from socket import socket
 from struct import Struct
@@ -100,6 +101,7 @@ class Worker:
         self._sources: dict[Connection, int] = {}
         self._targets: dict[int, Connection | None] = {}
         self._unsent: dict[int, list[bytes]] = {}
+        self._states: dict[int, SimpleQueue[bytes]] = {}
         self._forwarded: dict[int, list[tuple[Any, ...]]] = {}
         self._rows: deque[tuple[Any, ...]] = deque()
         self._replicated: deque[tuple[Any, ...]] = deque()
@@ -190,7 +192,8 @@ class Worker:
                     self._follow(one.recv_bytes())
             else:
                 try:
-                    self._take(one.recv_bytes())
+                    while one.poll(0):
+                        self._take(one.recv_bytes())
                 except (EOFError, OSError):
                     del self._sources[one]
                     one.close()
@@ -268,16 +271,19 @@ class Worker:
             self._unsent.setdefault(seat, []).append(frame)
 
     def _give(self, seat: int, frame: bytes) -> None:
-        """Send a state in a thread: two workers can send to each other at once."""
+        """Send a state after earlier ones, in a thread: two workers can send to each other at once."""
+        if seat not in self._states:
+            self._states[seat] = SimpleQueue()
+            Thread(target=self._send_states, args=(seat, self._states[seat]), daemon=True).start()
+        self._states[seat].put(frame)
 
-        def send() -> None:
-            try:
-                with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
-                    target.send_bytes(frame)
-            except OSError:  # the receiver is dead, which the driver knows
-                return
-
-        Thread(target=send, daemon=True).start()
+    def _send_states(self, seat: int, states: "SimpleQueue[bytes]") -> None:
+        try:
+            with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
+                while True:
+                    target.send_bytes(states.get())
+        except OSError:  # the receiver is dead, which the driver knows
+            return
 
     def _answer_drained(self) -> None:
         """Answer about dead workers of which everything is processed."""

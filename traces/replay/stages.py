@@ -145,7 +145,7 @@ class _Stage:
         if isinstance(state, StateSource) and state.by_key:
             groups = KeyGroups.from_columns(batch.column(KEY) for batch in self._batches([KEY]))
             self.reading = replace(self.reading, groups=groups)
-        count = partitions.workers * partitions.per_worker
+        count = partitions.count
         known = self.reading.groups
         self.settings = replace(
             own,

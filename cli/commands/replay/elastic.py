@@ -44,7 +44,7 @@ def elastic(
 
     output.check()
     check_speedup(speedup)
-    placed = plans.placed(scaling.pool)
+    placed = plans.placed(scaling.pool, stage.queues.queueing)
     operator = stage.operator(join)
     window_s = None if operator.join is None else operator.join.window / 1e6 / speedup
     settings = stage.settings(placed, trouble, window_s=window_s)

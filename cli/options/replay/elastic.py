@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
-from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
+from adapt.cli.options.placement import SCHEME, HashOption, MaxParallelismOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.engines.names import Engine
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
+    from adapt.core.engines.units import EngineUnits
     from adapt.core.partitioning.build import Recipe
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
@@ -33,9 +35,22 @@ class PlanOptions:
         "Rebuild the plan after a time, above an imbalance, or both; off by default.",
         "60s|1.5|60s,1.5",
     )
-    partitions: int = setting(64, "Partitions per worker of the pool; each moves as a whole.", "K")
+    DEFAULT_PARTITIONS: ClassVar[int] = 64
+    partitions: int | None = setting(
+        None,
+        "Partitions per worker of the pool; each moves as a whole. Default: 64; with --scheme spark 200 in all.",
+        "K",
+        shown=False,
+    )
     own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "Partitioning scheme of plans.", "NAME", **SCHEME)
+    scheme: SchemeChoice | None = setting(
+        None,
+        "Partitioning scheme of plans, or an engine, whose own units move: Flink's key groups, partitions of Kafka or"
+        " Spark. Default: that of --queueing flink, kafka or spark, unless an option needs plans; else hybrid.",
+        "NAME",
+        **SCHEME,
+    )
+    max_parallelism: MaxParallelismOption = None
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How plans place hot partitions.")
     ranges: bool = setting(
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
@@ -44,13 +59,35 @@ class PlanOptions:
     migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
-    def placed(self, pool: int) -> "MiniPartitions":
-        """The partitions of a pool of workers."""
+    def placed(self, pool: int, queueing: QueueingName | None) -> "MiniPartitions":
+        """The partitions of a pool of workers.
+
+        Args:
+            queueing: Whose queues the stage has, if named.
+        """
         from adapt.core.stage.conditions.settings import check_workers
         from adapt.core.stage.input.mini_partitions import MiniPartitions
 
         check_workers(pool)
-        return MiniPartitions(pool, self.partitions, self.hash)
+        units = self.units(pool, queueing)
+        per_worker = self.DEFAULT_PARTITIONS if self.partitions is None else self.partitions
+        return MiniPartitions(pool, per_worker, self.hash, units=None if units is None else units.partitioner)
+
+    def units(self, pool: int, queueing: QueueingName | None) -> "EngineUnits | None":
+        """The units of the engine that places keys; None, plans or ranges of partitions do."""
+        from adapt.core.engines.units import EngineUnits
+
+        engine = self._engine(queueing)
+        if engine is None:
+            if self.max_parallelism is not None:
+                raise UsageError(
+                    "--max-parallelism is the number of Flink's key groups; add --scheme flink, or omit it"
+                )
+            return None
+        for option, value in self._of_plans().items():
+            if value:
+                raise UsageError(f"{option} does not apply to --scheme {engine}, which needs no plan; omit one")
+        return EngineUnits.of_pool(engine, pool, self.partitions, self.max_parallelism, self.DEFAULT_PARTITIONS)
 
     def recipe(self) -> "Recipe | None":
         """How plans are built; None with ranges of partitions."""
@@ -58,7 +95,24 @@ class PlanOptions:
 
         if self.ranges and self.own_keys:
             raise UsageError("--own-keys needs plans; remove --own-keys or --ranges")
-        return None if self.ranges else Recipe(self.scheme, self.construction, hash=self.hash)
+        return None if self.ranges else Recipe(self.scheme or Scheme.HYBRID, self.construction, hash=self.hash)
+
+    def _engine(self, queueing: QueueingName | None) -> Engine | None:
+        if self.scheme is not None:
+            return self.scheme if isinstance(self.scheme, Engine) else None
+        if queueing in (None, QueueingName.FLUX) or any(self._of_plans().values()):
+            return None
+        return Engine(queueing.value)
+
+    def _of_plans(self) -> dict[str, bool]:
+        """Options that need plans or ranges, and whether they are given."""
+        return {
+            "--rebuild": self.rebuild is not None,
+            "--own-keys": self.own_keys > 0,
+            "--ranges": self.ranges,
+            "--construction": self.construction is not DEFAULT_CONSTRUCTION,
+            "--hash": self.hash is not HashName.MURMUR3,
+        }
 
     def rebuilding(self, min_interval_s: float) -> "Rebuild":
         """When the plan is rebuilt: by time, imbalance, or both."""
@@ -134,6 +188,7 @@ class ScalingOptions:
 
         delay_s = above_0("--scale-out-delay", self.scale_out_delay)
         start_s = None if profile is None else profile.restart.start_s
+        units = plans.units(self.pool, engine)
         return Elastic(
             pool=self.pool,
             least=self.workers,
@@ -142,7 +197,8 @@ class ScalingOptions:
             patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,
-            recipe=plans.recipe(),
+            recipe=plans.recipe() if units is None else None,
+            units=units,
             counting=Counting(above_0("--window", plans.window)),
             period_s=above_0("--period", self.period),
             migration=plans.migration.chosen(engine),

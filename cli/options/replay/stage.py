@@ -125,7 +125,7 @@ class StageOptions:
         """
         from adapt.core.stage.conditions.settings import StageSettings, even_groups
 
-        partitions = placed.workers * placed.per_worker
+        partitions = placed.count
         buffer, network, queueing = self.queued(placed.workers)
         return StageSettings(
             workers=placed.workers,

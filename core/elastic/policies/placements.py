@@ -1,6 +1,8 @@
-"""Placement of partitions on workers: by plan, or in ranges."""
+"""Placement of partitions on workers: by plan, or by a rule."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +10,9 @@ from numpy.typing import NDArray
 
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.counting.sliding import SlidingLossyCounter, SlidingWindow
+from adapt.core.engines.unit_owners import in_ranges
 from adapt.core.errors import UsageError
-from adapt.core.keys.partitioner import Partitioner
+from adapt.core.keys.partitioner import Channels, Partitioner
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.plans.registry import make_partitioner
 from adapt.core.stage.control.workers import Placed
@@ -87,22 +90,27 @@ class PlannedPlacement:
         return Placed(np.asarray(self._current.channels_of(self._ids), np.int32), weights)
 
 
-class RangePlacement:
-    """Placement in ranges of equally many partitions, or one more.
+class RulePlacement:
+    """Placement by the number of workers alone, whatever the load."""
 
-    Source: the range assignor of Kafka.
-    """
+    def __init__(self, partitions: int, rule: Callable[[int], Channels]) -> None:
+        """Start without counts.
 
-    def __init__(self, partitions: int) -> None:
-        """Start without counts."""
+        Args:
+            rule: The worker of each partition, for a number of workers.
+        """
         self._counts: NDArray[np.float64] = np.zeros(partitions)
+        self._rule = rule
 
     def count(self, partitions: NDArray[np.int32], _cost_s: NDArray[np.float64], _times_s: NDArray[np.float64]) -> None:
         """Count tuples, only to know the hottest partitions."""
         self._counts += np.bincount(partitions, minlength=len(self._counts))
 
     def place(self, workers: int) -> Placed:
-        """Deal the ranges; the first ones get the remainder."""
-        each, more = divmod(len(self._counts), workers)
-        sizes = np.full(workers, each) + (np.arange(workers) < more)
-        return Placed(np.repeat(np.arange(workers, dtype=np.int32), sizes), self._counts.copy())
+        """Apply the rule."""
+        return Placed(self._rule(workers), self._counts.copy())
+
+
+def range_placement(partitions: int) -> RulePlacement:
+    """Placement in ranges, as by the range assignor of Kafka."""
+    return RulePlacement(partitions, partial(in_ranges, partitions))

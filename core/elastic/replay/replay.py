@@ -5,13 +5,16 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
-from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RangePlacement
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
 from adapt.core.elastic.policies.registry import Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
+from adapt.core.engines.units import EngineUnits
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
@@ -23,7 +26,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import measured_on, outcome_of, with_queues
+from adapt.core.stage.outcome import measured_on, outcome_of, with_queues, with_sentence
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -44,7 +47,8 @@ class Elastic:
         patience: Scale-out delay and cooldown.
         rebuild: When the plan is rebuilt without a rescale.
         alignment: Which numbers of workers are allowed.
-        recipe: How plans are built; None, each worker has a range of partitions.
+        recipe: How plans are built; None, partitions are placed as the engine places its units, or in ranges.
+        units: The engine's units, which are then the partitions; None, no engine's.
         counting: How the load of partitions is counted for plans.
         period_s: How often the controller runs.
         migration: In which batches partitions move.
@@ -61,6 +65,7 @@ class Elastic:
     rebuild: Rebuild = field(default_factory=Rebuild)
     alignment: Alignment = Alignment.ANY
     recipe: Recipe | None = None
+    units: EngineUnits | None = None
     counting: Counting = field(default_factory=Counting)
     period_s: float = 1.0
     migration: Migration = field(default_factory=Migration)
@@ -93,9 +98,18 @@ class Elastic:
 
     def placement(self, partitions: int, costed: bool) -> Placement:
         """A placement of partitions without counts."""
+        if self.units is not None:
+            return RulePlacement(partitions, self.units.owners)
         if self.recipe is None:
-            return RangePlacement(partitions)
+            return range_placement(partitions)
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
+
+    def rehearse(self, partitions: int, costed: bool) -> None:
+        """Place partitions once with counts, so that a measured run loads no kernel for it."""
+        placement = self.placement(partitions, costed)
+        placement.place(1)
+        placement.count(np.arange(partitions, dtype=np.int32), np.ones(partitions), np.zeros(partitions))
+        placement.place(self.pool)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,6 +123,7 @@ class ElasticRun(Displayed):
         least: M.
         starts: Offered load over capacity at which thresholds scale out; None without thresholds.
         parameters: Everything that decides the result except the stream; JSON data.
+        placed: A sentence on the engine that places keys; empty if plans or ranges do.
     """
 
     mechanism: ClassVar[str] = "elastic"
@@ -119,6 +134,7 @@ class ElasticRun(Displayed):
     least: int
     starts: float | None
     parameters: Mapping[str, Any]
+    placed: str = ""
 
     def summary(self) -> Table:
         """One row with the verdict."""
@@ -126,6 +142,7 @@ class ElasticRun(Displayed):
         speedup = self.parameters.get("speedup")
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
+        table = with_sentence(table, self.placed) if self.placed else table
         return measured_on(with_queues(table, outcomes), self.parameters, pool, outcomes)
 
     def tables(self) -> dict[str, Table]:
@@ -176,6 +193,8 @@ def replay_elastic(
     settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
+    if elastic.backend is not SIMULATOR:
+        elastic.rehearse(settings.partitions, costed)
     outcomes = []
     for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
         case = f"{name}{start.named}"
@@ -194,7 +213,8 @@ def replay_elastic(
         asks_from = starts_at(elastic.chosen.thresholds, factor, elastic.chosen.signal)
     least = starts[0].least
     decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
-    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive)
+    placed = "" if elastic.units is None else elastic.units.sentence
+    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive, placed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +253,8 @@ def elastic_parameters(
     settings: StageSettings, reading: Reading, elastic: Elastic, duration_s: float | None
 ) -> dict[str, Any]:
     """Parameters of a replay, except stream and source of state."""
-    chosen, recipe = elastic.chosen, elastic.recipe
+    chosen, recipe, units = elastic.chosen, elastic.recipe, elastic.units
+    scheme = units.engine if units is not None else None if recipe is None else recipe.scheme
     return {
         **stage_parameters(settings, reading, duration_s),
         "pool": elastic.pool,
@@ -246,7 +267,8 @@ def elastic_parameters(
         **asdict(elastic.patience),
         "rebuild": asdict(elastic.rebuild),
         "alignment": elastic.alignment.value,
-        "scheme": None if recipe is None else recipe.scheme.value,
+        "scheme": None if scheme is None else scheme.value,
+        "units": None if units is None else units.count,
         "construction": None if recipe is None else recipe.construction.value,
         "counting": asdict(elastic.counting),
         "period_s": elastic.period_s,

@@ -4,6 +4,7 @@ from adapt.core.engines.engine import EngineDefinition, KeyGroupLimits, WorkUnit
 from adapt.core.engines.flink.export import flink_bundle
 from adapt.core.engines.flink.hash import flink_hash
 from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.unit_owners import in_key_group_ranges
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, default_max_parallelism
 
 ENGINE = EngineDefinition(
@@ -29,5 +30,6 @@ ENGINE = EngineDefinition(
         default=default_max_parallelism,
         most=MOST_GROUPS,
         note="The max parallelism of a job cannot change: state of another max parallelism cannot be restored.",
+        owners=in_key_group_ranges,
     ),
 )

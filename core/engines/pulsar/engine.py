@@ -60,6 +60,7 @@ _KEY_SHARED = EngineDefinition(
         default=lambda consumers: consumers,
         most=MOST_CONSUMERS,
         note="Ranges are halved, so they are even only for a power of two consumers.",
+        owners=None,
     ),
 )
 

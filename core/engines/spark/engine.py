@@ -4,6 +4,7 @@ from adapt.core.engines.engine import EngineDefinition, WorkUnits
 from adapt.core.engines.spark.export import spark_bundle
 from adapt.core.engines.spark.hash import spark_hash
 from adapt.core.engines.spark.scheme import SparkPartitioner
+from adapt.core.engines.unit_owners import in_turn
 
 _DEFAULT = 200
 
@@ -30,5 +31,6 @@ ENGINE = EngineDefinition(
         default=lambda _: _DEFAULT,
         most=None,
         note="A free slot takes the next partition; equal partitions take as many rounds as the busiest slot has.",
+        owners=in_turn,
     ),
 )

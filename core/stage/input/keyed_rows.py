@@ -120,7 +120,7 @@ class Reading:
 
 def bytes_by_partition(batches: Iterable[pa.RecordBatch], partitions: MiniPartitions) -> NDArray[np.int64]:
     """Total bytes of each partition, shape (partitions,); missing sizes count 0."""
-    sums: NDArray[np.int64] = np.zeros(partitions.workers * partitions.per_worker, np.int64)
+    sums: NDArray[np.int64] = np.zeros(partitions.count, np.int64)
     for batch in batches:
         sizes = batch.column(BYTES).fill_null(0).to_numpy(zero_copy_only=False)
         np.add.at(sums, partitions.partitions_of(batch.column(KEY)), sizes.astype(np.int64, copy=False))

@@ -14,7 +14,7 @@ from adapt.core.keys.hashes import HASHES
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.stage.conditions.settings import even_owners
+from adapt.core.partitioning.schemes.key_groups import channels_of_groups
 
 MOST = 2**22
 """Upper limit of the number of partitions."""
@@ -40,6 +40,7 @@ class MiniPartitions:
         partitioner: Initial worker of each key; None, by hash.
         own: Keys with their own partition, mapped to 0 and up.
         bounds: First key of each partition but the first, ascending, shape (partitions - 1,); null keys come first.
+        units: Partition of each key, such as Flink's key group; if given, it replaces all but `workers`.
     """
 
     workers: int
@@ -48,46 +49,53 @@ class MiniPartitions:
     partitioner: Partitioner | None = None
     own: ExplicitMap | None = None
     bounds: pa.Array | None = None
+    units: Partitioner | None = None
 
     def __post_init__(self) -> None:
         if self.per_worker < 1:
             raise UsageError(f"a worker needs at least 1 partition (got {self.per_worker})")
-        if self.workers * self.per_worker > MOST:
+        if self.count > MOST:
             raise UsageError(
                 f"a stage has at most {MOST:,} partitions (got {self.workers:,} workers with {self.per_worker:,} each)"
             )
 
     @property
+    def count(self) -> int:
+        """Number of partitions."""
+        return self.workers * self.per_worker if self.units is None else self.units.channels
+
+    @property
     def owners(self) -> NDArray[np.int32]:
         """Initial worker of each partition, shape (partitions,)."""
-        return even_owners(self.workers, self.per_worker)
+        return channels_of_groups(np.arange(self.count, dtype=np.int32), self.workers, self.count)
 
     def partitions_of(self, keys: pa.Array) -> NDArray[np.int32]:
         """Partition of each key of a column; null is a key."""
         if isinstance(keys, pa.DictionaryArray):
             words, codes = words_of(keys)
             return np.asarray(self.partitions_of(words)[codes])
+        if self.units is not None:
+            return self.units.channels_of(keys)
         if self.bounds is not None:
             return self._ranges_of(keys, self.bounds)
         if self.own is not None:
             rows, first = self.own.rows_of(keys), len(self.own)
-            rest = self.workers * self.per_worker - first
+            rest = self.count - first
             of_rest = self.partitioner.channels_of if self.partitioner else partial(HASHES[self.hash].modulo, n=rest)
             owned = np.append(self.own.channels, -1)[rows]
             return np.asarray(np.where(rows >= 0, owned, of_rest(keys) + first), np.int32)
         if self.partitioner is None:
-            return HASHES[self.hash].modulo(keys, self.workers * self.per_worker)
+            return HASHES[self.hash].modulo(keys, self.count)
         within = HASHES[OTHER[self.hash]].modulo(keys, self.per_worker)
         return np.asarray(self.partitioner.channels_of(keys) * np.int32(self.per_worker) + within, np.int32)
 
     def with_ranges(self, keys: pa.Array) -> "MiniPartitions":
         """Ranges of equally many distinct keys as partitions."""
-        partitions = self.workers * self.per_worker
         known = keys.drop_null()
         known = known.take(pc.sort_indices(known))
         if not len(known):
             return self
-        return replace(self, bounds=known.take(pa.array(np.arange(1, partitions) * len(known) // partitions)))
+        return replace(self, bounds=known.take(pa.array(np.arange(1, self.count) * len(known) // self.count)))
 
     @staticmethod
     def _ranges_of(keys: pa.Array, bounds: pa.Array) -> NDArray[np.int32]:

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.compiled import compiled, inlined
+from adapt.core.compiled import compiled, inlined, load
 from adapt.core.stage.engine.kernel.commit import commit
 from adapt.core.stage.engine.kernel.connections import send_waiting
+from adapt.core.stage.engine.kernel.orders import halt, pause, refill, restart, resume, schedule
 from adapt.core.stage.engine.kernel.producers import fill_pool
 from adapt.core.stage.engine.kernel.tuples import pass_acknowledgement, take_in_hand
-from adapt.core.stage.processes.records import FACTOR
+from adapt.core.stage.processes.records import DONE, FACTOR
 from adapt.core.stage.records.arrays import Records
 from adapt.core.stage.records.codes import NONE
 from adapt.core.stage.records.finding import (
@@ -195,3 +196,27 @@ def commit_pending(worlds: Records, partition: int, totals: Records) -> None:
             held = pooled_at(world, producer * world.places + kept.head)
             number: Any = np.int64(held.number)
             _commit_kept(world, owner, producer, partition, number, world.now, world.now, totals)
+
+
+def load_kernels(worlds: Records, sent: NDArray[np.int32], room: Records, totals: Records) -> None:
+    """Load all kernels of the driver, so that none is loaded while rows are due.
+
+    Args:
+        sent: Rows of each connection that were sent.
+        room: Room for rows to send.
+        totals: State that each key must have.
+    """
+    done = np.frombuffer(bytes(DONE.itemsize), DONE)  # read-only, as in a report
+    for kernel, arguments in (
+        (produce, (0.0,)),
+        (unsent, (0, sent, sent, room)),
+        (finish, (0, done, sent, totals)),
+        (commit_pending, (0, totals)),
+        (refill, ()),
+        (pause, (0,)),
+        (restart, (0, 0)),
+        (halt, (0,)),
+        (resume, (0, 0)),
+        (schedule, (0, 0.0)),
+    ):
+        load(kernel, worlds, *arguments)

@@ -16,7 +16,7 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
-from adapt.core.stage.processes.kernel import commit_pending, finish, produce, unsent
+from adapt.core.stage.processes.kernel import commit_pending, finish, load_kernels, produce, unsent
 from adapt.core.stage.processes.records import KEPT, SENT
 from adapt.core.stage.processes.workers import Answer, Installed, Message, Order, Report, States, Workers
 from adapt.core.stage.records import codes
@@ -34,14 +34,13 @@ class ProcessStage(Stage):
         *,
         launch: Callable[[StageSettings], Workers],
     ) -> None:
-        """Start the processes, then the clock; arguments as in `Stage`.
+        """Load all kernels, then start the processes and the clock; arguments as in `Stage`.
 
         Args:
             launch: Starts the processes of a stage.
         """
         n = settings.workers
         network = replace(settings.network, latency_s=0.0, link_bits_per_s=None)  # messages take the time they take
-        self.workers = launch(settings)
         self._sent = np.zeros(n * n, np.int32)
         self._room = np.zeros(n * settings.network.connection_tuples, SENT)
         self._totals = np.zeros(len(settings.partition_of), KEPT)
@@ -58,6 +57,8 @@ class ProcessStage(Stage):
         """Whether a partition is on its way."""
         super().__init__(replace(settings, network=network), source, journal, standby)
         self.arrays["worker"]["doing"] = codes.IDLE
+        load_kernels(self.arrays.worlds, self._sent, self._room, self._totals)
+        self.workers = launch(settings)
 
     def run(self, until_s: float) -> None:
         """Run until a time, or until all rows are processed."""

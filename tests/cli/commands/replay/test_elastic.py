@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
@@ -68,6 +70,32 @@ def test_every_option_is_taken(adapt, here):
     assert sum(row["processed"] + row["shed"] for row in document["cases"]) == 3 * ROWS
     ranges = json.loads(adapt.done("replay", "elastic", *f"x.trace {QUICK} --ranges --format json".split()).out)
     assert ranges["parameters"]["scheme"] is None
+
+
+ON_ENGINE = "--pool 4 --workers 3 --service-time 100us --interval 100ms --policy fixed --format json"
+
+
+@pytest.mark.parametrize("chosen", ["--queueing flink", "--scheme flink"])
+def test_an_engine_moves_its_own_units(adapt, here, chosen):
+    """Each of three workers processes the rows that Flink's subtask would."""
+    document = json.loads(adapt.done("replay", "elastic", "x.trace", *ON_ENGINE.split(), *chosen.split()).out)
+    rows = np.zeros(4, int)
+    for one in document["workers"]:
+        rows[one["worker"]] += one["processed"]
+    keys = pq.read_table(here / "x.trace", columns=["key"])["key"]
+    assert rows.tolist() == np.bincount(FlinkPartitioner(3).channels_of(keys), minlength=4).tolist()
+    assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("flink", 128)
+    assert document["parameters"]["construction"] is None
+    assert "Flink places 128 key groups, not a plan." in document["summary"]["verdict"]
+    assert document["summary"]["partitions"] == 128
+
+
+def test_plans_are_asked_for_by_their_options(adapt, here):
+    """A rebuild needs plans, so that the queues of an engine do not choose its placement."""
+    line = f"x.trace {ON_ENGINE} --queueing kafka --rebuild 500ms"
+    document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
+    assert (document["parameters"]["scheme"], document["parameters"]["units"]) == ("hybrid", None)
+    assert "places" not in document["summary"]["verdict"]
 
 
 def test_heavy_keys_can_have_a_partition_each(adapt, here):
@@ -189,6 +217,9 @@ def test_what_cannot_be_joined_is_refused(adapt, venues, line, code, sentence):
             "--own-keys must be at least 0 and below the number of partitions, 1,024 (got 2,000)",
         ),
         (2, "x.trace --own-keys 5 --ranges", "remove --own-keys or --ranges"),
+        (2, "x.trace --scheme flink --rebuild 1s", "--rebuild does not apply to --scheme flink"),
+        (2, "x.trace --queueing flink --partitions 8", "give --max-parallelism, or --scheme hybrid"),
+        (2, "x.trace --max-parallelism 64", "add --scheme flink"),
         (2, "x.trace --tau 0.5,0.4,0.8,0.9", "--tau: tau1 "),
         (2, "x.trace --tau 0.1,0.4,0.8,1.2", "--tau: tau3 "),
         (2, "x.trace --tau high", "up to four numbers"),

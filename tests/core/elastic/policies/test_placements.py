@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RangePlacement
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, range_placement
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
 from adapt.core.partitioning.schemes.names import Construction, Scheme
@@ -25,7 +25,7 @@ def counted(placement, partitions, cost_s=-1.0, at_s=0.0):
 
 @given(st.integers(1, 30), st.integers(1, 12))
 def test_ranges_are_those_of_kafka(partitions, workers):
-    owners = RangePlacement(partitions).place(workers).owners
+    owners = range_placement(partitions).place(workers).owners
     for worker, range_of in enumerate(np.array_split(np.arange(partitions), workers)):
         assert np.flatnonzero(owners == worker).tolist() == range_of.tolist()
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
-from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RangePlacement
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, range_placement
 from adapt.core.elastic.policies.registry import Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild
 from adapt.core.elastic.policies.thresholds import starts_at
@@ -107,7 +107,7 @@ class History:
             scaler = ElasticController(policy, self.least, self.of.workers, Patience(4e-3, 6e-3), rebuild)
         placement = AnyPlacement(partitions, chance)
         if self.placing == "range":
-            placement = RangePlacement(partitions)
+            placement = range_placement(partitions)
         elif self.placing != "any":
             recipe = Recipe(Scheme(self.placing), Construction.SCAN, replicas=10)
             placement = PlannedPlacement(recipe, partitions, Counting(0.01, 1e-2), costed=True)
@@ -225,7 +225,7 @@ def test_workers_are_added_from_the_load_that_is_said(signal, starts):
     assert starts_at(Thresholds(), ShedFactor(), signal) == pytest.approx(starts)
     for rho in (0.85 * starts, 1.4 * starts):
         of, scaling = elastic(thresholds(signal))
-        scaling = replace(scaling, placement=RangePlacement(32))
+        scaling = replace(scaling, placement=range_placement(32))
         run = simulate(
             of, at_rate(rho * 4000 * np.minimum(1, np.arange(1, 31) / 20), 0.15), actors=Actors(scaling=scaling)
         )
@@ -347,7 +347,7 @@ def restarted(restart, rate=2000.0, seconds=8.0, to=4):
     of = StageSettings(4, even_owners(4, 4), even_groups(16, 16), network=bandwidth, state_tuples=10_000)
     of = replace(of, costs=Costs(service_s=5e-4, service_sd_s=0.0, produce_s=0.0, tuple_bytes=100))
     migration = Migration(Migrating.RESTART, restart=restart)
-    scaling = Scaling(At(1.0, to), RangePlacement(16), 0.5, migration)
+    scaling = Scaling(At(1.0, to), range_placement(16), 0.5, migration)
     return simulate(of, at_rate([rate], seconds, 16, 4), actors=Actors(scaling=scaling), interval_s=0.25)
 
 
@@ -398,7 +398,7 @@ def test_on_demand_the_partitions_with_rows_move_first():
     of = StageSettings(4, even_owners(4, 4), even_groups(16, 16), state_tuples=20_000)
     due = np.arange(4000) / 2000
     rows = Rows(lambda: iter([Chunk(np.arange(4000) % 4 + 8, np.arange(4000) % 4, due)]))
-    scaling = Scaling(At(1.0, 4), RangePlacement(16), 0.5, Migration(Migrating.DEMAND))
+    scaling = Scaling(At(1.0, 4), range_placement(16), 0.5, Migration(Migrating.DEMAND))
     run = simulate(of, rows, actors=Actors(scaling=scaling))
     (step,) = run.steps
     order = [one.move.partition for one in step.moves if one.move.donor == 1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from adapt.core.elastic.policies.names import ScalingPolicy
-from adapt.core.elastic.policies.placements import RangePlacement
+from adapt.core.elastic.policies.placements import range_placement
 from adapt.core.elastic.policies.registry import policy_of
 from adapt.core.elastic.policies.scaler import ElasticController
 from adapt.core.stage.assembly import Actors
@@ -32,7 +32,7 @@ def watched(due_s, groups, period_s, overload=True):
     rows = Rows(lambda: iter([Chunk(groups, numbers % 4, due_s)]))
     scaler = ElasticController(policy_of(ScalingPolicy.FIXED), 2, 4)
     return simulate(
-        stage(overload), rows, actors=Actors(scaling=Scaling(scaler, RangePlacement(8), period_s)), journal=10**5
+        stage(overload), rows, actors=Actors(scaling=Scaling(scaler, range_placement(8), period_s)), journal=10**5
     )
 
 
