@@ -105,7 +105,7 @@ def _messages(job: Job) -> str:
         return "none | none"
     each = sorted({run.messages for run in job.runs})
     found = "exact" if each == [job.messages] else f"measured {', '.join(map(str, each))}"
-    return f"{job.messages} ({found}) | {job.split_messages} in each merge"
+    return f"{job.messages} ({found}) | {job.split_messages}, {job.merge_messages} in each merge"
 
 
 def _gains(jobs: Sequence[Job]) -> list[str]:

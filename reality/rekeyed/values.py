@@ -24,7 +24,8 @@ class Job:
     Attributes:
         imbalance: By `adapt partition evaluate`, weighed by cost.
         rows: Rows of each worker by the plan.
-        split_messages: Messages of split keys in one merge, by `adapt partition evaluate`.
+        merge_messages: Messages of split keys in one merge, by `adapt partition evaluate`.
+        split_messages: Those of all windows.
         messages: All merge messages of the job: one from each replaced key and window.
         wall_s: By `adapt replay flux`, calibrated with the natural job, with the merge messages after the last row.
         calibrates: Whether the prediction is calibrated with these very runs.
@@ -36,6 +37,7 @@ class Job:
     split: int
     imbalance: float
     rows: list[int]
+    merge_messages: int
     split_messages: int
     messages: int
     wall_s: float
@@ -56,7 +58,8 @@ class Job:
 
     def as_data(self) -> dict[str, Any]:
         """The job as JSON data."""
-        foretold = {name: getattr(self, name) for name in ("imbalance", "rows", "messages", "split_messages", "wall_s")}
+        names = ("imbalance", "rows", "messages", "merge_messages", "split_messages", "wall_s")
+        foretold = {name: getattr(self, name) for name in names}
         runs = [{name: each for name, each in asdict(run).items() if name != "profile"} for run in self.runs]
         keys = {"engine": self.engine.value, "keys": self.keys.value, "pinned": self.pinned, "split": self.split}
         return {**keys, "predicted": foretold, "calibrates": self.calibrates, "runs": runs}
@@ -82,7 +85,8 @@ def _job(engine: Engine, keys: Keys, workload: Skewed, runs: list[Run], costs: M
         split=len(plan.splits),
         imbalance=evaluated["measured"]["imbalance"],
         rows=workload.planned_rows(engine, keys),
-        split_messages=evaluated.get("merging", {}).get("merge_messages", 0),
+        merge_messages=evaluated.get("merging", {}).get("merge_messages", 0),
+        split_messages=workload.split_messages(engine) if keys is Keys.SPLIT else 0,
         messages=len(workload.messages(engine, keys)),
         wall_s=foretold_s(engine, keys, workload, costs),
         calibrates=keys is Keys.NATURAL,

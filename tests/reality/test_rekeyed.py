@@ -101,8 +101,8 @@ def run(wall_s: float, rows: list[int]) -> Run:
     return Run(wall_s, rows, 0, True, "", noise={"loop_least_s": 0.001, "loop_p99_s": 0.002, "wait_p99_s": 0.001})
 
 
-NATURAL = Job(Engine.SPARK, Keys.NATURAL, 0, 0, 3.0, [9, 1], 0, 0, 8.0, True, [run(8.0, [9, 1]), run(10.0, [9, 1])])
-PINNED = Job(Engine.SPARK, Keys.PINNED, 4, 0, 2.0, [6, 4], 0, 0, 4.4, False, [run(4.0, [6, 4]), run(5.0, [5, 5])])
+NATURAL = Job(Engine.SPARK, Keys.NATURAL, 0, 0, 3.0, [9, 1], 0, 0, 0, 8.0, True, [run(8.0, [9, 1]), run(10.0, [9, 1])])
+PINNED = Job(Engine.SPARK, Keys.PINNED, 4, 0, 2.0, [6, 4], 0, 0, 0, 4.4, False, [run(4.0, [6, 4]), run(5.0, [5, 5])])
 
 
 def test_the_page_has_errors_gains_and_what_is_not_exact(tmp_path: Path) -> None:
