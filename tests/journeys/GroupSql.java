@@ -1,6 +1,7 @@
 import java.nio.file.*;
 import java.util.*;
 import java.util.stream.*;
+import org.apache.flink.api.common.RuntimeExecutionMode;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -15,10 +16,10 @@ import org.apache.flink.types.*;
 /**
  * Runs SQL over a table `stream` of the lines of a file, and prints SUBTASK,FIELD,... of every result and update.
  *
- *     java GroupSql FILE PARALLELISM MAX_PARALLELISM SQL
+ *     java GroupSql FILE PARALLELISM MAX_PARALLELISM SQL [batch]
  *
- * The table has `key`, the line, a STRING, or a BIGINT if SQL begins with a comment `-- numbers`; `number`, from 0; and x,
- * the number modulo 50. SQL is a file of statements; the last one is the query.
+ * The table has `key`, the line, a STRING, or a BIGINT if SQL begins with a comment `-- numbers`; and x, the number of the
+ * line from 0 modulo 50. SQL is a file of statements; the last one is the query.
  */
 public class GroupSql {
   public static void main(String[] given) throws Exception {
@@ -28,8 +29,9 @@ public class GroupSql {
     StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(new Configuration());
     env.setParallelism(Integer.parseInt(given[1]));
     env.setMaxParallelism(Integer.parseInt(given[2]));
+    if (given.length > 4) env.setRuntimeMode(RuntimeExecutionMode.BATCH);
     TypeInformation<Row> type = Types.ROW_NAMED(
-        new String[] {"key", "number", "x"}, numbers ? Types.LONG : Types.STRING, Types.LONG, Types.LONG);
+        new String[] {"key", "x"}, numbers ? Types.LONG : Types.STRING, Types.LONG);
     var source = new DataGeneratorSource<>(new Line(given[0], numbers), (long) lines, type);
     var stream = env.fromSource(source, WatermarkStrategy.noWatermarks(), "keys").setParallelism(1);
     StreamTableEnvironment tables = StreamTableEnvironment.create(env);
@@ -45,7 +47,7 @@ public class GroupSql {
     @Override public Row map(Long row) throws Exception {
       if (lines == null) lines = Files.readAllLines(Path.of(file));
       String line = lines.get(row.intValue());
-      return Row.of(isNumber ? (Object) Long.valueOf(line) : line, row, row % 50);
+      return Row.of(isNumber ? (Object) Long.valueOf(line) : line, row % 50);
     }
   }
 

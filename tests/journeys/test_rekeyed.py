@@ -197,13 +197,13 @@ def test_a_running_flink_job_places_every_key(flink_jar, tmp_path, parallelism, 
     assert len(last) == KEYS - SPLIT + sum(len(table.as_mapping()[key]) == 1 for key in plan.splits)
 
 
-def by_sql(table_path, folder, keys, shape, sql):
+def by_sql(table_path, folder, keys, shape, sql, *mode):
     """The fields of each result of a job of SQL over a stream of keys, with its subtask first."""
     (folder / "keys").write_text("".join(f"{key}\n" for key in keys))
     (folder / "job.sql").write_text(sql)
     if not (folder / "GroupSql.class").exists():
         compiled(folder, table_path, HERE / "GroupSql.java")
-    said = java(folder, table_path, "GroupSql", folder / "keys", *shape, folder / "job.sql")
+    said = java(folder, table_path, "GroupSql", folder / "keys", *shape, folder / "job.sql", *mode)
     return [line.partition("> ")[2].split(",") for line in said if line.partition("> ")[2]]
 
 
@@ -243,6 +243,29 @@ def test_flink_sql_merges_partial_results_to_those_of_whole_keys(table_path, tmp
         if turn != FLINK.turns["at random"]:
             distinct = {typed(fields[1]): int(fields[-1]) for fields in merged}
             assert distinct == {key: len({*each}) for key, each in values.items()}
+
+
+def test_flink_sql_joins_and_ranks_as_exported(table_path, tmp_path):
+    made = plan_of(Engine.FLINK_SQL, KeyType.STRING, 4, 60, 3, 128)
+    table, keys = rekey_table(made), keys_of(KeyType.STRING, 80)
+    stream = [keys[at] for at in np.random.default_rng(6).integers(len(keys), size=2000)]
+    rows = ", ".join(
+        f"({FLINK.literal(row['key'])}, {FLINK.literal(row['replacement'])}, {row['turn']}, {row['turns']})"
+        for row in csv.DictReader(table.to_csv().splitlines())
+    )
+    views = f"CREATE TEMPORARY VIEW rekey AS SELECT * FROM (VALUES {rows}) AS r (key, replacement, turn, turns);\n"
+    shape, new = (4, 128), table.as_mapping()
+    found = by_sql(table_path, tmp_path, stream, shape, f"{views}SELECT * FROM ({joined('x', FLINK)})", "batch")
+    wanted = [(key, str(row % 50), new.get(key, (key,))) for row, key in enumerate(stream)]
+    assert sorted((key, x, last) for _, key, x, *_, last in found) == sorted(
+        (key, x, each[int(x) % len(each)]) for key, x, each in wanted
+    )
+    by = rekeyed(table, FLINK, turn="x")
+    views = f"CREATE TEMPORARY VIEW rekeyed_stream AS SELECT *, {by} AS rekeyed FROM `stream`;\n"
+    views += f"CREATE TEMPORARY VIEW top_partials AS {partial_top(3)};\n"
+    found = by_sql(table_path, tmp_path, stream, shape, views + merging_top(table, FLINK, 3), "batch")
+    values = {key: sorted(row % 50 for row, each in enumerate(stream) if each == key)[-3:] for key in {*stream}}
+    assert sorted((key, int(x)) for _, key, x in found) == sorted((key, x) for key in values for x in values[key])
 
 
 PARTITIONS = 12
