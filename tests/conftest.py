@@ -211,9 +211,9 @@ def flink_jar() -> Path:
 
 @pytest.fixture(scope="session")
 def table_path(flink_jar: Path) -> str:
-    """Class path of Flink with its table jars, which lie beside its jar."""
+    """Class path of Flink with its table jars, which lie next to its jar."""
     names = ("flink-table-api-java-uber", "flink-table-runtime", "flink-table-planner-loader", "flink-cep")
     found = [jar for name in names for jar in sorted(flink_jar.parent.glob(f"{name}-*.jar"))]
     if len(found) < len(names):
-        pytest.skip(f"no {', '.join(names)} beside {flink_jar}; unzip them from PyPI's apache-flink-libraries, too")
+        pytest.skip(f"no {', '.join(names)} next to {flink_jar}; unzip them from PyPI's apache-flink-libraries, too")
     return os.pathsep.join(map(str, (flink_jar, *found)))

@@ -20,8 +20,8 @@ COMMAND = "make reality-rekeyed"
 ABOUT = {
     Engine.FLINK: (
         "A standalone cluster, as on the [other page](reality.md). The job is `reality/rekeyed/AggregateTrace.java`:"
-        f" windows of {WINDOW_ROWS} rows, keyed by `adapt.flink.RekeyedKey`. Merging is an operator of its own, beside"
-        " the aggregation, so only the last window's merge comes after the last row."
+        f" windows of {WINDOW_ROWS} rows, keyed by `adapt.flink.RekeyedKey`. Merging is an operator of its own, next"
+        " to the aggregation, so only the last window's merge comes after the last row."
     ),
     Engine.SPARK: (
         f"`local[{WORKERS}]`, all rows as one batch, grouped by the `CASE` of the export. Merging is a stage after the"
@@ -69,7 +69,7 @@ row by row: lognormal, with a mean of {ROW_S * 1e3:g} ms and a coefficient of va
 message waits {MERGE_S * 1e3:g} ms. The hottest edition alone has more than twice the mean load of a worker, so pinning
 cannot balance it.
 
-In {exact} of {len(jobs)} jobs, every run had exactly the planned rows on every worker, the foretold number of merge
+In {exact} of {len(jobs)} jobs, every run had exactly the planned rows on every worker, the predicted number of merge
 messages, and exact results, equal in all jobs of an engine.
 
 Wall time is from the first row until the last result. The natural job of each engine, marked *, calibrates the others:
@@ -126,6 +126,6 @@ def _noise(jobs: Sequence[Job]) -> str:
     loop, wait = (amount("s")(median(one[name] for one in noise)) for name in ("loop_p99_s", "wait_p99_s"))
     least = amount("s")(min(one["loop_least_s"] for one in noise))
     return (
-        f"Beside the runs, a fixed loop of {least} took {loop} at its 99th percentile, and a wait of 25 ms was {wait}"
+        f"During the runs, a fixed loop of {least} took {loop} at its 99th percentile, and a wait of 25 ms was {wait}"
         " too long."
     )

@@ -1,4 +1,4 @@
-"""What is foretold of the three jobs, beside what was measured."""
+"""Predictions of the three jobs, next to what was measured."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each run had the planned rows on each worker, the foretold messages and the exact results."""
+        """Whether each run had the planned rows on each worker, the predicted messages and the exact results."""
         return all(
             run.rows == self.rows and run.messages == self.messages and run.results_are_right for run in self.runs
         )
@@ -59,10 +59,10 @@ class Job:
     def as_data(self) -> dict[str, Any]:
         """The job as JSON data."""
         names = ("imbalance", "rows", "messages", "merge_messages", "split_messages", "wall_s")
-        foretold = {name: getattr(self, name) for name in names}
+        predicted = {name: getattr(self, name) for name in names}
         runs = [{name: each for name, each in asdict(run).items() if name != "profile"} for run in self.runs]
         keys = {"engine": self.engine.value, "keys": self.keys.value, "pinned": self.pinned, "split": self.split}
-        return {**keys, "predicted": foretold, "calibrates": self.calibrates, "runs": runs}
+        return {**keys, "predicted": predicted, "calibrates": self.calibrates, "runs": runs}
 
 
 def jobs_of(engine: Engine, workload: Skewed, kept: Kept) -> list[Job]:
@@ -88,13 +88,13 @@ def _job(engine: Engine, keys: Keys, workload: Skewed, runs: list[Run], costs: M
         merge_messages=evaluated.get("merging", {}).get("merge_messages", 0),
         split_messages=workload.split_messages(engine) if keys is Keys.SPLIT else 0,
         messages=len(workload.messages(engine, keys)),
-        wall_s=foretold_s(engine, keys, workload, costs),
+        wall_s=predicted_s(engine, keys, workload, costs),
         calibrates=keys is Keys.NATURAL,
         runs=runs,
     )
 
 
-def foretold_s(engine: Engine, keys: Keys, workload: Skewed, costs: Mapping[str, Any]) -> float:
+def predicted_s(engine: Engine, keys: Keys, workload: Skewed, costs: Mapping[str, Any]) -> float:
     """Wall time by the simulator: the rows by their replaced keys, then the last merge messages by their own keys.
 
     Both are batches of Spark, each with what a batch takes beyond its slowest task.
