@@ -13,11 +13,10 @@ from tests.core.flux.observations import observations, observed
 def loads_after(seen, moves):
     """Utilization of each worker, and of each partition, with these moves."""
     by_worker = np.maximum(1, seen.processed_by_worker)
-    parts = [
-        float(seen.utilization[o]) * int(n) / int(by_worker[o])
-        for o, n in zip(seen.owners, seen.processed, strict=True)
-    ]
-    loads = [float(one) for one in seen.utilization]
+    used = [float(one) for one in seen.utilization]
+    shares = zip(seen.owners.tolist(), seen.processed.tolist(), strict=True)
+    parts = [used[owner] * rows / int(by_worker[owner]) for owner, rows in shares]
+    loads = used.copy()
     for move in moves:
         loads[move.donor] -= parts[move.partition]
         loads[move.receiver] += parts[move.partition]
@@ -25,10 +24,10 @@ def loads_after(seen, moves):
 
 
 def test_the_partition_that_evens_most_moves_first():
-    """Worker 0 is full with 50, 30 and 20 %; worker 1 does 20 %: 0.5 more would leave 0.7, 0.3 leaves 0.7 too."""
+    """Worker 0 is full with 50, 31 and 19 %, worker 1 does 20 %: the higher one is then at 70, 69 or 81 %."""
     seen = observed([0.0, 0.8], [0, 0, 0, 1], [50, 31, 19, 20])
     assert WeightedMoves(0.25).plan(seen) == (Move(1, 0, 1),)
-    assert WeightedMoves(1.0).plan(seen) == (Move(1, 0, 1), Move(2, 0, 1))[:1]
+    assert WeightedMoves(1.0).plan(seen) == (Move(1, 0, 1),)
 
 
 def test_no_more_moves_than_the_budget():
