@@ -55,6 +55,7 @@ class MigrationOptions:
             got = "" if self.migrate is None else f" (got --migrate {self.migrate})"
             raise UsageError(f"--restart and --restart-time need --migrate restart{got}")
         if self.migrate is None:
+            Migration(batch=self.batch)  # checked, though no batch is moved
             return None
         usual = RestartName.KAFKA_EAGER if engine is QueueingName.KAFKA else RestartName.FLINK_SAVEPOINT
         restart = RESTARTS[self.restart or usual]

@@ -212,7 +212,7 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
         by = f" by {one.start.migration}" if one.start is not None and one.downtime_s else ""
         rescales = f"{counted(one.restarts, 'rescale')}{by}"
         workers = f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}"
-        said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}.{_oscillation(one)}")
+        said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}{_oscillation(one)}.")
     if starts is not None and starts == float("inf"):
         said.append("Shedding keeps utilization below tau3, so thresholds never scale out; use --signal offered.")
     elif starts is not None and starts > 1:
@@ -236,7 +236,7 @@ def _oscillation(one: ElasticOutcome) -> str:
     if len(times) < OSCILLATES:
         return ""
     took = duration(times[-1][1] - times[0][0])
-    return f" {one.case[:1].upper()}{one.case[1:]} reverses {len(times)} times in {took}."
+    return f"; {one.case} reverses {len(times)} times in {took}"
 
 
 def _of_sweep(policy: str, outcomes: Sequence[ElasticOutcome]) -> str:

@@ -22,7 +22,8 @@ class WeightedMoves:
     """Moves partitions from the hottest worker to the coldest, as long as the budget lasts.
 
     The benefit of a move is by how much it lowers the higher utilization of the two; its cost is the key space it
-    moves, which is the same for each partition. At least one partition may move in a round.
+    moves, which is the same for each partition. At least one partition may move in a round, which ends before a worker
+    would both give and take.
 
     Source: Adya et al., "Slicer", OSDI 2016, section 4.4.1, without its merges and splits of slices (partitions stay)
     and without replicas.
@@ -42,15 +43,18 @@ class WeightedMoves:
         utilization, owners = observed.utilization.copy(), observed.owners.copy()
         loads = utilization[owners] * observed.processed / np.maximum(1, observed.processed_by_worker)[owners]
         moves: list[Move] = []
+        gave, took = set[int](), set[int]()
         for _ in range(max(1, int(self.churn * len(owners)))):
             hottest, coldest = int(utilization.argmax()), int(utilization.argmin())
             movable = np.flatnonzero(owners == hottest)
             after = np.maximum(utilization[hottest] - loads[movable], utilization[coldest] + loads[movable])
-            if len(movable) == 0 or utilization[hottest] - after.min() <= SHIFTS:
+            if hottest in took or coldest in gave or len(movable) == 0 or utilization[hottest] - after.min() <= SHIFTS:
                 break
             best = int(movable[after.argmin()])
             utilization[hottest] -= loads[best]
             utilization[coldest] += loads[best]
             owners[best] = MOVED
+            gave.add(hottest)
+            took.add(coldest)
             moves.append(Move(best, hottest, coldest))
         return tuple(moves)

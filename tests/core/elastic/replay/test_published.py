@@ -67,5 +67,5 @@ def test_a_rescale_that_takes_back_the_one_before_is_a_reversal():
 def test_oscillation_is_a_sentence():
     back_and_forth = [(10.0 + 10 * index, 4 - 2 * (index % 2)) for index in range(14)]
     assert len(outcome(*back_and_forth).reversals) == 13
-    assert _oscillation(outcome(*back_and_forth)) == f" Lag reverses 13 times in {duration(130)}."
+    assert _oscillation(outcome(*back_and_forth)) == f"; lag reverses 13 times in {duration(130)}"
     assert _oscillation(outcome(*back_and_forth[:OSCILLATES])) == ""

@@ -42,6 +42,7 @@ def test_no_more_moves_than_the_budget():
 def test_each_move_is_the_best_of_the_hottest_worker(seen):
     moves = WeightedMoves().plan(seen)
     assert len({move.partition for move in moves}) == len(moves) <= max(1, int(0.09 * len(seen.owners)))
+    assert not {move.donor for move in moves} & {move.receiver for move in moves}
     for index, move in enumerate(moves):
         loads, parts = loads_after(seen, moves[:index])
         gone = {one.partition for one in moves[:index]}
