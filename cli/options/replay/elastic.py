@@ -39,6 +39,8 @@ def _policies(name: Any) -> "tuple[ScalingPolicy, ...]":
         raise ValueError(f"has no choice {name!r}{did_you_mean(name, [*ScalingPolicy, ALL_POLICIES])}") from None
 
 
+_NAMES = ", ".join(ScalingPolicy).replace("thresholds", "thresholds (default)")
+
 POLICY: dict[str, Any] = {"parser": _policies, "completion": completion.scaling_policies}
 
 
@@ -108,8 +110,7 @@ class ScalingOptions:
     )
     policy: list[PolicyChoice] | None = setting(
         None,
-        f"Scaling policy to compare with fixed workers: {', '.join(ScalingPolicy)}, or all; repeatable (default:"
-        " thresholds).",
+        f"Scaling policy: {_NAMES}, or all. Repeatable.",
         "NAME",
         panel="Options",
         **POLICY,
@@ -128,11 +129,9 @@ class ScalingOptions:
         "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
         "busiest|mean|P%",
     )
-    scale_out_delay: str | None = setting(
-        None, "How long more workers must be needed before scaling out (default: by policy; thresholds: 5s).", "5s"
-    )
+    scale_out_delay: str | None = setting(None, "How long more workers must be needed (default: by policy).", "5s")
     cooldown: str | None = setting(
-        None, "How long fewer workers must be enough before scaling in (default: by policy; thresholds: 30s).", "30s"
+        None, "How long fewer workers must be enough before scaling in (default: by policy).", "30s"
     )
     policy_times: float = setting(
         1.0, "Multiply the published times of ds2, lag, flink and spark by this, for a sped-up trace.", "FACTOR"

@@ -43,7 +43,7 @@ POLICY_INTERVAL_S, WARM_UP = 10.0, 2
 class ScalingManager:
     """DS2's scaling manager: decides once an interval, after a warm-up.
 
-    One worker too many is no reason to rescale. The activation time is one interval, its default.
+    It never scales in by one worker. The activation time is one interval, its default.
 
     Attributes:
         model: Wants a number of workers for the rates of an interval.
@@ -64,7 +64,7 @@ class ScalingManager:
         self._epoch = Epoch(self.interval_s)
 
     def wanted(self, seen: Seen) -> int:
-        """The model's number at the end of an interval, else the current one."""
+        """The model's number after an interval, else the current one."""
         if self._job.started(seen):
             self._epoch.clear()
             self._ignored = 0

@@ -1,4 +1,4 @@
-"""Sums of observations over a decision interval, which a restart of the job ends."""
+"""Sums of observations over a decision interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ def together(parts: Sequence[Seen]) -> Seen:
 
 @dataclass(slots=True)
 class Job:
-    """Tells when the job has just started, at first or after a rescale.
+    """Detects starts of a job, at first or after a rescale.
 
     Autoscalers see nothing while partitions move, so that a gap between observations, or another number of workers,
     means that they did.

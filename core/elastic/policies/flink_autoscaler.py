@@ -72,14 +72,14 @@ class Metrics:
 
     @classmethod
     def of(cls, window: Seen, busy: float) -> "Metrics":
-        """From the observation of a window and the mean utilization of its busiest workers."""
+        """From a window and the mean utilization of its busiest workers."""
         processed = int(window.processed.sum()) / window.collected_s
         true_rate = processed / busy if processed > 0 and busy > 0 else math.inf
         return cls(window.arrived / window.collected_s, true_rate, float(window.waiting), processed)
 
 
 def capacity(options: AutoscalerOptions, metrics: Metrics, utilization: float, with_restart: bool) -> float:
-    """Processing capacity for a utilization: catch-up of lag and restart, and the rate.
+    """Processing capacity needed for the rate, lag and restart at a utilization.
 
     Source: AutoScalerUtils.getTargetProcessingCapacity, without rounding to whole rows.
     """
@@ -151,7 +151,7 @@ class FlinkAutoscaler:
         self._sample = Epoch(self.options.window_s / SAMPLES)
 
     def wanted(self, seen: Seen) -> int:
-        """The number that the autoscaler would rescale to now, else the current one."""
+        """The number to rescale to now, else the current one."""
         if self._job.started(seen):
             self._started_s = seen.at_s - seen.collected_s
             self._sample.clear()

@@ -147,7 +147,7 @@ def timed_policy(name: ScalingPolicy, chosen: Chosen, patience: Patience | None)
 
 
 def migration_of(name: ScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:
-    """How partitions migrate with a policy: as given, else as its engine does.
+    """How partitions migrate: as given, else as the policy's engine does.
 
     Args:
         times: Factor of the fixed times of the engine's restart.

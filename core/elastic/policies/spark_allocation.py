@@ -15,7 +15,7 @@ BACKLOG_S, IDLE_S = 1.0, 60.0
 
 @dataclass(slots=True)
 class DynamicAllocation:
-    """Adds 1, 2, 4 executors and so on while work is pending; removes idle ones.
+    """Adds 1, 2, 4 workers while tasks are pending; removes idle ones.
 
     The tasks of a batch are the partitions, so that they are never fewer than the workers. Tasks are pending while more
     rows wait than arrive in a period. A worker that processes nothing is idle.
@@ -86,7 +86,7 @@ class BatchRatio:
         self._epoch = Epoch(self.interval_s)
 
     def wanted(self, seen: Seen) -> int:
-        """The current number and, from a ratio of 0.9 on, the ratio more; up to 0.3, one less."""
+        """More workers from a ratio of 0.9, one less to 0.3."""
         if self._job.started(seen):
             self._epoch.clear()
         interval = self._epoch.add(seen)

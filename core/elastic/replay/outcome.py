@@ -151,7 +151,7 @@ class ElasticOutcome:
 
     @property
     def reversals(self) -> list[tuple[float, float]]:
-        """Times of two successive rescales of which the second takes back the first."""
+        """Times of successive rescales of which the second reverses the first."""
         rescales = [step for step in self.rescales if step.before != step.after]
         return [
             (first.decided_s, second.decided_s)

@@ -1,4 +1,4 @@
-"""Slicer's weighted moves: the best benefit per key moved, within a churn budget."""
+"""Slicer's weighted moves, within a budget of keys moved."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ MOVED = -1
 
 @dataclass(frozen=True, slots=True)
 class WeightedMoves:
-    """Moves partitions from the hottest worker to the coldest, as long as the budget lasts.
+    """Moves partitions from the hottest to the coldest worker, within a budget.
 
     The benefit of a move is by how much it lowers the higher utilization of the two; its cost is the key space it
     moves, which is the same for each partition. At least one partition may move in a round, which ends before a worker
