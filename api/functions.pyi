@@ -389,7 +389,7 @@ class replay:
         batch_interval: str | None = None,
         batch_overhead: str | None = None,
         batch_rows: int | None = None,
-        migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] = "all",
+        migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] | None = None,
         batch: int = 16,
         restart: Literal["flink-savepoint", "flink-adaptive", "kafka-eager", "kafka-cooperative"] | None = None,
         restart_time: str | None = None,
@@ -408,21 +408,20 @@ class replay:
         out: File | None = None,
         pool: int = 16,
         workers: int | None = None,
-        policy: Literal["fixed", "thresholds", "ds2", "lag"]
-        | Sequence[Literal["fixed", "thresholds", "ds2", "lag"]]
-        | None = None,
+        policy: str | Sequence[str] | None = None,
         speedup: float = 1.0,
         service_time: str | None = None,
         period: str = "1s",
-        scale_out_delay: str = "5s",
+        scale_out_delay: str | None = None,
         shed: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
-        migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] = "all",
+        migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] | None = None,
         force: bool = False,
         sweep: str | None = None,
         signal: Literal["held", "offered"] = "held",
         scale_on: str = "busiest",
-        cooldown: str = "30s",
+        cooldown: str | None = None,
+        policy_times: float = 1.0,
         startup_time: str | None = None,
         utilization: float = 0.8,
         lag: float = 1000.0,
@@ -542,6 +541,7 @@ class replay:
             "memory-several",
             "hybrid-several",
             "recurring",
+            "slicer",
             "optimum",
         ]
         | Sequence[
@@ -556,6 +556,7 @@ class replay:
                 "memory-several",
                 "hybrid-several",
                 "recurring",
+                "slicer",
                 "optimum",
             ]
         ]

@@ -42,6 +42,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/stage",
     ),
     "papers": (
+        "core/flux/comparators",
         "core/flux/policies",
         "core/flux/replay",
         "core/elastic/policies",

@@ -21,7 +21,7 @@ from adapt.core.fit.network import network_file
 from adapt.core.fit.network.network import Input, Link, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.mechanisms import scenario_file
-from adapt.core.mechanisms.scenarios import SCENARIOS, Scenario
+from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS, Scenario
 from adapt.core.ordered.chain import chain_file
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
 from adapt.core.ordered.chain.chain import Punctuations
@@ -110,7 +110,8 @@ def _files() -> Iterator[str]:
     yield "**`function`** is a Python function, `MODULE:CALLABLE`, or one of:\n"
     yield _rows(("name", "what it computes"), [(f"`{name}`", about) for name, about in _members(FunctionName)])
     yield "### Scenarios\n\nTOML, for `adapt replay compare --scenarios`. Built-in scenarios:"
-    yield f"{_names(scenario.name for scenario in SCENARIOS)}.\n\n**`[[scenario]]`**\n"
+    yield f"{_names(scenario.name for scenario in SCENARIOS)}; and those that run only by name:"
+    yield f"{_names(scenario.name for scenario in BY_NAME)}.\n\n**`[[scenario]]`**\n"
     renamed = {
         "rebuild": "rebuilds",
         "scale_out_delay": "scale_out_delay_s",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import typer
 
+from adapt.core.elastic.policies.names import ALL_POLICIES, ScalingPolicy
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
@@ -31,6 +32,11 @@ def of_schemes(known: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
+def scaling_policies(incomplete: str) -> list[str]:
+    """Scaling policies, and all of them."""
+    return _begun([*ScalingPolicy, ALL_POLICIES], incomplete)
+
+
 def planners(incomplete: str) -> list[str]:
     """Drop planners, also after a comma."""
     before, comma, last = incomplete.rpartition(",")
@@ -39,9 +45,9 @@ def planners(incomplete: str) -> list[str]:
 
 def scenarios(incomplete: str) -> list[str]:
     """Mechanisms that are compared."""
-    from adapt.core.mechanisms.scenarios import SCENARIOS
+    from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS
 
-    return _begun((scenario.name for scenario in SCENARIOS), incomplete)
+    return _begun((scenario.name for scenario in (*SCENARIOS, *BY_NAME)), incomplete)
 
 
 def columns(context: typer.Context, incomplete: str) -> list[str]:

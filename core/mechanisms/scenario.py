@@ -10,7 +10,7 @@ import pyarrow as pa
 from adapt.core.counting.frequencies import Frequencies
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
-from adapt.core.elastic.policies.registry import Chosen, policy_of
+from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_series
@@ -331,9 +331,10 @@ def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
 def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
     if not scenario.is_scaled:
         return None
-    policy = policy_of(scenario.elastic or ScalingPolicy.FIXED, _chosen(scenario, terms))
+    partitions, rebuild = stage.settings.partitions, _rebuild(scenario, terms)
+    chosen = replace(_chosen(scenario, terms), partitions=partitions)
+    policy, patience = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, _patience(scenario, terms))
     least, pool = terms.least_of(scenario), terms.workers_of(scenario)
-    patience, rebuild, partitions = _patience(scenario, terms), _rebuild(scenario, terms), stage.settings.partitions
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
     placement = _placement(terms, stage.settings, stage.demand)
     return Scaling(controller, placement, terms.period_s, _migration(scenario, terms))
@@ -359,6 +360,7 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
         scenario.utilization,
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
+        terms.workers_of(scenario),
     )
 
 

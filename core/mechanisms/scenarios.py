@@ -157,6 +157,14 @@ SCENARIOS = (
 )
 """The built-in scenarios; the first is the baseline."""
 
+BY_NAME = (
+    Scenario("slicer", flux=FluxPolicy.SLICER),
+    Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
+    Scenario("spark", elastic=ScalingPolicy.SPARK),
+    Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
+)
+"""Further built-in scenarios, which run only by name: comparisons are often shorter than their intervals."""
+
 BASELINE = SCENARIOS[0].name
 """The baseline: plain hashing, nothing adapts."""
 
@@ -165,13 +173,13 @@ def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scen
     """The scenarios with these names, each once, the baseline first.
 
     Args:
-        names: Names of built-in and own scenarios; empty, all own ones if any, else all built-in ones.
+        names: Names of built-in and own scenarios; empty, all own ones if any, else all of `SCENARIOS`.
         further: Own scenarios; they replace built-in ones of the same name.
 
     Raises:
         UsageError: a name is unknown.
     """
-    known = {one.name: one for one in (*SCENARIOS, *further)}
+    known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *further)}
     wanted = names or [one.name for one in further or SCENARIOS]
     for name in wanted:
         if name not in known:

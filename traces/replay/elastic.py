@@ -13,6 +13,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings
+from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.keyed_rows import KEY, Reading
 from adapt.core.stage.input.offered_load import Demand
 from adapt.core.stream import Weight
@@ -75,7 +76,7 @@ def replay_elastic_trace(
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     check_elastic(settings, elastic)
-    restarts = elastic.migration.how is Migrating.RESTART
+    restarts = elastic.migration is not None and elastic.migration.how is Migrating.RESTART
     further_options = {"--startup-time": elastic.startup_s, "--migrate restart": restarts}
     check_work(work, settings, options.operator, "--pool", further_options)
     if not 0 <= options.own_keys < settings.partitions:
@@ -88,7 +89,7 @@ def replay_elastic_trace(
         reading = replace(reading, partitions=replace(reading.partitions, own=_hottest(trace, options)))
     reading, settings = options.operator.applied(trace, reading, settings, by_key=work is not None)
     if work is not None:
-        elastic = replace(elastic, backend=in_processes(work, reading))
+        elastic = replace(elastic, backend=in_processes(work, reading), migration=elastic.migration or Migration())
     rows = rows_of(trace, reading)
     demand = Demand.from_chunks(rows.chunks(), settings)
     further: dict[str, Any] = {

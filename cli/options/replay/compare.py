@@ -137,6 +137,7 @@ class WorkerOptions:
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
         """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
+        from adapt.core.stage.control.workers import Migration
 
         buffer, network, queueing = stage.queued(self.channels, each=False, trace=trace)
         return Wanted(
@@ -159,7 +160,7 @@ class WorkerOptions:
             costs=stage.costs.costs(),
             network=network,
             queueing=queueing,
-            migration=stage.migration.chosen(queueing.engine),
+            migration=stage.migration.chosen(queueing.engine) or Migration(),
             state=stage.partition_state(),
             buffer_tuples=buffer,
             row_costs=stage.costs.row_costs(trace, stage.seed),

@@ -1,16 +1,18 @@
 """Options of `adapt replay elastic`: scaling, plans, join."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from adapt.cli.options import completion
 from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, MaxParallelismOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
-from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
 from adapt.core.engines.names import Engine
-from adapt.core.errors import UsageError
+from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.stage.conditions.names import QueueingName
@@ -23,6 +25,25 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
+
+    PolicyChoice: TypeAlias = tuple[ScalingPolicy, ...]
+else:  # its parser takes values; typer has no option of tuples
+    PolicyChoice = Any
+
+
+def _policies(name: Any) -> "tuple[ScalingPolicy, ...]":
+    """The scaling policies of a name."""
+    if name == ALL_POLICIES:
+        return tuple(ScalingPolicy)
+    try:
+        return (ScalingPolicy(name),)
+    except ValueError:
+        raise ValueError(f"has no choice {name!r}{did_you_mean(name, [*ScalingPolicy, ALL_POLICIES])}") from None
+
+
+_NAMES = ", ".join(ScalingPolicy).replace("thresholds", "thresholds (default)")
+
+POLICY: dict[str, Any] = {"parser": _policies, "completion": completion.scaling_policies}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +162,12 @@ class ScalingOptions:
         panel="Options",
         shown=False,
     )
-    policy: list[ScalingPolicy] | None = setting(
-        None, "Scaling policy to compare with fixed workers; repeatable (default: thresholds).", panel="Options"
+    policy: list[PolicyChoice] | None = setting(
+        None,
+        f"Scaling policy: {_NAMES}, or all. Repeatable.",
+        "NAME",
+        panel="Options",
+        **POLICY,
     )
     period: str = setting("1s", "How often the controller runs.", "1s")
     sweep: str | None = setting(
@@ -158,8 +183,13 @@ class ScalingOptions:
         "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
         "busiest|mean|P%",
     )
-    scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
-    cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
+    scale_out_delay: str | None = setting(None, "How long more workers must be needed (default: by policy).", "5s")
+    cooldown: str | None = setting(
+        None, "How long fewer workers must be enough before scaling in (default: by policy).", "30s"
+    )
+    policy_times: float = setting(
+        1.0, "Multiply the published times of ds2, lag, flink and spark by this, for a sped-up trace.", "FACTOR"
+    )
     startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
     lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
@@ -186,15 +216,24 @@ class ScalingOptions:
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
 
-        delay_s = above_0("--scale-out-delay", self.scale_out_delay)
+        delay_s = above_0("--scale-out-delay", self.scale_out_delay or "5s")
+        own = self.scale_out_delay is None and self.cooldown is None
         start_s = None if profile is None else profile.restart.start_s
         units = plans.units(self.pool, engine)
         return Elastic(
             pool=self.pool,
             least=self.workers,
-            policies=tuple(self.policy or [ScalingPolicy.THRESHOLDS]),
-            chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag, ScaleOn.parse(self.scale_on)),
-            patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
+            policies=tuple(chain.from_iterable(self.policy or [(ScalingPolicy.THRESHOLDS,)])),
+            chosen=Chosen(
+                thresholds,
+                self.signal,
+                None,
+                self.utilization,
+                self.lag,
+                ScaleOn.parse(self.scale_on),
+                times=self.policy_times,
+            ),
+            patience=None if own else Patience(delay_s, above_0("--cooldown", self.cooldown or "30s")),
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,
             recipe=plans.recipe() if units is None else None,

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 class MigrationOptions:
     """How partitions migrate in a rescale."""
 
-    migrate: Migrating = setting(
-        Migrating.ALL,
+    migrate: Migrating | None = setting(
+        None,
         "How partitions move in a rescale. Live: all at once, batched, one by one, hottest first, or those with rows"
-        " first (demand); or by a restart.",
+        " first (demand); or by a restart (default: all, or as the engine of a published policy).",
         panel="Plans and migration",
     )
     batch: int = setting(16, "Partitions per batch.", "PARTITIONS", panel="Plans and migration")
@@ -37,8 +37,8 @@ class MigrationOptions:
         panel="Plans and migration",
     )
 
-    def chosen(self, engine: QueueingName | None) -> "Migration":
-        """How partitions migrate.
+    def chosen(self, engine: QueueingName | None) -> "Migration | None":
+        """How partitions migrate; None if it is left to the policy.
 
         Args:
             engine: Whose queues the stage has.
@@ -52,7 +52,11 @@ class MigrationOptions:
         from adapt.core.stage.control.workers import Migration
 
         if self.migrate is not Migrating.RESTART and (self.restart is not None or self.restart_time is not None):
-            raise UsageError(f"--restart and --restart-time need --migrate restart (got --migrate {self.migrate})")
+            got = "" if self.migrate is None else f" (got --migrate {self.migrate})"
+            raise UsageError(f"--restart and --restart-time need --migrate restart{got}")
+        if self.migrate is None:
+            Migration(batch=self.batch)  # checked, though no batch is moved
+            return None
         usual = RestartName.KAFKA_EAGER if engine is QueueingName.KAFKA else RestartName.FLINK_SAVEPOINT
         restart = RESTARTS[self.restart or usual]
         if self.restart_time is not None:

@@ -18,6 +18,19 @@ class ScalingPolicy(StrEnum):
     LAG = "lag"
     """One worker for a fixed number of waiting rows, as KEDA scales Kafka consumers."""
 
+    FLINK = "flink"
+    """The autoscaler of Flink's Kubernetes operator: by true processing rate, lag and restart time."""
+
+    SPARK = "spark"
+    """Spark's dynamic allocation: 1, 2, 4 more workers while rows wait; removes idle ones."""
+
+    SPARK_STREAMING = "spark-streaming"
+    """Dynamic allocation of Spark Streaming: by batch time over batch interval."""
+
+
+ALL_POLICIES = "all"
+"""Every scaling policy."""
+
 
 class Signal(StrEnum):
     """The utilization that the thresholds are compared with."""

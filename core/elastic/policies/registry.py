@@ -1,15 +1,23 @@
 """Scaling policies by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from adapt.core.elastic.policies.comparators import FixedWorkers, LagThreshold, TrueRates
+from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
+from adapt.core.elastic.policies.fixed import FixedWorkers
+from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
+from adapt.core.elastic.policies.keda import SCALE_DOWN_WINDOW_S, SYNC_S, LagThreshold, PodAutoscaler
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
-from adapt.core.elastic.policies.scaler import Policy
+from adapt.core.elastic.policies.scaler import Patience, Policy
+from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, INTERVAL_S, BatchRatio, DynamicAllocation
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
+from adapt.core.errors import UsageError
+from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.restart import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds
+from adapt.core.stage.control.workers import Migration
 
 LAG_ROWS = 1000.0
 """Default lag threshold of a worker, in rows."""
@@ -26,6 +34,12 @@ class Chosen:
         scale_on: Whose utilization it is.
         utilization: Target utilization of DS2.
         lag_rows: Lag threshold of a worker, in rows.
+        pool: The maximum number of workers.
+        partitions: Partitions of the stage.
+        times: Factor of all times of published policies, restarts included.
+
+    Raises:
+        UsageError: the factor is not above 0.
     """
 
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
@@ -34,7 +48,61 @@ class Chosen:
     utilization: float = 0.8
     lag_rows: float = LAG_ROWS
     scale_on: ScaleOn = BUSIEST
+    pool: int = 1
+    partitions: int = 1
+    times: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.times < float("inf"):
+            raise UsageError(f"--policy-times must be above 0 (got {self.times:g})")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published policy with its own timing.
+
+    Attributes:
+        made: Makes the policy.
+        first_s: When it decides first, with its own times.
+        restart: How its engine restarts for a rescale; None, partitions move live.
+    """
+
+    made: Callable[[Chosen], Policy]
+    first_s: float = 0.0
+    restart: RestartName | None = None
+
+
+def _ds2(chosen: Chosen) -> Policy:
+    return ScalingManager(TrueRates(chosen.utilization), POLICY_INTERVAL_S * chosen.times)
+
+
+def _lag(chosen: Chosen) -> Policy:
+    threshold = LagThreshold(chosen.lag_rows, partitions=chosen.partitions)
+    return PodAutoscaler(threshold, SYNC_S * chosen.times, SCALE_DOWN_WINDOW_S * chosen.times)
+
+
+def _flink(chosen: Chosen) -> Policy:
+    return FlinkAutoscaler(AutoscalerOptions().sped_up(chosen.times), chosen.pool, chosen.partitions)
+
+
+def _spark(chosen: Chosen) -> Policy:
+    return DynamicAllocation(chosen.pool, BACKLOG_S * chosen.times, IDLE_S * chosen.times)
+
+
+def _spark_streaming(chosen: Chosen) -> Policy:
+    return BatchRatio(INTERVAL_S * chosen.times)
+
+
+PUBLISHED: Mapping[ScalingPolicy, Published] = MappingProxyType(
+    {
+        ScalingPolicy.DS2: Published(_ds2, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
+        ScalingPolicy.LAG: Published(_lag, restart=RestartName.KAFKA_EAGER),
+        ScalingPolicy.FLINK: Published(_flink, AutoscalerOptions().first_s, RestartName.FLINK_SAVEPOINT),
+        ScalingPolicy.SPARK: Published(_spark, BACKLOG_S),
+        ScalingPolicy.SPARK_STREAMING: Published(_spark_streaming, INTERVAL_S),
+    }
+)
+"""Policies of other systems, with their own timing."""
 
 POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
     {
@@ -44,6 +112,9 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ),
         ScalingPolicy.DS2: lambda chosen: TrueRates(chosen.utilization),
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),
+        ScalingPolicy.FLINK: _flink,
+        ScalingPolicy.SPARK: _spark,
+        ScalingPolicy.SPARK_STREAMING: _spark_streaming,
     }
 )
 """How each policy is made from its settings."""
@@ -56,3 +127,35 @@ def policy_of(name: ScalingPolicy, chosen: Chosen | None = None) -> Policy:
         UsageError: a setting is out of range.
     """
     return POLICIES[name](chosen or Chosen())
+
+
+def timed_policy(name: ScalingPolicy, chosen: Chosen, patience: Patience | None) -> tuple[Policy, Patience | None]:
+    """The policy with its timing: its own, or the delays given.
+
+    `flink`, `spark` and `spark-streaming` keep their own timing throughout.
+
+    Args:
+        patience: Delays around the policy; None, its own.
+
+    Returns:
+        The policy, and the delays around it; None for its own.
+    """
+    own = PUBLISHED.get(name)
+    if own is not None and (patience is None or POLICIES[name] is own.made):
+        return own.made(chosen), None
+    return policy_of(name, chosen), patience or Patience()
+
+
+def migration_of(name: ScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:
+    """How partitions migrate: as given, else as the policy's engine does.
+
+    Args:
+        times: Factor of the fixed times of the engine's restart.
+    """
+    own = PUBLISHED.get(name)
+    if given is not None or own is None or own.restart is None:
+        return given or Migration()
+    restart = RESTARTS[own.restart]
+    return Migration(
+        Migrating.RESTART, restart=replace(restart, stop_s=restart.stop_s * times, start_s=restart.start_s * times)
+    )

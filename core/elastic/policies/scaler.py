@@ -11,7 +11,7 @@ from adapt.core.stage.control.workers import Decision, Seen, Waiting
 
 
 class Policy(Protocol):
-    """Stateless scaling policy: the number of workers for one observation."""
+    """Scaling policy: the number of workers for one observation."""
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers wanted, without regard to bounds."""
@@ -77,7 +77,7 @@ class ElasticController:
         policy: Wants a number of workers.
         least: M, the workers at the start and the minimum.
         pool: The maximum number of workers.
-        patience: Scale-out delay and cooldown.
+        patience: Scale-out delay and cooldown; None for a policy with its own timing.
         rebuild: When the plan is rebuilt without a rescale.
         partitions: Number of partitions, for the alignment.
         alignment: Which numbers of workers are allowed.
@@ -89,7 +89,7 @@ class ElasticController:
     policy: Policy
     least: int
     pool: int
-    patience: Patience = Patience()
+    patience: Patience | None = Patience()
     rebuild: Rebuild = Rebuild()
     partitions: int = 0
     alignment: Alignment = Alignment.ANY
@@ -102,7 +102,10 @@ class ElasticController:
         now, present = seen.at_s, seen.workers
         wanted = self._allowed(self.policy.wanted(seen), present)
         waits = Waiting(waiting.changed_s)
-        if wanted > present:
+        if self.patience is None:
+            if wanted != present:
+                return Decision(wanted), waits
+        elif wanted > present:
             since_s = now if waiting.more_since_s is None else waiting.more_since_s
             if _passed(since_s, now, self.patience.scale_out_delay_s):
                 return Decision(wanted), waits

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.shed_factor import Overload
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.control.shed_log import Watched
@@ -16,6 +17,9 @@ from adapt.core.stage.simulate import Simulated
 
 FEW = 10
 """Rows per worker that an interval needs for a meaningful imbalance."""
+
+REVERSAL_S = 600.0
+"""Longest time between two opposite rescales that count as a reversal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,15 @@ class Start:
         policy: The scaling policy.
         tau1: Target utilization.
         workers: The number of workers.
+        first_s: When the policy decides first.
+        migration: How partitions migrate in rescales.
     """
 
     policy: str
     tau1: float
     workers: int
+    first_s: float = 0.0
+    migration: str = Migrating.ALL.value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +148,17 @@ class ElasticOutcome:
     def restarts(self) -> int:
         """Rescales and rebuilds that changed something; other engines restart for each."""
         return sum(bool(step.moves) or step.before != step.after for step in self.rescales)
+
+    @property
+    def reversals(self) -> list[tuple[float, float]]:
+        """Times of successive rescales of which the second reverses the first."""
+        rescales = [step for step in self.rescales if step.before != step.after]
+        return [
+            (first.decided_s, second.decided_s)
+            for first, second in pairwise(rescales)
+            if (first.after > first.before) != (second.after > second.before)
+            and second.decided_s - first.decided_s <= REVERSAL_S
+        ]
 
     @property
     def ended_s(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
-from adapt.core.elastic.policies.registry import Chosen, policy_of
+from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, migration_of, policy_of, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
@@ -44,14 +44,14 @@ class Elastic:
         least: M, the workers at the start and the minimum; None, as many as the mean arrival rate needs.
         policies: Scaling policies, one case each after that of fixed workers.
         chosen: Settings of the policies.
-        patience: Scale-out delay and cooldown.
+        patience: Scale-out delay and cooldown; None, those of each policy.
         rebuild: When the plan is rebuilt without a rescale.
         alignment: Which numbers of workers are allowed.
         recipe: How plans are built; None, partitions are placed as the engine places its units, or in ranges.
         units: The engine's units, which are then the partitions; None, no engine's.
         counting: How the load of partitions is counted for plans.
         period_s: How often the controller runs.
-        migration: In which batches partitions move.
+        migration: How partitions migrate; None, as the engine of each policy does, else live.
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
         backend: What runs the stage.
@@ -61,14 +61,14 @@ class Elastic:
     least: int | None = None
     policies: tuple[ScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
     chosen: Chosen = field(default_factory=Chosen)
-    patience: Patience = field(default_factory=Patience)
+    patience: Patience | None = None
     rebuild: Rebuild = field(default_factory=Rebuild)
     alignment: Alignment = Alignment.ANY
     recipe: Recipe | None = None
     units: EngineUnits | None = None
     counting: Counting = field(default_factory=Counting)
     period_s: float = 1.0
-    migration: Migration = field(default_factory=Migration)
+    migration: Migration | None = None
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
     backend: Backend = SIMULATOR
@@ -198,13 +198,16 @@ def replay_elastic(
     outcomes = []
     for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
         case = f"{name}{start.named}"
-        bounded = policy_of(policy, start.chosen), start.least, elastic.pool
-        scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
+        timed, patience = timed_policy(policy, start.chosen, elastic.patience)
+        scaler = ElasticController(
+            timed, start.least, elastic.pool, patience, rebuild, settings.partitions, elastic.alignment
+        )
         placement = elastic.placement(settings.partitions, costed)
-        scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.startup_s)
+        migration = migration_of(policy, elastic.migration, start.chosen.times)
+        scaling = Scaling(scaler, placement, elastic.period_s, migration, elastic.startup_s)
         actors, tell, backend = Actors(scaling=scaling), telling(case, told), elastic.backend
         done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)
-        began = Start(name, start.chosen.thresholds.tau1, start.least)
+        began = _started(name, policy, start, elastic.migration, paced=patience is None)
         outcome = outcome_of(case, done, bounds)
         outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))
     asks_from = None
@@ -233,7 +236,19 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
     except UsageError as error:
         raise UsageError(f"{error}{' (' + named.removeprefix(', ') + ')' if named else ''}") from None
     capacity = None if settings.overload is None else settings.overload.capacity_tuples
-    return _Begun(named, least, replace(elastic.chosen, capacity_tuples=capacity))
+    chosen = replace(elastic.chosen, capacity_tuples=capacity, pool=elastic.pool, partitions=settings.partitions)
+    return _Begun(named, least, chosen)
+
+
+def _started(name: str, policy: ScalingPolicy, begun: "_Begun", given: Migration | None, *, paced: bool) -> Start:
+    """The start of a case; `paced` if the policy keeps its own timing."""
+    own, chosen = PUBLISHED.get(policy), begun.chosen
+    migration = (given or Migration()).named
+    if own is not None and own.restart is not None and given is None:
+        migration = own.restart.value
+    return Start(
+        name, chosen.thresholds.tau1, begun.least, own.first_s * chosen.times if own and paced else 0.0, migration
+    )
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
@@ -264,7 +279,9 @@ def elastic_parameters(
         "scale_on": str(chosen.scale_on),
         "utilization": chosen.utilization,
         "lag_rows": chosen.lag_rows,
-        **asdict(elastic.patience),
+        "scale_out_delay_s": None if elastic.patience is None else elastic.patience.scale_out_delay_s,
+        "cooldown_s": None if elastic.patience is None else elastic.patience.cooldown_s,
+        "policy_times": chosen.times,
         "rebuild": asdict(elastic.rebuild),
         "alignment": elastic.alignment.value,
         "scheme": None if scheme is None else scheme.value,
@@ -272,7 +289,7 @@ def elastic_parameters(
         "construction": None if recipe is None else recipe.construction.value,
         "counting": asdict(elastic.counting),
         "period_s": elastic.period_s,
-        "migration": asdict(elastic.migration),
+        "migration": None if elastic.migration is None else asdict(elastic.migration),
         "startup_s": elastic.startup_s,
     }
 
@@ -295,4 +312,4 @@ def check_elastic(settings: StageSettings, elastic: Elastic) -> None:
     elastic.swept()
     placement = elastic.placement(settings.partitions, costed=False)
     controller = ElasticController(policy_of(ScalingPolicy.FIXED), 1, elastic.pool)
-    Scaling(controller, placement, elastic.period_s, elastic.migration, elastic.startup_s)
+    Scaling(controller, placement, elastic.period_s, elastic.migration or Migration(), elastic.startup_s)

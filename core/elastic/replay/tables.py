@@ -14,6 +14,9 @@ from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
+OSCILLATES = 2
+"""Reversals from which the verdict calls a policy oscillating."""
+
 CASE = Column("case", about="fixed (do nothing), fixed workers with plan rebuilds, or a scaling policy")
 
 CASE_COLUMNS = (
@@ -21,6 +24,8 @@ CASE_COLUMNS = (
     Column("workers_mean", Kind.NUMBER, "", "average number of workers"),
     Column("workers_max", Kind.COUNT, "", "maximum number of workers"),
     Column("restarts", Kind.COUNT, "", "rescales and rebuilds that changed something; other engines restart for each"),
+    Column("reversals", Kind.COUNT, "", "rescales that take back the one before, at most 10 minutes later"),
+    Column("migration", about="how partitions migrate: live, or by a restart as this engine does"),
     Column("shed", Kind.COUNT, "rows", "dropped by full workers"),
     Column("shed_falsely", Kind.COUNT, "rows", "shed though the pool, evenly loaded, would have stayed below tau2"),
     Column("shed_unevenly", Kind.COUNT, "rows", "of these, shed though the present workers would have stayed below it"),
@@ -113,7 +118,8 @@ def trade_off(outcomes: Sequence[ElasticOutcome]) -> Table:
 
 def _case(one: ElasticOutcome) -> list[str | int | float | None]:
     outcome, waste = one.outcome, one.waste
-    workers = one.case, one.mean_workers, one.most_workers, one.restarts
+    migration = None if one.start is None else one.start.migration
+    workers = one.case, one.mean_workers, one.most_workers, one.restarts, len(one.reversals), migration
     wasted = (0, 0) if waste is None else (waste.shed_falsely, waste.shed_unevenly)
     latencies = (outcome.total.share_below_s(share) for share in (0.5, 0.95, 0.99))
     times = one.worker_s, one.idle_s, one.paused_s, one.pauses_s, one.downtime_s, one.stopped_worker_s, one.catch_up_s
@@ -201,12 +207,12 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
     said = [f"With {counted(least, 'worker')} throughout, {_quality(fixed)}."]
     for one in others:
         if not one.restarts:
-            said.append(f"With {one.case}, no rescale.")
+            said.append(f"With {one.case}, no rescale{_too_short(one)}.")
             continue
-        rescales = (
-            f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}, {counted(one.restarts, 'rescale')}"
-        )
-        said.append(f"With {one.case} ({rescales}), {_quality(one)}.")
+        by = f" by {one.start.migration}" if one.start is not None and one.downtime_s else ""
+        rescales = f"{counted(one.restarts, 'rescale')}{by}"
+        workers = f"{one.mean_workers:.1f} workers on average, at most {one.most_workers}"
+        said.append(f"With {one.case} ({workers}, {rescales}), {_quality(one)}{_oscillation(one)}.")
     if starts is not None and starts == float("inf"):
         said.append("Shedding keeps utilization below tau3, so thresholds never scale out; use --signal offered.")
     elif starts is not None and starts > 1:
@@ -215,6 +221,22 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
             " --signal offered they do so at tau3."
         )
     return " ".join(said)
+
+
+def _too_short(one: ElasticOutcome) -> str:
+    """Why a policy cannot have rescaled; empty if it could."""
+    if one.start is None or one.ended_s >= one.start.first_s:
+        return ""
+    return f": it decides first after {duration(one.start.first_s)}, the run takes {duration(one.ended_s)}"
+
+
+def _oscillation(one: ElasticOutcome) -> str:
+    """How often rescales are taken back; empty if at most once."""
+    times = one.reversals
+    if len(times) < OSCILLATES:
+        return ""
+    took = duration(times[-1][1] - times[0][0])
+    return f"; {one.case} reverses {len(times)} times in {took}"
 
 
 def _of_sweep(policy: str, outcomes: Sequence[ElasticOutcome]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from adapt.core.errors import UsageError
+from adapt.core.flux.comparators.weighted_move import WeightedMoves
 from adapt.core.flux.policies.clairvoyant import Ahead, OptimumController
 from adapt.core.flux.policies.guarded_policy import GuardedLoadBalancing
 from adapt.core.flux.policies.hybrid_policy import HybridBalancing
@@ -86,6 +87,7 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
         FluxPolicy.MEMORY_SEVERAL: _several_memory,
         FluxPolicy.HYBRID_SEVERAL: _several_hybrid,
         FluxPolicy.RECURRING: _recurring,
+        FluxPolicy.SLICER: _paced(lambda _: WeightedMoves()),
         FluxPolicy.OPTIMUM: _optimum,
     }
 )

@@ -145,6 +145,13 @@ class Migration:
         if self.batch < 1:
             raise UsageError(f"a batch must have at least 1 partition (got {self.batch})")
 
+    @property
+    def named(self) -> str:
+        """Its name, or that of the engine's restart it is."""
+        if self.how is not Migrating.RESTART:
+            return self.how.value
+        return next((name.value for name, known in RESTARTS.items() if known == self.restart), self.how.value)
+
     def portions(self, partitions: NDArray[np.int64], weights: NDArray[np.float64]) -> list[NDArray[np.int64]]:
         """Split the partitions to move into successive batches.
 

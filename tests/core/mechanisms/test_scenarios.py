@@ -8,7 +8,7 @@ from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
-from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static, chosen
+from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
@@ -51,7 +51,8 @@ drop = "d-fit"
 
 def test_the_built_in_ones_cover_every_mechanism():
     assert len(SCENARIOS) >= 10
-    assert len({one.name for one in SCENARIOS}) == len(SCENARIOS)
+    assert len({one.name for one in (*SCENARIOS, *BY_NAME)}) == len(SCENARIOS) + len(BY_NAME)
+    assert {one.elastic for one in (*SCENARIOS, *BY_NAME)} >= set(ScalingPolicy) - {ScalingPolicy.FIXED}
     assert {one.plan for one in SCENARIOS} == set(Static)
     assert {one.flux for one in SCENARIOS} >= {FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID}
     kinds = {
@@ -70,6 +71,7 @@ def test_the_built_in_ones_cover_every_mechanism():
 def test_what_is_chosen_is_held_against_the_baseline():
     assert [one.name for one in chosen(["shed", "shed", "flux-load"])] == [BASELINE, "shed", "flux-load"]
     assert chosen([]) == SCENARIOS
+    assert [one.name for one in chosen(["flink", "slicer"])] == [BASELINE, "flink", "slicer"]
     own = Scenario("mine", sheds=True)
     assert [one.name for one in chosen([], [own])] == [BASELINE, "mine"]
     assert [one.name for one in chosen(["mine", "ds2"], [own])] == [BASELINE, "mine", "ds2"]

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.engines.flink.scheme import FlinkPartitioner
 from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
@@ -43,6 +44,7 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     assert [row["case"] for row in document["cases"]] == ["fixed", "thresholds", "lag"]
     assert all(row["processed"] == ROWS for row in document["cases"])
     assert document["cases"][1]["restarts"] > 0
+    assert [row["migration"] for row in document["cases"]] == ["all", "all", "kafka-eager"]
     kept = read_run(here / "x.run")
     assert kept.as_data() == document
     assert kept.parameters["pool"] == 4
@@ -53,6 +55,19 @@ def test_a_run_is_printed_kept_and_reported(adapt, here):
     for title in ("Workers", "Imbalance", "Throughput", "Latency", "Workers, fixed", "Workers, thresholds"):
         assert f"<h3>{title}</h3>" in page
     assert "<h3>Rows shed</h3>" not in page
+
+
+def test_all_policies_run_with_their_own_times(adapt, here):
+    line = "x.trace --pool 4 --workers 1 --partitions 4 --service-time 500us --period 50ms"
+    all_of_them = "--policy all --policy-times 0.01 --format json"
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), *all_of_them.split()).out)
+    cases = {row["case"]: row for row in document["cases"]}
+    assert list(cases) == list(ScalingPolicy)
+    assert all(row["processed"] == ROWS for row in cases.values())
+    assert cases["lag"]["restarts"] > 0
+    assert document["parameters"]["policy_times"] == 0.01
+    assert "did you mean 'flink'" in adapt.refused(2, "replay", "elastic", "x.trace", "--policy", "flnk")
+    assert "above 0" in adapt.refused(2, "replay", "elastic", "x.trace", "--policy-times", "0")
 
 
 def test_every_option_is_taken(adapt, here):

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapt.core.elastic.policies.comparators import FixedWorkers, LagThreshold, TrueRates
+from adapt.core.elastic.policies.ds2 import TrueRates
+from adapt.core.elastic.policies.fixed import FixedWorkers
+from adapt.core.elastic.policies.keda import LagThreshold
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.registry import POLICIES, Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, aligned_to

@@ -45,6 +45,7 @@ ELASTIC = Elastic(
     recipe=Recipe(Scheme.HYBRID, Construction.SCAN, replicas=50),
     counting=Counting(1.0, 1e-3),
     period_s=0.1,
+    migration=Migration(),
 )
 
 

@@ -17,11 +17,11 @@ from tests.core.flux.observations import observed
 
 SEVERAL = (
     *(FluxPolicy.LOAD_SEVERAL, FluxPolicy.MEMORY_SEVERAL, FluxPolicy.HYBRID_SEVERAL),
-    *(FluxPolicy.RECURRING, FluxPolicy.OPTIMUM),
+    *(FluxPolicy.RECURRING, FluxPolicy.SLICER, FluxPolicy.OPTIMUM),
 )
 """Those that move more than one partition of a worker in a round."""
 
-UNPAIRED = (FluxPolicy.NONE, FluxPolicy.OPTIMUM)
+UNPAIRED = (FluxPolicy.NONE, FluxPolicy.SLICER, FluxPolicy.OPTIMUM)
 """Those that know no pairs of workers."""
 
 

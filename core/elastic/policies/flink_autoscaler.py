@@ -1,0 +1,200 @@
+"""The autoscaler of Flink's Kubernetes operator, for one vertex.
+
+Source: apache/flink-kubernetes-operator, flink-autoscaler at commit 3adc6b3: AutoScalerOptions, JobVertexScaler,
+ScalingMetricEvaluator, ScalingMetricCollector and AutoScalerUtils.
+"""
+
+import math
+from collections import deque
+from dataclasses import dataclass, field, fields, replace
+
+from adapt.core.elastic.policies.epochs import ALMOST, Epoch, Job, together
+from adapt.core.stage.control.workers import Seen
+
+SAMPLES = 60
+"""Samples of a metric window."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoscalerOptions:
+    """Options of the autoscaler, with its defaults.
+
+    Attributes:
+        target: utilization.target.
+        boundary: target.utilization.boundary, around the target.
+        most_down: scale-down.max-factor.
+        most_up: scale-up.max-factor.
+        window_s: metrics.window.
+        stabilization_s: stabilization.interval.
+        scale_down_s: scale-down.interval.
+        catch_up_s: catch-up.duration.
+        restart_s: restart.time.
+        backlog_s: backlog-processing.lag-threshold.
+    """
+
+    target: float = 0.7
+    boundary: float = 0.3
+    most_down: float = 0.6
+    most_up: float = 100_000.0
+    window_s: float = 900.0
+    stabilization_s: float = 300.0
+    scale_down_s: float = 3600.0
+    catch_up_s: float = 1800.0
+    restart_s: float = 300.0
+    backlog_s: float = 300.0
+
+    def sped_up(self, factor: float) -> "AutoscalerOptions":
+        """All times multiplied by a factor."""
+        times = {one.name: getattr(self, one.name) * factor for one in fields(self) if one.name.endswith("_s")}
+        return replace(self, **times)
+
+    @property
+    def first_s(self) -> float:
+        """When the autoscaler decides first."""
+        return self.stabilization_s + self.window_s
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Evaluated metrics of a window.
+
+    Attributes:
+        rate: TARGET_DATA_RATE, rows that arrive per second.
+        true_rate: TRUE_PROCESSING_RATE of all workers, by the busiest one; infinite if nothing was processed.
+        lag: Rows waiting.
+        input_rate: Rows processed per second.
+    """
+
+    rate: float
+    true_rate: float
+    lag: float
+    input_rate: float
+
+    @classmethod
+    def of(cls, window: Seen, busy: float) -> "Metrics":
+        """From a window and the mean utilization of its busiest workers."""
+        processed = int(window.processed.sum()) / window.collected_s
+        true_rate = processed / busy if processed > 0 and busy > 0 else math.inf
+        return cls(window.arrived / window.collected_s, true_rate, float(window.waiting), processed)
+
+
+def capacity(options: AutoscalerOptions, metrics: Metrics, utilization: float, with_restart: bool) -> float:
+    """Processing capacity needed for the rate, lag and restart at a utilization.
+
+    Source: AutoScalerUtils.getTargetProcessingCapacity, without rounding to whole rows.
+    """
+    if utilization <= 0:
+        return math.inf
+    restart_s = options.restart_s if with_restart else 0.0
+    behind = metrics.lag + metrics.rate * restart_s
+    return behind / options.catch_up_s + metrics.rate / min(1.0, utilization)
+
+
+def is_outside(options: AutoscalerOptions, metrics: Metrics) -> bool:
+    """Whether the true processing rate is outside the utilization bounds.
+
+    Source: ScalingMetricEvaluator.computeProcessingRateThresholds.
+    """
+    behind = metrics.input_rate > 0 and metrics.lag / metrics.input_rate > options.backlog_s
+    upper, lower = (1.0, 0.0) if behind else (options.target + options.boundary, options.target - options.boundary)
+    least, most = capacity(options, metrics, upper, False), capacity(options, metrics, lower, True)
+    return metrics.true_rate < least or metrics.true_rate > most
+
+
+def parallelism(options: AutoscalerOptions, metrics: Metrics, present: int, pool: int, groups: int) -> int:
+    """The recommended parallelism, evenly spread over key groups.
+
+    Source: JobVertexScaler.computeScaleTargetParallelism and scale, in mode EVENLY_SPREAD.
+    """
+    factor = capacity(options, metrics, options.target, True) / metrics.true_rate
+    factor = min(max(factor, 1 - options.most_down), 1 + options.most_up)
+    most = min(pool, groups)
+    wanted = min(max(1, math.ceil(factor * present * (1 - 1e-12))), most)
+    if wanted == present:
+        return present
+    for aligned in range(wanted, (most if wanted > present else min(present, most)) + 1):
+        if groups % aligned == 0:
+            return aligned
+    fewer = wanted
+    while fewer > 0 and groups // fewer <= groups // wanted:
+        fewer -= 1
+    fewer = max(1, fewer + 1 if fewer > 0 and groups % fewer else fewer)
+    keeps_direction = fewer > present if wanted > present else fewer < present
+    return fewer if keeps_direction else present
+
+
+@dataclass(slots=True)
+class FlinkAutoscaler:
+    """The autoscaler's course: stabilize, fill a window, decide, and delay a scale-in.
+
+    A start, at first or after a rescale, clears all metrics. A rescale happens only while the true processing rate is
+    outside its bounds; a scale-in only if fewer workers were recommended throughout the scale-down interval, and then
+    to the largest of these recommendations.
+
+    Attributes:
+        options: Its options.
+        pool: The maximum number of workers.
+        groups: Key groups: the partitions of the stage.
+    """
+
+    options: AutoscalerOptions
+    pool: int
+    groups: int
+    _job: Job = field(default_factory=Job)
+    _started_s: float = 0.0
+    _sample: Epoch = field(init=False)
+    _window: deque[Seen] = field(default_factory=deque)
+    _fewer_since_s: float | None = None
+    _fewer: deque[tuple[float, int, bool]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self._sample = Epoch(self.options.window_s / SAMPLES)
+
+    def wanted(self, seen: Seen) -> int:
+        """The number to rescale to now, else the current one."""
+        if self._job.started(seen):
+            self._started_s = seen.at_s - seen.collected_s
+            self._sample.clear()
+            self._window.clear()
+            self._forget()
+        now, present, options = seen.at_s, seen.workers, self.options
+        if now - self._started_s <= options.stabilization_s / ALMOST:
+            return present
+        sample = self._sample.add(seen)
+        if sample is None:
+            return present
+        self._window.append(sample)
+        if now - self._started_s < options.first_s * ALMOST:
+            return present
+        while self._window[0].at_s <= now - options.window_s * ALMOST:
+            self._window.popleft()
+        window = list(self._window)
+        busy = sum(float(one.busy_s.max()) / one.collected_s for one in window) / len(window)
+        metrics = Metrics.of(together(window), busy)
+        wanted = parallelism(options, metrics, present, self.pool, self.groups)
+        outside = is_outside(options, metrics)
+        if wanted < present:
+            wanted, outside = self._delayed(now, wanted, outside, present)
+        else:
+            self._forget()
+        return wanted if outside else present
+
+    def _delayed(self, now: float, wanted: int, outside: bool, present: int) -> tuple[int, bool]:
+        """The largest recommendation of the scale-down interval, once that has passed."""
+        interval_s = self.options.scale_down_s
+        if self._fewer_since_s is None:
+            self._fewer_since_s = now
+        while self._fewer and self._fewer[-1][1] <= wanted:
+            self._fewer.pop()
+        self._fewer.append((now, wanted, outside))
+        if now - self._fewer_since_s < interval_s * ALMOST:
+            return present, False
+        while now - self._fewer[0][0] > interval_s:
+            self._fewer.popleft()
+        _, most, was_outside = self._fewer[0]
+        return most, was_outside
+
+    def _forget(self) -> None:
+        """No scale-in is delayed."""
+        self._fewer_since_s = None
+        self._fewer.clear()

@@ -1,0 +1,1 @@
+"""Rebalancing policies of other systems."""
