@@ -45,12 +45,17 @@ class Frame:
     top_share: float
     own: OwnRate | None = None
 
-    @property
-    def need(self) -> str:
-        """Sentence on the stream at its own rate, and a space."""
+    def need(self, static_loads: Mapping[str, float]) -> str:
+        """Sentence on the stream at its own rate, and a space.
+
+        Args:
+            static_loads: Load of the busiest channel of other static placements over its capacity.
+        """
         if self.own is None:
             return ""
-        saturates = {"static-uniform": self.speedup / self.offered if self.offered else None}
+        loads = {BASELINE: self.offered, **static_loads}
+        known = sorted((load, name) for name, load in loads.items() if load)
+        saturates: dict[str, float | None] = {name: self.speedup / load for load, name in known}
         return f"{self.own.sentence(self.channels, saturates)} "
 
 

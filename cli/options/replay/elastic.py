@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0
+from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
+    from adapt.core.stage.input.speed import Tempo
+
+USUAL = "default: {}; at an offered load {} periods"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,9 @@ class PlanOptions:
     ranges: bool = setting(
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
-    window: str = setting("30s", "How much recent history a plan is built from.", "30s")
+    window: str | None = setting(
+        None, f"How much recent history a plan is built from ({USUAL.format('30s', 10)}).", "30s"
+    )
     migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
@@ -90,7 +95,9 @@ class ScalingOptions:
     policy: list[ScalingPolicy] | None = setting(
         None, "Scaling policy to compare with fixed workers; repeatable (default: thresholds).", panel="Options"
     )
-    period: str = setting("1s", "How often the controller runs.", "1s")
+    period: str | None = setting(
+        None, "How often the controller runs (default: 1s; at an offered load 1/100 of the replay).", "1s"
+    )
     sweep: str | None = setting(
         None,
         "Run all cases with each tau1 and show false shedding, idle workers and state moved.",
@@ -104,8 +111,12 @@ class ScalingOptions:
         "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
         "busiest|mean|P%",
     )
-    scale_out_delay: str = setting("5s", "How long more workers must be needed before scaling out.", "5s")
-    cooldown: str = setting("30s", "How long fewer workers must be enough before scaling in.", "30s")
+    scale_out_delay: str | None = setting(
+        None, f"How long more workers must be needed before scaling out ({USUAL.format('5s', 2)}).", "5s"
+    )
+    cooldown: str | None = setting(
+        None, f"How long fewer workers must be enough before scaling in ({USUAL.format('30s', 10)}).", "30s"
+    )
     startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
     lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
@@ -117,12 +128,14 @@ class ScalingOptions:
         self,
         plans: PlanOptions,
         thresholds: "Thresholds",
+        tempo: "Tempo",
         engine: QueueingName | None = None,
         profile: "Profile | None" = None,
     ) -> "Elastic":
         """How the stage scales.
 
         Args:
+            tempo: Speed of the replay.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
@@ -132,19 +145,21 @@ class ScalingOptions:
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
 
-        delay_s = above_0("--scale-out-delay", self.scale_out_delay)
+        period_s = above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
+        delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
+        cooldown_s = above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10))
         start_s = None if profile is None else profile.restart.start_s
         return Elastic(
             pool=self.pool,
             least=self.workers,
             policies=tuple(self.policy or [ScalingPolicy.THRESHOLDS]),
             chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag, ScaleOn.parse(self.scale_on)),
-            patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
+            patience=Patience(delay_s, cooldown_s),
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,
             recipe=plans.recipe(),
-            counting=Counting(above_0("--window", plans.window)),
-            period_s=above_0("--period", self.period),
+            counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
+            period_s=period_s,
             migration=plans.migration.chosen(engine),
             startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),

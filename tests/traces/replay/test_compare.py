@@ -12,6 +12,7 @@ from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
 from adapt.core.stage.conditions.settings import Costs
+from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
 from adapt.traces.replay import compare as comparing
 from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
@@ -70,7 +71,7 @@ def test_every_scenario_is_a_whole_run_and_the_comparison_has_its_row(trace, tmp
 
 
 def test_the_speed_is_that_at_which_the_busiest_channel_has_what_was_asked_for(trace):
-    run = compare_on_trace(trace, None, options(("static-uniform",), wanted=replace(WANTED, offered=1.5)))
+    run = compare_on_trace(trace, None, options(("static-uniform",), wanted=replace(WANTED, speed=Speed(offered=1.5))))
     told = run.summary().records()[0]
     uniform = run.tables()["scenarios"].records()[0]
     assert told["offered"] == pytest.approx(1.5)
