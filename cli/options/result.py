@@ -1,7 +1,7 @@
 """Options for a command's output."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -57,6 +57,11 @@ class RunOutput:
         if self.out is not None:
             narrate_written(self.out)
         show(tables, self.format, document, lead=lead)
+
+    def show_verdict(self, tables: Sequence[Table], document: Mapping[str, Any]) -> None:
+        """Show a run, first the verdict, which is the note of its first table."""
+        first, *rest = tables
+        self.show([replace(first, note=""), *rest], document, lead=[["Verdict", str(first.note)]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,11 @@ class Frame:
     top_share: float
     own: OwnRate | None = None
 
+    @property
+    def peak(self) -> float:
+        """Workers that the rows keep busy in the busiest hundredth of the stream; 0 if unknown."""
+        return 0.0 if self.own is None else self.own.peak * self.speedup
+
     def need(self, static_loads: Mapping[str, float]) -> str:
         """Sentence on the stream at its own rate, and a space.
 
@@ -121,6 +126,11 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
         why = f"the hottest key alone needs {of_one:.2f} workers"
     elif frame.work > frame.channels:
         why = f"the rows need {frame.work:.1f} workers on average, more in bursts, and there are {frame.channels}"
+    elif frame.peak > frame.channels:
+        why = (
+            f"the rows need {frame.peak:.1f} workers in the busiest hundredth of the stream and {frame.work:.1f} on"
+            f" average, and there are {frame.channels}"
+        )
     else:
         why = f"rows come in bursts, though they keep only {frame.work:.1f} workers busy on average"
     lossless = _lossless(records)

@@ -74,5 +74,5 @@ def elastic(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
     stage.costs.say_what_is_assumed(opened)
-    output.show(run.shown(), run.as_data())
+    output.show_verdict(run.shown(), run.as_data())
     return run

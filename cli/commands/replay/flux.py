@@ -107,5 +107,5 @@ def flux(
         else:
             run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
     stage.costs.say_what_is_assumed(opened)
-    output.show(run.shown(), run.as_data())
+    output.show_verdict(run.shown(), run.as_data())
     return run

@@ -23,6 +23,9 @@ LONGEST_S = 3600.0
 PEAK = 0.01
 """Share of a trace's length over which its peak is averaged."""
 
+IDLE = 1e-4
+"""A worker that is busy for a smaller share of the time is idle."""
+
 OWN_COLUMNS = (
     Column("own_rate", Kind.NUMBER, "rows/s", "mean rate of the trace itself"),
     Column("own_work", Kind.NUMBER, "workers", "average number that the trace keeps busy at its own rate"),
@@ -130,10 +133,9 @@ class OwnRate:
         """
         span, most = duration(self.span_s), max(1, ceil(self.peak))
         if most == 1:
-            need = (
-                f"needs 1 worker, busy {percent(self.work, 2)} of the time and {percent(self.peak, 2)} in its busiest"
-                f" {span}"
-            )
+            busy = f"{percent(self.work, 2)} of the time and {percent(self.peak, 2)} in its busiest {span}"
+            idle = f"less than {percent(IDLE)} of the time, even in its busiest {span}"
+            need = f"needs 1 worker, busy {idle if self.peak < IDLE else busy}"
         else:
             need = (
                 f"needs {counted(max(1, ceil(self.work)), 'worker')} on average and {most:,} in its busiest {span}:"

@@ -57,6 +57,11 @@ def test_it_says_when_one_worker_is_enough_and_when_it_is_not():
         "At its own rate, 2 rows/s, the trace needs 1 worker, busy 0.2 % of the time and 50 % in its busiest"
         " 1\u202fmin; this plan saturates at 123,000 times that rate, uniform hashing at 98,800 times."
     )
+    bored = OwnRate(0.004, 2e-7, 1e-6, 60.0).sentence(8, {})
+    assert bored == (
+        "At its own rate, 0.004 rows/s, the trace needs 1 worker, busy less than 0.01 % of the time, even in its"
+        " busiest 1\u202fmin."
+    )
     busy = OwnRate(2000.0, 2.4, 6.0, 60.0).sentence(8, {"this placement": None})
     assert busy == (
         "At its own rate, 2000 rows/s, the trace needs 3 workers on average and 6 in its busiest 1\u202fmin:"
