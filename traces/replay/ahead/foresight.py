@@ -10,8 +10,8 @@ from adapt.core.values import duration
 SAID_S, REFUSED_S = 60.0, 3600.0
 """A longer run says so before it starts; one of more than an hour has to be asked for."""
 
-SMALL = 200_000
-"""Rows and control periods, over all cases, that need no estimate."""
+FEW_ROWS, FEW_TICKS = 1_000_000, 2_000
+"""Rows and control periods, over all cases, that take less than a minute anywhere, so that they need no estimate."""
 
 FEW, STEP, ENOUGH_S = 64, 8, 0.1
 """Rows or control periods that are measured first, how many more are next, and the time that measures them."""
@@ -34,7 +34,7 @@ class Length:
     @property
     def is_small(self) -> bool:
         """Whether it takes less than a minute on any machine."""
-        return self.cases * max(self.rows, self.ticks) < SMALL
+        return self.cases * self.rows < FEW_ROWS and self.cases * self.ticks < FEW_TICKS
 
     def __str__(self) -> str:
         ticks = f" and {counted(round(self.ticks), 'control period')}" if self.ticks >= 1 else ""

@@ -48,7 +48,7 @@ def test_a_run_of_less_than_a_minute_says_nothing_and_a_small_one_is_not_measure
     assert machine.foresees(Length(5_900_000, cases=2)) == []
     assert machine.rows > 0
     small = Machine(row_s=1.0, tick_s=1.0)
-    assert small.foresees(Length(50_000, 1_000, cases=2)) == []
+    assert small.foresees(Length(400_000, 900, cases=2)) == []
     assert small.rows == 0
 
 
