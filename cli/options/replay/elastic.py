@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
 
-USUAL = "default: {}; at an offered load {} periods"
+USUAL = "(default: {}). At an offered load, {} periods."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,7 @@ class PlanOptions:
     ranges: bool = setting(
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
-    window: str | None = setting(
-        None, f"How much recent history a plan is built from ({USUAL.format('30s', 10)}).", "30s"
-    )
+    window: str | None = setting(None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s")
     migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
@@ -96,7 +94,7 @@ class ScalingOptions:
         None, "Scaling policy to compare with fixed workers; repeatable (default: thresholds).", panel="Options"
     )
     period: str | None = setting(
-        None, "How often the controller runs (default: 1s; at an offered load 1/100 of the replay).", "1s"
+        None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
     )
     sweep: str | None = setting(
         None,
@@ -112,10 +110,10 @@ class ScalingOptions:
         "busiest|mean|P%",
     )
     scale_out_delay: str | None = setting(
-        None, f"How long more workers must be needed before scaling out ({USUAL.format('5s', 2)}).", "5s"
+        None, f"How long more workers must be needed before scaling out {USUAL.format('5s', 2)}", "5s"
     )
     cooldown: str | None = setting(
-        None, f"How long fewer workers must be enough before scaling in ({USUAL.format('30s', 10)}).", "30s"
+        None, f"How long fewer workers must be enough before scaling in {USUAL.format('30s', 10)}", "30s"
     )
     startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")

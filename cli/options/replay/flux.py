@@ -81,8 +81,8 @@ class PolicyOptions:
     policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
     min_collection: str | None = setting(
         None,
-        "Shortest time to collect statistics per round (default: 150ms; at an offered load at most 1/100 of the"
-        " replay).",
+        "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
+        " replay.",
         "150ms",
     )
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")

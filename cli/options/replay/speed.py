@@ -17,7 +17,7 @@ class SpeedOptions:
     USUAL: ClassVar[float] = OFFERED
     offered: str | None = setting(
         None,
-        "Replay at the speed that gives the busiest worker at the start RATIO times its capacity (default: 1.2).",
+        "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
         "RATIO",
         shown=False,
     )
@@ -49,7 +49,7 @@ class PoolSpeedOptions(SpeedOptions):
     USUAL: ClassVar[float] = POOL_OFFERED
     offered: str | None = setting(
         None,
-        "Replay at the speed that gives the whole pool RATIO times its capacity (default: 0.2).",
+        "Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
         "RATIO",
         shown=False,
     )
@@ -61,7 +61,7 @@ class ComparedSpeedOptions(SpeedOptions):
 
     offered: str | None = setting(
         None,
-        "Replay at the speed that gives static-uniform's busiest channel RATIO times its capacity (default: 1.2).",
+        "Load of static-uniform's busiest channel (default: 1.2). It sets the speed of the replay.",
         "RATIO",
         shown=False,
     )

@@ -174,7 +174,7 @@ def elastic_summary(
     """One row with the verdict; arguments as in `ElasticRun`."""
     own = bounds.own_rate(speedup)
     limit = {f"a pool of {counted(pool, 'worker')}": bounds.full_at(speedup)[1]}
-    stress = stressed(speedup or 1.0, bounds.even_load, "the whole pool")
+    stress = stressed(speedup or 1.0, bounds.last_s, bounds.even_load, "the whole pool")
     need = "" if own is None else f"{own.sentence(pool, limit)} {stress} "
     columns = (
         Column("verdict"),

@@ -62,7 +62,7 @@ def verdict_of(
     own = bounds.own_rate(speedup)
     this = "this placement" if uniform_at is None else "this plan"
     places = {this: static_at, "uniform hashing": uniform_at, "the best placement of whole partitions": best_at}
-    stress = stressed(speedup or 1.0, bounds.static_load, "the busiest worker")
+    stress = stressed(speedup or 1.0, bounds.last_s, bounds.static_load, "the busiest worker")
     sentences = [
         *([] if own is None else [own.sentence(workers, places), stress]),
         *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static)),

@@ -155,16 +155,13 @@ def own_cells(own: OwnRate | None) -> tuple[Cell, ...]:
     return (None,) * len(OWN_COLUMNS) if own is None else own.cells()
 
 
-def stressed(speedup: float, load: float | None, whose: str) -> str:
+def stressed(speedup: float, last_s: float, load: float | None, whose: str) -> str:
     """How fast a trace is replayed.
 
     Args:
+        last_s: When the last row arrives, in simulated time.
         load: Offered load at that speed-up over the capacity; None if all rows arrive at once.
         whose: Whose load it is, such as the busiest worker.
     """
-    times = "at that rate" if speedup == 1 else f"at {rounded(speedup)} times that rate"
-    return (
-        f"It is replayed {times}."
-        if load is None
-        else f"Replayed {times}, {whose} is offered {load:.2f} times its capacity."
-    )
+    times = f"Replayed at {'' if speedup == 1 else f'{rounded(speedup)} times '}that rate, in {duration(last_s)}"
+    return f"{times}." if load is None else f"{times}, {whose} is offered {load:.2f} times its capacity."
