@@ -59,14 +59,18 @@ class RunOutput:
         show(tables, self.format, document, lead=lead)
 
     def show_verdict(self, tables: Sequence[Table], document: Mapping[str, Any]) -> None:
-        """Show a run, first the verdict, which is the note of its first table."""
+        """Show a run, its verdict first.
+
+        Args:
+            tables: The first has the verdict as its note.
+        """
         first, *rest = tables
         self.show([replace(first, note=""), *rest], document, lead=[["Verdict", str(first.note)]])
 
 
 @dataclass(frozen=True, slots=True)
 class LongRunOutput(RunOutput):
-    """Where a run that may take long is written, and how it is shown."""
+    """Where a run that may take long is written and shown."""
 
     yes: bool = setting(False, "Run even if it is expected to take more than an hour.", None, "--yes")
 

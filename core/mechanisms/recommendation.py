@@ -47,7 +47,7 @@ class Frame:
 
     @property
     def peak(self) -> float:
-        """Workers that the rows keep busy in the busiest hundredth of the stream; 0 if unknown."""
+        """Workers kept busy in the busiest hundredth; 0 if unknown."""
         return 0.0 if self.own is None else self.own.peak * self.speedup
 
     def need(self, static_loads: Mapping[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""Speed of a replay: by offered load, or by growth of the trace's rate."""
+"""Speed of a replay: an offered load, or growth of the rate."""
 
 from dataclasses import dataclass
 from math import inf
@@ -61,7 +61,7 @@ class Tempo:
     lasts_s: float | None = None
 
     def or_periods(self, usual_s: float, periods: int) -> float:
-        """A usual time of a controller; at an offered load, so many control periods."""
+        """A usual time of a controller; at an offered load, control periods."""
         return usual_s if self.lasts_s is None else periods * period_of(self.lasts_s)
 
     def at_most_a_period(self, usual_s: float) -> float:

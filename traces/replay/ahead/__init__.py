@@ -1,1 +1,1 @@
-"""What is known of a replay before it starts: its speed, and how long it takes."""
+"""Before a replay starts: its speed, and how long it takes."""

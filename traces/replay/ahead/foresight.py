@@ -1,4 +1,4 @@
-"""How long a replay takes: foreseen from a short part of it, measured on this machine."""
+"""Estimated time of a replay, measured on a short part of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """Says how long a replay takes before it starts, and refuses one of more than an hour.
+    """Announces the time of a long replay, and refuses very long ones.
 
     Attributes:
         clock: Seconds.
@@ -63,11 +63,11 @@ class Foresight:
         instead: str,
         times: float = 1.0,
     ) -> None:
-        """Measure a part of a replay, and say how long all of it takes.
+        """Estimate the time of a replay from a part of it.
 
         Args:
             of_rows: Runs the first rows, all cases.
-            of_ticks: Runs so many control periods with next to no rows, all cases.
+            of_ticks: Runs a number of control periods with next to no rows, all cases.
             instead: What makes the replay shorter.
             times: How often that is run, over the runs at once.
 

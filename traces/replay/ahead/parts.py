@@ -1,4 +1,4 @@
-"""Short parts of a stream, on which the time of a replay is measured."""
+"""Short parts of a stream, to measure a replay on."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -33,7 +33,10 @@ class StageLength:
 
     @property
     def span_s(self) -> float:
-        """Simulated seconds of a case, without rebalancing; until the last row arrives if workers stop for good."""
+        """Simulated seconds of a case, without rebalancing.
+
+        Until the last row arrives if workers stop for good.
+        """
         ends_s = self.bounds.static_s if isfinite(self.bounds.static_s) else self.bounds.last_s
         return ends_s if self.duration_s is None else min(ends_s, self.duration_s)
 

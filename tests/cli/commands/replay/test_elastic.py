@@ -253,3 +253,11 @@ def test_a_stage_of_processes_scales_and_says_what_it_is(adapt, here):
     assert "Measured on 2 worker processes of this machine (wait)" in document["summary"]["verdict"]
     assert "the state of all 500 keys was checked" in document["summary"]["verdict"]
     assert read_run(here / "measured.run").as_data() == document
+
+
+def test_how_long_a_replay_takes_is_foreseen(adapt, here):
+    """Periods of a microsecond in ten million seconds take hours on any machine."""
+    write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})
+    said = adapt.refused(2, *"replay elastic long.trace --pool 2 --growth 1x --period 1us".split())
+    assert "(2 cases of 2 rows and 10,000,000,000,000 control periods)" in said
+    assert "give --offered, or increase --speedup or --period, or set --duration, or give --yes" in said
