@@ -67,7 +67,8 @@ def replay_flux_trace(
     """Replay a trace through a stage, static and with each policy.
 
     See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time; once more for
-    its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if given.
+    its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if
+    given.
 
     Raises:
         UsageError: An argument is out of range, or the trace lacks a column.
