@@ -1,8 +1,9 @@
 """Options for a command's output."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from adapt.cli.options.groups import option, setting
@@ -12,6 +13,7 @@ from adapt.core.table import Table
 
 if TYPE_CHECKING:
     from adapt.traces.ingest.ingest import Ingested
+    from adapt.traces.replay.ahead.foresight import Foresight
 
 BaselineOption: TypeAlias = Annotated[bool, option("Measure doing nothing too, for comparison.")]
 ForceOption: TypeAlias = Annotated[bool, option("Overwrite the output.", None, "--force")]
@@ -55,6 +57,28 @@ class RunOutput:
         if self.out is not None:
             narrate_written(self.out)
         show(tables, self.format, document, lead=lead)
+
+    def show_verdict(self, tables: Sequence[Table], document: Mapping[str, Any]) -> None:
+        """Show a run, its verdict first.
+
+        Args:
+            tables: The first has the verdict as its note.
+        """
+        first, *rest = tables
+        self.show([replace(first, note=""), *rest], document, lead=[["Verdict", str(first.note)]])
+
+
+@dataclass(frozen=True, slots=True)
+class LongRunOutput(RunOutput):
+    """Where a run that may take long is written and shown."""
+
+    yes: bool = setting(False, "Run even if it is expected to take more than an hour.", None, "--yes")
+
+    def foresight(self) -> "Foresight":
+        """Says how long the run takes before it starts."""
+        from adapt.traces.replay.ahead.foresight import Foresight
+
+        return Foresight(perf_counter, narrate, self.yes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,7 @@ busiest_worker | share lower | flux=summary. | initial share of all work of the 
 hottest_partition | share lower | flux=summary. | share of all work of the hottest partition
 static_full_at | number higher | replan,flux=summary. | speed-up of the trace that saturates the busiest worker
 best_full_at | number higher | flux=summary. | the same for the best placement of whole partitions
+uniform_full_at | number neither | flux=summary. | the same for uniform hashing; missing without a plan
 busiest_s | seconds lower | replan=busiest | busy time of the busiest worker of each period, migration included
 migrations | count lower | replan | times at which partitions moved
 adopted | count lower | replan | plans that the trigger adopted
@@ -239,7 +240,7 @@ idle_workers | number lower | compare | mean number of idle workers
 imbalance_max | ratio lower | compare | imbalance of rows in the worst 5 % of the time
 workers_mean | number lower | elastic,compare | mean number of workers
 workers_max | count lower | elastic,compare | maximum number of workers
-offered | number neither | compare=summary. | work of the busiest worker over its capacity
+offered | number neither | compare,flux,elastic=summary. | offered load over capacity, of the busiest worker or the pool
 """
 """One metric per line: name; kind, better side and unit, if any; places; explanation.
 

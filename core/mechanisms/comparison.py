@@ -97,8 +97,24 @@ class ComparisonRun(Displayed):
         found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
-        row = (frame.need + found.sentence, found.scenario, *load, rate, frame.top_share, *own_cells(frame.own))
+        row = (
+            frame.need(self._best_static()) + found.sentence,
+            found.scenario,
+            *load,
+            rate,
+            frame.top_share,
+            *own_cells(frame.own),
+        )
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
+
+    def _best_static(self) -> dict[str, float]:
+        """The static plan whose busiest channel has the least load, and that load; empty if none was compared."""
+        static = {one.name for one in self.scenarios if one.is_static_plan}
+        loads = {
+            str(row["scenario"]): real(row["load"]) for row in self.outcomes.records() if row["scenario"] in static
+        }
+        best = min(loads, key=lambda name: loads[name], default=None)
+        return {} if best is None else {best: loads[best]}
 
     def tables(self) -> dict[str, Table]:
         """`scenarios`; `sustained` and `demand` where measured."""

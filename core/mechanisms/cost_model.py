@@ -24,17 +24,12 @@ from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.input.row_costs import RowCosts
+from adapt.core.stage.input.speed import OFFERED, Speed, period_of
 from adapt.core.stage.replay_parameters import costs_told
 from adapt.core.stream import Weight
 
-PERIODS = 100
-"""Default number of periods in a stream."""
-
 SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
 """Default times, in periods; the retention is that of buffers."""
-
-OFFERED = 1.2
-"""Default load of the busiest channel of static-uniform over its capacity."""
 
 SHORT = 0.75
 """Workers at the start of scenarios that scale, over those that the rows keep busy."""
@@ -155,8 +150,7 @@ class Wanted:
     Attributes:
         pool: The maximum number of workers; None, twice the channels.
         least: M; None, three quarters of the workers that the rows keep busy, at most half the channels.
-        speedup: Trace seconds per second of the stage; None, derived from `offered`.
-        offered: Load of the busiest channel of static-uniform over its capacity.
+        speed: How fast the stream arrives; an offered load is that of the busiest channel of static-uniform.
         period_s: How often controllers run; None, a hundredth of the stream. Other times are derived from it.
         interval_s: Length of a measurement interval; None, a period.
         overload: Load shedding; None, a buffer holds what a channel processes in five periods.
@@ -169,8 +163,7 @@ class Wanted:
     pool: int | None = None
     least: int | None = None
     per_worker: int = 64
-    speedup: float | None = None
-    offered: float = OFFERED
+    speed: Speed = Speed(offered=OFFERED)  # noqa: RUF009 - frozen
     period_s: float | None = None
     scale_out_delay_s: float | None = None
     cooldown_s: float | None = None
@@ -222,17 +215,13 @@ class Wanted:
             UsageError: a number is out of range, or all rows have the same timestamp.
         """
         bounds = bounds_of(demand, self.uniform)
-        if not 0 < self.offered < np.inf:
-            raise UsageError(f"--offered must be above 0 (got {self.offered:g})")
         if not bounds.static_load:
             raise UsageError(
                 "all rows have the same timestamp, so the stream has no rate; a comparison needs a longer stream"
             )
-        speedup = self.offered / bounds.static_load if self.speedup is None else self.speedup
-        if not 0 < speedup < np.inf:
-            raise UsageError(f"--speedup must be above 0 (got {speedup:g})")
+        speedup = self.speed.speedup(bounds.static_load)
         lasts_s = min(demand.last_s / speedup, np.inf if self.duration_s is None else self.duration_s)
-        period_s = _rounded(lasts_s / PERIODS) if self.period_s is None else self.period_s
+        period_s = period_of(lasts_s) if self.period_s is None else self.period_s
         retention_s = RETENTION * period_s
         capacity = max(_LEAST_CAPACITY, round(retention_s / bounds.row_s))
         busy = bounds.rows * bounds.row_s / demand.last_s * speedup
@@ -275,8 +264,3 @@ class Wanted:
 
 def _or(given: float | None, default: float) -> float:
     return default if given is None else given
-
-
-def _rounded(seconds: float) -> float:
-    """Round to three significant digits."""
-    return float(f"{seconds:.3g}")

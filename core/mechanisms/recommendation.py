@@ -46,11 +46,21 @@ class Frame:
     own: OwnRate | None = None
 
     @property
-    def need(self) -> str:
-        """Sentence on the stream at its own rate, and a space."""
+    def peak(self) -> float:
+        """Workers kept busy in the busiest hundredth; 0 if unknown."""
+        return 0.0 if self.own is None else self.own.peak * self.speedup
+
+    def need(self, static_loads: Mapping[str, float]) -> str:
+        """Sentence on the stream at its own rate, and a space.
+
+        Args:
+            static_loads: Load of the busiest channel of other static placements over its capacity.
+        """
         if self.own is None:
             return ""
-        saturates = {"static-uniform": self.speedup / self.offered if self.offered else None}
+        loads = {BASELINE: self.offered, **static_loads}
+        known = sorted((load, name) for name, load in loads.items() if load)
+        saturates: dict[str, float | None] = {name: self.speedup / load for load, name in known}
         return f"{self.own.sentence(self.channels, saturates)} "
 
 
@@ -116,6 +126,11 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
         why = f"the hottest key alone needs {of_one:.2f} workers"
     elif frame.work > frame.channels:
         why = f"the rows need {frame.work:.1f} workers on average, more in bursts, and there are {frame.channels}"
+    elif frame.peak > frame.channels:
+        why = (
+            f"the rows need {frame.peak:.1f} workers in the busiest hundredth of the stream and {frame.work:.1f} on"
+            f" average, and there are {frame.channels}"
+        )
     else:
         why = f"rows come in bursts, though they keep only {frame.work:.1f} workers busy on average"
     lossless = _lossless(records)

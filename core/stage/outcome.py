@@ -117,10 +117,8 @@ def queues_in(table: Table) -> str:
 
 
 def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
-    """A summary whose verdict names queues other than Flux's."""
+    """A summary whose verdict names the queues."""
     first = outcomes[0].simulated
-    if first.queueing is QueueingName.FLUX:
-        return table
     said = f" Latencies are those of {first.queueing}'s queues ({SAID[first.queueing]}"
     parts = {"micro-batch": [end - start for start, end, _ in first.batches], "checkpoint": _lengths(first)}
     for what, lengths_s in parts.items():

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import adapt.core
@@ -30,12 +31,15 @@ from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, 
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
+from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_partition
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.read_errors import parsed
+from adapt.traces.replay.ahead.foresight import Foresight, Length
+from adapt.traces.replay.ahead.parts import first_rows, two_rows
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns, encoded
 from adapt.traces.spark.executors import parallelism
@@ -57,6 +61,9 @@ EPSILON = 1e-4
 CHILD = ".run"
 """File extension of a scenario's run."""
 
+PROBES = 12
+"""About how many rates are tried to find the one that a scenario sustains."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComparingOptions:
@@ -68,6 +75,7 @@ class ComparingOptions:
         sustained: Numbers of channels for which sustained rates are measured; empty for none.
         jobs: Processes on this machine; None, one per core. Ignored on Spark.
         spark: Where scenarios run: on Spark only if requested.
+        foresight: Says how long the scenarios take before they start; None, nobody does. Not on Spark.
     """
 
     wanted: Wanted
@@ -75,6 +83,7 @@ class ComparingOptions:
     sustained: tuple[int, ...] = ()
     jobs: int | None = None
     spark: Spark = None
+    foresight: Foresight | None = None
 
     @property
     def runner(self) -> RunnerName:
@@ -188,7 +197,7 @@ def compare_on_trace(
             {
                 "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
                 **{name: value for name, value in jobs[0].parameters.items() if name != "scenario"},
-                "offered": wanted.offered if wanted.speedup is None else None,
+                "offered": wanted.speed.offered,
             },
         )
         if out is not None:
@@ -309,6 +318,8 @@ def _made(
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
+    if missing and options.foresight is not None and options.runner is RunnerName.IN_PROCESS:
+        _foresee(options.foresight, missing, _processes(missing, options))
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
     for name in _run_all(missing, options):
         done += 1
@@ -322,6 +333,39 @@ def _made(
             )
         found[job.scenario.name] = run
     return found
+
+
+def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int) -> None:
+    """Say how long scenarios take, or refuse them."""
+    trace, terms = open_trace(jobs[0].trace), jobs[0].terms
+    whole, counts = stream_of(trace), 1 + PROBES * len(jobs[0].sustained)
+    lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
+    span_s = min(lasts_s, inf if terms.duration_s is None else terms.duration_s)
+    rows = max(1, round(trace.rows * span_s / lasts_s))
+
+    def run(part: Callable[[Rows], Rows], longest_s: float) -> None:
+        shown = replace(terms, interval_s=max(longest_s, 1e-6))
+        cut = Stream(
+            rows=lambda reading: part(whole.rows(reading)),
+            counted=whole.counted,
+            bytes=lambda placed: np.ones(placed.workers * placed.per_worker, np.int64),
+        )
+        for job in jobs:
+            simulated(job.scenario, shown, staged(job.scenario, shown, cut), None)
+
+    def of_rows(count: int) -> None:
+        run(lambda stream: first_rows(stream, count, span_s * count / rows), span_s * count / rows)
+
+    def of_ticks(count: int) -> None:
+        run(lambda stream: two_rows(stream, count * terms.period_s), count * terms.period_s)
+
+    foresight.foresee(
+        Length(rows, span_s / terms.period_s, len(jobs) * counts),
+        of_rows,
+        of_ticks,
+        "choose fewer scenarios with --scenario, a higher --offered, or set --duration",
+        counts / processes,
+    )
 
 
 def _finished(job: Job, out: Path | None) -> StoredRun | None:
@@ -350,7 +394,7 @@ def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
     if options.runner is RunnerName.SPARK:
         yield from _on_spark(jobs, options.spark)
         return
-    processes = min(len(jobs), options.jobs or len(os.sched_getaffinity(0)))
+    processes = _processes(jobs, options)
     if processes == 1:
         for job in jobs:
             yield run_scenario(job)
@@ -371,6 +415,11 @@ def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _processes(jobs: Sequence[Job], options: ComparingOptions) -> int:
+    """Processes that run scenarios on this machine."""
+    return min(len(jobs), options.jobs or len(os.sched_getaffinity(0)))
 
 
 def _die_of_interrupts() -> None:

@@ -1,6 +1,7 @@
 """Elastic replay of a stored trace; needs no Spark."""
 
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from adapt.core.elastic.replay.replay import Elastic, ElasticRun, check_elastic,
 from adapt.core.errors import UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
+from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.workers import Migration
 from adapt.core.stage.input.keyed_rows import KEY, Reading
-from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
+from adapt.traces.replay.ahead.foresight import Foresight
+from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
 from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
-from adapt.traces.replay.flux import rows_of
+from adapt.traces.replay.flux import SHORTER, rows_of
 from adapt.traces.replay.operators import Operator
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
@@ -38,6 +42,7 @@ class ElasticOptions:
         interval_s: Length of a measurement interval; None, about 300 intervals.
         own_keys: How many of the hottest keys have a partition each, so that plans pin them.
         work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
+        foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
     reading: Reading
@@ -47,6 +52,7 @@ class ElasticOptions:
     interval_s: float | None = None
     own_keys: int = 0
     work: str | None = None
+    foresight: Foresight | None = None
 
 
 def replay_elastic_trace(
@@ -97,6 +103,19 @@ def replay_elastic_trace(
         "own_keys": options.own_keys,
         **parameters_of_backend(work),
     }
+    if options.foresight is not None:
+        started = replace(elastic, least=elastic.least or elastic.pool)
+
+        def part(cut: Rows, longest_s: float) -> object:
+            due, interval_s = (
+                Demand.from_chunks(cut.chunks(), settings),
+                min(longest_s, options.interval_s or longest_s),
+            )
+            return replay_elastic(cut, due, settings, started, interval_s=interval_s)
+
+        period_s, cases = min(elastic.period_s, options.interval_s or inf), len(elastic.cases()) * len(elastic.swept())
+        length = StageLength(bounds_of(demand, settings), period_s, cases, options.duration_s, work is not None)
+        foresee_stage(options.foresight, length, rows, part, SHORTER.format("--period"))
     run = replay_elastic(
         rows,
         demand,

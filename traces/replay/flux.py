@@ -1,6 +1,7 @@
 """Flux replay of a trace from disk, without Spark."""
 
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,23 @@ from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.faults import FaultSchedule, parse_faults
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.input.keyed_rows import Reading
-from adapt.core.stage.input.offered_load import Demand
+from adapt.core.stage.input.mini_partitions import MiniPartitions
+from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import KeyType
 from adapt.traces.read_errors import readable
+from adapt.traces.replay.ahead.foresight import Foresight
+from adapt.traces.replay.ahead.stage_length import StageLength, foresee_stage
 from adapt.traces.replay.backends import check_work, in_processes, measured, parameters_of_backend
 from adapt.traces.replay.operators import Operator, encoded
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import Trace
+
+SEASON = 10
+"""Collection times of a season in a part of the stream, in which no season is found."""
+
+SHORTER = "give --offered, or increase --speedup or {}, or set --duration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,7 @@ class FluxOptions:
         interval_s: Sampling interval; None, some hundred samples.
         plan: Content hash of the plan of the initial placement, if any.
         work: What worker processes do for a row: cpu, wait, or MODULE:FUNCTION; None, the stage is simulated.
+        foresight: Says how long the replay takes before it starts; None, nobody does.
     """
 
     reading: Reading
@@ -44,6 +54,7 @@ class FluxOptions:
     interval_s: float | None = None
     plan: str | None = None
     work: str | None = None
+    foresight: Foresight | None = None
 
 
 def replay_flux_trace(
@@ -59,14 +70,15 @@ def replay_flux_trace(
     """Replay a trace through a stage, static and with each policy.
 
     See `replay_flux`. The trace is read once for its totals and once per case, one row group at a time; once more for
-    its keys, if the operator needs them. The run is written to `out`, if given.
+    its keys, if the operator needs them, and for uniform hashing if there is a plan. The run is written to `out`, if
+    given.
 
     Raises:
         UsageError: An argument is out of range, or the trace lacks a column.
         EnvironmentFailure: `out` exists or cannot be written.
         BadInput: The trace is damaged, not in time order, or does not fit the stage.
     """
-    reading = options.reading
+    reading, given = options.reading, settings
     check_folder_free(out, force=force)
     options.operator.check(trace, reading)
     progress("reading", 0, trace.rows)
@@ -81,18 +93,45 @@ def replay_flux_trace(
     demand = Demand.from_chunks(rows.chunks(), settings, conditions.faults)
     parameters = parameters_of(settings, reading, options.adapting, conditions, options.duration_s)
     told: dict[str, Any] = {**options.operator.parameters(), "plan": options.plan, **parameters_of_backend(work)}
+    pace, adapting = Pace(reading.speedup, options.duration_s, options.interval_s), options.adapting
+    if options.foresight is not None:
+        season_s = SEASON * adapting.min_collection_s * (pace.speedup or 1.0)
+        seasonal = replace(adapting, season_s=adapting.season_s or season_s)
+
+        def part(cut: Rows, longest_s: float) -> object:
+            due = Demand.from_chunks(cut.chunks(), settings, conditions.faults)
+            paced = Pace(pace.speedup, interval_s=min(longest_s, pace.interval_s or longest_s))
+            return replay_flux(cut, due, settings, seasonal, conditions, paced)
+
+        period_s = min(adapting.min_collection_s, pace.interval_s or inf)
+        bounds = bounds_of(demand, settings, conditions.faults)
+        length = StageLength(bounds, period_s, len(adapting.cases()), pace.duration_s, work is not None)
+        foresee_stage(options.foresight, length, rows, part, SHORTER.format("--min-collection"))
     run = replay_flux(
         rows,
         demand,
         settings,
-        options.adapting,
+        adapting,
         conditions,
-        Pace(reading.speedup, options.duration_s, options.interval_s),
+        pace,
         parameters={**parameters, **told},
         told=lambda case, at_s, done: progress(f"{case}, {at_s:,.1f} s {measured(work)}", done, demand.all_rows),
     )
+    run = replace(run, uniform_at=_uniform_at(trace, options, given))
     keep_run(run, out, command, [trace.as_input], force=force)
     return run
+
+
+def _uniform_at(trace: Trace, options: FluxOptions, settings: StageSettings) -> float | None:
+    """Speed-up at which uniform hashing saturates; None without a plan to compare with."""
+    reading, placed = options.reading, options.reading.partitions
+    if options.plan is None or reading.speedup is None:
+        return None
+    uniform = replace(reading, partitions=MiniPartitions(placed.workers, placed.per_worker, placed.hash))
+    read, stage = options.operator.applied(trace, uniform, replace(settings, owners=uniform.partitions.owners))
+    faults = options.conditions.faults
+    demand = Demand.from_chunks(rows_of(trace, read).chunks(), stage, faults)
+    return bounds_of(demand, stage, faults).full_at(reading.speedup)[0]
 
 
 def read_faults(path: Path, settings: StageSettings) -> FaultSchedule:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
@@ -13,6 +14,7 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.partitioning.plans.plan import Plan
+from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
 from adapt.traces.spark.progress import Progress, silent
@@ -54,6 +56,7 @@ class OrderedOptions:
         plan: Plan for the operators that are partitioned by a plan.
         rows: Number of first rows to replay; None for all.
         output: Where the output rows of the run with the most workers are written; None for nowhere.
+        foresight: Says how long the replay takes before it starts; None for nobody.
     """
 
     chain: NamedChain
@@ -61,6 +64,7 @@ class OrderedOptions:
     plan: NamedPlan | None = None
     rows: int | None = None
     output: EgressTarget | None = None
+    foresight: Foresight | None = None
 
 
 def replay_ordered_trace(
@@ -98,6 +102,8 @@ def replay_ordered_trace(
         raise UsageError(f"--rows must be at least 1 (got {rows})")
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
+    if options.foresight is not None:
+        _foresee(options.foresight, bound, options.ordered, cpu_clock)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
     inputs = [trace.as_input]
     if plan is not None:
@@ -119,6 +125,22 @@ def replay_ordered_trace(
     run = replace(run, answer=answer)
     keep_run(run, out, command, inputs, force=force)
     return run
+
+
+def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_clock: Callable[[], float]) -> None:
+    """Say how long a run takes, or refuse it."""
+    repeats = ordered.repeats if ordered.backend is Backend.THREADS else 1
+    once = replace(ordered, repeats=1)
+
+    def first(count: int) -> object:
+        until = int(np.searchsorted(bound.punctuations, count))
+        part = replace(bound, tuples=bound.tuples[:count], punctuations=bound.punctuations[:until])
+        for _ in range(repeats):
+            replay_ordered(part, once, clock=foresight.clock, cpu_clock=cpu_clock)
+        return part
+
+    length = Length(len(bound.tuples), cases=len(ordered.workers) * repeats)
+    foresight.foresee(length, first, first, "give --rows, fewer --workers or fewer --repeats")
 
 
 def bound_trace(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"),
+    *("out", "scenario", "scenarios", "channels", "offered", "growth", "sustainable", "service_time", "state", "jobs"),
     "queueing",
 )
 def compare(
@@ -49,7 +49,12 @@ def compare(
     chosen = scenarios.chosen()
     opened = open_trace(trace)
     options = ComparingOptions(
-        workers.wanted(times, stage, opened), chosen, scenarios.sustained(workers.channels), jobs, spark.options()
+        workers.wanted(times, stage, opened),
+        chosen,
+        scenarios.sustained(workers.channels),
+        jobs,
+        spark.options(),
+        output.foresight(),
     )
     try:
         with stages() as progress:

@@ -1,5 +1,6 @@
 """`adapt replay elastic`: a trace through a stage that scales."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapt.cli.options.artefacts import TracePath
@@ -7,8 +8,9 @@ from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
-from adapt.cli.options.result import RunOutput
+from adapt.cli.options.replay.speed import PoolSpeedOptions
+from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
+from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.stages import stages
 
@@ -17,19 +19,19 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "pool", "workers", "policy", "speedup", "service_time", "period", "scale_out_delay", "shed"),
+    *("out", "pool", "workers", "policy", "offered", "growth", "service_time", "period", "scale_out_delay", "shed"),
     *("queueing", "migrate"),
 )
 def elastic(
     trace: TracePath,
-    output: RunOutput,
+    output: LongRunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
     backend: BackendOptions,
-    speedup: SpeedupOption = 1.0,
+    speed: PoolSpeedOptions,
 ) -> "ElasticRun":
     """Simulate a trace through a stage that adds and removes workers.
 
@@ -39,31 +41,38 @@ def elastic(
 
     Example: adapt replay elastic web.trace --pool 12 --speedup 20000 -o web.elastic
     """
+    from adapt.traces.replay.ahead.tempo import tempo_of_pool
     from adapt.traces.replay.elastic import ElasticOptions, replay_elastic_trace
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    check_speedup(speedup)
+    asked = speed.only("adapt replay elastic")
     placed = plans.placed(scaling.pool, stage.queues.queueing)
     operator = stage.operator(join)
-    window_s = None if operator.join is None else operator.join.window / 1e6 / speedup
-    settings = stage.settings(placed, trouble, window_s=window_s)
     opened = open_trace(trace)
+    reading = stage.reading(opened, placed, 1.0)
+    window_s = None if operator.join is None else operator.join.window / 1e6
+    with stages() as progress:
+        staged = stage.settings(placed, trouble, window_s=window_s)
+        tempo = tempo_of_pool(opened, asked, reading, staged, operator, progress)
+    speedup = tempo.speedup or 1.0
+    settings = stage.settings(placed, trouble, window_s=None if window_s is None else window_s / speedup)
     options = ElasticOptions(
-        reading=stage.reading(opened, placed, speedup),
+        reading=replace(reading, speedup=speedup),
         elastic=scaling.elastic(
-            plans, stage.shedding.thresholds(), engine=stage.queues.queueing, profile=stage.costs.profile()
+            plans, stage.shedding.thresholds(), tempo, engine=stage.queues.queueing, profile=stage.costs.profile()
         ),
         operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         own_keys=plans.own_keys,
         work=backend.worked(),
+        foresight=output.foresight(),
     )
     with stages() as progress:
         run = replay_elastic_trace(
             opened, output.out, settings, options, force=output.force, command=command_line(), progress=progress
         )
     stage.costs.say_what_is_assumed(opened)
-    output.show(run.shown(), run.as_data())
+    output.show_verdict(run.shown(), run.as_data())
     return run

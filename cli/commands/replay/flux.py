@@ -9,28 +9,26 @@ from adapt.cli.options.replay.backend import BackendOptions
 from adapt.cli.options.replay.dag import DagOptions
 from adapt.cli.options.replay.flux import FaultOptions, PlacingOptions, PolicyOptions
 from adapt.cli.options.replay.join import JoinOptions
-from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, check_speedup
-from adapt.cli.options.result import RunOutput
+from adapt.cli.options.replay.speed import SpeedOptions
+from adapt.cli.options.replay.stage import StageOptions
+from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import narrate
 from adapt.cli.terminal.stages import stages
+from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Arrivals, QueueingName, Router
+from adapt.core.stage.input.speed import Speed, Tempo
 
 if TYPE_CHECKING:
     from adapt.core.flux.replay.dag import AnyFluxRun
-    from adapt.traces.replay.flux import FluxOptions
-    from adapt.traces.store.trace import Trace
-
-_MOST_ROUNDS = 100_000
 
 
 @short_help(
-    *("out", "workers", "plan", "policy", "backend", "speedup", "arrivals"),
+    *("out", "workers", "plan", "policy", "backend", "offered", "growth", "arrivals"),
     *("service_time", "queueing", "load", "faults", "standby", "format"),
 )
 def flux(
     trace: TracePath,
-    output: RunOutput,
+    output: LongRunOutput,
     placing: PlacingOptions,
     policy: PolicyOptions,
     faults: FaultOptions,
@@ -38,12 +36,12 @@ def flux(
     dag: DagOptions,
     stage: StageOptions,
     backend: BackendOptions,
+    speed: SpeedOptions,
     arrivals: Arrivals = setting(
         Arrivals.TRACE,
         "Replay rows by timestamp, or as fast as workers accept. With rotate, each 65,536 rows go to one worker"
         " after another.",
     ),
-    speedup: SpeedupOption = 1.0,
     router: Router = setting(
         Router.FLUX, "Routing: a queue per connection, any worker, or one buffer shared by all partitions."
     ),
@@ -55,13 +53,18 @@ def flux(
 
     Example: adapt replay flux web.trace --workers 8 --speedup 20000 --load 3@5s -o web.flux
     """
+    from adapt.traces.replay.ahead.tempo import tempo_of_stage
     from adapt.traces.replay.flux import FluxOptions, replay_flux_trace
     from adapt.traces.replay.stages import replay_stages_trace
     from adapt.traces.store.trace import open_trace
 
     output.check()
-    check_speedup(speedup, "; or use --arrivals saturate")
-    named = dag.opened()
+    asked, named = speed.only("adapt replay flux"), dag.opened()
+    if arrivals is not Arrivals.TRACE and (speed.offered or speed.growth):
+        raise UsageError(
+            f"--{'offered' if speed.offered else 'growth'} needs --arrivals trace; with {arrivals} rows come as fast as"
+            " workers accept them"
+        )
     if named is not None:
         of_one_stage = {
             "--plan": placing.plan,
@@ -73,25 +76,29 @@ def flux(
             f"--queueing {stage.queues.queueing}": stage.queues.queueing not in (None, QueueingName.FLUX),
             "--arrivals rotate": arrivals is Arrivals.ROTATE,
             "--backend processes": backend.worked(),
+            "--offered": speed.offered,
         }
         dag.check(of_one_stage, policy.policy or [], policy.season)
+        asked = asked if speed.chosen else Speed(growth=1.0)  # times of the file are simulated times
     opened = open_trace(trace)
     placed, plan_hash = placing.placed(opened)
     settings = stage.settings(placed, faults, router)
+    operator, reading = stage.operator(join), stage.reading(opened, placed, None)
+    conditions, tempo = faults.conditions(settings), Tempo(None)
+    if arrivals is Arrivals.TRACE:
+        with stages() as progress:
+            tempo = tempo_of_stage(opened, asked, reading, settings, operator, progress)
     options = FluxOptions(
-        reading=replace(
-            stage.reading(opened, placed, speedup if arrivals is Arrivals.TRACE else None),
-            rotates=arrivals is Arrivals.ROTATE,
-        ),
-        adapting=policy.adapting(router),
-        conditions=faults.conditions(settings),
-        operator=stage.operator(join),
+        reading=replace(reading, speedup=tempo.speedup, rotates=arrivals is Arrivals.ROTATE),
+        adapting=policy.adapting(router, tempo),
+        conditions=conditions,
+        operator=operator,
         duration_s=stage.duration_s,
         interval_s=stage.interval_s,
         plan=plan_hash,
         work=backend.worked(),
+        foresight=output.foresight(),
     )
-    _warn_of_length(opened, options)
     run: AnyFluxRun
     with stages() as progress:
         kept: dict[str, Any] = {"force": output.force, "command": command_line(), "progress": progress}
@@ -100,19 +107,5 @@ def flux(
         else:
             run = replay_stages_trace(opened, output.out, named, settings, options, **kept)
     stage.costs.say_what_is_assumed(opened)
-    output.show(run.shown(), run.as_data())
+    output.show_verdict(run.shown(), run.as_data())
     return run
-
-
-def _warn_of_length(trace: "Trace", options: "FluxOptions") -> None:
-    """Warn of a replay with very many rounds of the controller."""
-    speedup = options.reading.speedup
-    if speedup is None:
-        return
-    span_s = (trace.last_us - trace.first_us) / 1e6 / speedup
-    rounds = min(span_s, options.duration_s or span_s) / max(options.adapting.min_collection_s, 1e-9)
-    if rounds > _MOST_ROUNDS:
-        narrate(
-            f"the replay simulates {span_s:,.0f} s, about {rounds:,.0f} rounds of a policy; to finish sooner, increase"
-            " --speedup or --min-collection, or set --duration"
-        )

@@ -8,7 +8,7 @@ from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
 from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
-from adapt.cli.options.result import RunOutput
+from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written
 from adapt.cli.terminal.stages import stages
@@ -43,7 +43,7 @@ def ordered(
             "-c",
         ),
     ],
-    output: RunOutput,
+    output: LongRunOutput,
     workers: WorkerOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
@@ -98,7 +98,9 @@ def ordered(
             " threads they would share the cores"
         )
     named, opened = open_chain(chain), open_trace(trace)
-    options = OrderedOptions(named, how, None if plan is None else open_named_plan(plan), rows, target)
+    options = OrderedOptions(
+        named, how, None if plan is None else open_named_plan(plan), rows, target, output.foresight()
+    )
     with stages() as progress:
         run = replay_ordered_trace(
             opened,

@@ -10,8 +10,9 @@ from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
+from adapt.cli.options.replay.speed import ComparedSpeedOptions
 from adapt.cli.options.replay.stage import BUFFER, IdleClockOption, StageOptions
-from adapt.cli.options.result import RunOutput
+from adapt.cli.options.result import LongRunOutput
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.stream import Weight
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonOutput(RunOutput):
+class ComparisonOutput(LongRunOutput):
     """Where to keep a comparison."""
 
     out: Path | None = setting(None, "Where to keep the comparison, with a run per scenario.", "RUN", "--out", "-o")
@@ -116,15 +117,8 @@ class TimeOptions:
 class WorkerOptions:
     """Numbers of workers, and the speed of the replay."""
 
+    speed: ComparedSpeedOptions
     channels: int = setting(8, "Workers of scenarios that do not scale.", "N")
-    offered: float = setting(
-        1.2,
-        "Replay at the speed that gives static-uniform's busiest channel RATIO times its capacity.",
-        "RATIO",
-    )
-    speedup: float | None = setting(
-        None, "Trace seconds replayed per simulated second; replaces --offered.", "RATIO", shown=False
-    )
     pool: int | None = setting(
         None, "Maximum number of workers of scenarios that scale (default: 2N).", "WORKERS", shown=False
     )
@@ -145,8 +139,7 @@ class WorkerOptions:
             pool=self.pool,
             least=self.workers,
             per_worker=self.partitions,
-            speedup=self.speedup,
-            offered=self.offered,
+            speed=self.speed.only("adapt replay compare"),
             period_s=above_0_or_none("--period", times.period),
             scale_out_delay_s=above_0_or_none("--scale-out-delay", times.scale_out_delay),
             cooldown_s=above_0_or_none("--cooldown", times.cooldown),

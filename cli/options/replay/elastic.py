@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from adapt.cli.options import completion
-from adapt.cli.options.amounts import above_0
+from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, MaxParallelismOption, SchemeChoice
 from adapt.cli.options.replay.costs import given
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from adapt.core.partitioning.build import Recipe
     from adapt.core.stage.conditions.shed_factor import Thresholds
     from adapt.core.stage.input.mini_partitions import MiniPartitions
+    from adapt.core.stage.input.speed import Tempo
 
     PolicyChoice: TypeAlias = tuple[ScalingPolicy, ...]
 else:  # its parser takes values; typer has no option of tuples
     PolicyChoice = Any
+
+USUAL = "(default: {}). At an offered load, {} periods."
 
 
 def _policies(name: Any) -> "tuple[ScalingPolicy, ...]":
@@ -76,7 +79,7 @@ class PlanOptions:
     ranges: bool = setting(
         False, "Give workers ranges of partitions without a plan, as Kafka's range assignor does.", None, "--ranges"
     )
-    window: str = setting("30s", "How much recent history a plan is built from.", "30s")
+    window: str | None = setting(None, f"How much recent history a plan is built from {USUAL.format('30s', 10)}", "30s")
     migration: MigrationOptions
     hash: HashOption = HashName.MURMUR3
 
@@ -169,7 +172,9 @@ class ScalingOptions:
         panel="Options",
         **POLICY,
     )
-    period: str = setting("1s", "How often the controller runs.", "1s")
+    period: str | None = setting(
+        None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
+    )
     sweep: str | None = setting(
         None,
         "Run all cases with each tau1 and show false shedding, idle workers and state moved.",
@@ -183,12 +188,16 @@ class ScalingOptions:
         "Worker that thresholds watch: the busiest, the mean, or a share at or above them.",
         "busiest|mean|P%",
     )
-    scale_out_delay: str | None = setting(None, "How long more workers must be needed (default: by policy).", "5s")
-    cooldown: str | None = setting(
-        None, "How long fewer workers must be enough before scaling in (default: by policy).", "30s"
+    scale_out_delay: str | None = setting(
+        None, f"How long more workers must be needed before scaling out {USUAL.format('by policy', 2)}", "5s"
     )
-    policy_times: float = setting(
-        1.0, "Multiply the published times of ds2, lag, flink and spark by this, for a sped-up trace.", "FACTOR"
+    cooldown: str | None = setting(
+        None, f"How long fewer workers must be enough before scaling in {USUAL.format('by policy', 10)}", "30s"
+    )
+    policy_times: float | None = setting(
+        None,
+        "Multiply times of ds2, lag, flink and spark by this (default: 1). At an offered load, 1/speedup.",
+        "FACTOR",
     )
     startup_time: str | None = setting(None, "Worker start-up time (default: 0s).", "10s", shown=False)
     utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
@@ -201,12 +210,14 @@ class ScalingOptions:
         self,
         plans: PlanOptions,
         thresholds: "Thresholds",
+        tempo: "Tempo",
         engine: QueueingName | None = None,
         profile: "Profile | None" = None,
     ) -> "Elastic":
         """How the stage scales.
 
         Args:
+            tempo: Speed of the replay.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
@@ -216,7 +227,9 @@ class ScalingOptions:
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
 
-        delay_s = above_0("--scale-out-delay", self.scale_out_delay or "5s")
+        period_s = above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
+        delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
+        usual = Patience(delay_s, above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10)))
         own = self.scale_out_delay is None and self.cooldown is None
         start_s = None if profile is None else profile.restart.start_s
         units = plans.units(self.pool, engine)
@@ -231,15 +244,16 @@ class ScalingOptions:
                 self.utilization,
                 self.lag,
                 ScaleOn.parse(self.scale_on),
-                times=self.policy_times,
+                times=tempo.in_trace_time if self.policy_times is None else self.policy_times,
             ),
-            patience=None if own else Patience(delay_s, above_0("--cooldown", self.cooldown or "30s")),
+            patience=None if own else usual,
+            usual=usual,
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,
             recipe=plans.recipe() if units is None else None,
             units=units,
-            counting=Counting(above_0("--window", plans.window)),
-            period_s=above_0("--period", self.period),
+            counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
+            period_s=period_s,
             migration=plans.migration.chosen(engine),
             startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options.amounts import above_0, above_0_or_none, bits_of_workers, seconds
+from adapt.cli.options.amounts import above_0, above_0_or, above_0_or_none, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import NETWORK_PANEL
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
     from adapt.core.stage.conditions.settings import StageSettings
     from adapt.core.stage.input.mini_partitions import MiniPartitions
+    from adapt.core.stage.input.speed import Tempo
     from adapt.core.stage.movement.spilling import Memory
     from adapt.core.stage.movement.splitting import HotSplit
     from adapt.core.stage.movement.standby import Protected
@@ -78,7 +79,12 @@ class PolicyOptions:
 
     PANEL: ClassVar[str] = "Policy"
     policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
-    min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
+    min_collection: str | None = setting(
+        None,
+        "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
+        " replay.",
+        "150ms",
+    )
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
     imbalance: Imbalance = setting(Imbalance.DIFFERENCE, "What a move of load or hybrid must reduce, of utilization.")
@@ -93,11 +99,12 @@ class PolicyOptions:
         "50%|50%@1s",
     )
 
-    def adapting(self, router: Router) -> "Adapting":
+    def adapting(self, router: Router, tempo: "Tempo") -> "Adapting":
         """The policies with their limits: delta_min, lambda_min and u_max."""
+        from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
-        collection_s = above_0("--min-collection", self.min_collection)
+        collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
         policies = policies_of(self.policy or (), router)
         return Adapting(
             policies=policies,

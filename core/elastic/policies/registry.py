@@ -129,13 +129,19 @@ def policy_of(name: ScalingPolicy, chosen: Chosen | None = None) -> Policy:
     return POLICIES[name](chosen or Chosen())
 
 
-def timed_policy(name: ScalingPolicy, chosen: Chosen, patience: Patience | None) -> tuple[Policy, Patience | None]:
+_USUAL = Patience()
+
+
+def timed_policy(
+    name: ScalingPolicy, chosen: Chosen, patience: Patience | None, usual: Patience = _USUAL
+) -> tuple[Policy, Patience | None]:
     """The policy with its timing: its own, or the delays given.
 
     `flink`, `spark` and `spark-streaming` keep their own timing throughout.
 
     Args:
         patience: Delays around the policy; None, its own.
+        usual: Delays around a policy without any of its own.
 
     Returns:
         The policy, and the delays around it; None for its own.
@@ -143,7 +149,7 @@ def timed_policy(name: ScalingPolicy, chosen: Chosen, patience: Patience | None)
     own = PUBLISHED.get(name)
     if own is not None and (patience is None or POLICIES[name] is own.made):
         return own.made(chosen), None
-    return policy_of(name, chosen), patience or Patience()
+    return policy_of(name, chosen), patience or usual
 
 
 def migration_of(name: ScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:

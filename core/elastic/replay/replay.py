@@ -45,6 +45,7 @@ class Elastic:
         policies: Scaling policies, one case each after that of fixed workers.
         chosen: Settings of the policies.
         patience: Scale-out delay and cooldown; None, those of each policy.
+        usual: Those of policies without any of their own.
         rebuild: When the plan is rebuilt without a rescale.
         alignment: Which numbers of workers are allowed.
         recipe: How plans are built; None, partitions are placed as the engine places its units, or in ranges.
@@ -62,6 +63,7 @@ class Elastic:
     policies: tuple[ScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
     chosen: Chosen = field(default_factory=Chosen)
     patience: Patience | None = None
+    usual: Patience = Patience()  # noqa: RUF009 - frozen
     rebuild: Rebuild = field(default_factory=Rebuild)
     alignment: Alignment = Alignment.ANY
     recipe: Recipe | None = None
@@ -198,7 +200,7 @@ def replay_elastic(
     outcomes = []
     for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
         case = f"{name}{start.named}"
-        timed, patience = timed_policy(policy, start.chosen, elastic.patience)
+        timed, patience = timed_policy(policy, start.chosen, elastic.patience, elastic.usual)
         scaler = ElasticController(
             timed, start.least, elastic.pool, patience, rebuild, settings.partitions, elastic.alignment
         )

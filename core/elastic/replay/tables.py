@@ -8,7 +8,7 @@ from adapt.core.phrases import counted
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
-from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
+from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells, stressed
 from adapt.core.stage.movement.course import STEPS
 from adapt.core.stage.outcome import QUEUEING
 from adapt.core.table import Column, Kind, Table
@@ -180,7 +180,8 @@ def elastic_summary(
     """One row with the verdict; arguments as in `ElasticRun`."""
     own = bounds.own_rate(speedup)
     limit = {f"a pool of {counted(pool, 'worker')}": bounds.full_at(speedup)[1]}
-    need = "" if own is None else f"{own.sentence(pool, limit)} "
+    stress = stressed(speedup or 1.0, bounds.last_s, bounds.even_load, "the whole pool")
+    need = "" if own is None else f"{own.sentence(pool, limit)} {stress} "
     columns = (
         Column("verdict"),
         Column("rows", Kind.COUNT, about="rows replayed"),
@@ -189,12 +190,13 @@ def elastic_summary(
         Column("partitions", Kind.COUNT),
         Column("capacity", Kind.NUMBER, "rows/s", "rate that one worker can process"),
         Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
+        Column("offered", Kind.NUMBER, about="load of the pool over the capacity of all its workers"),
         Column("scale_out_load", Kind.NUMBER, about="offered load over capacity at which thresholds scale out"),
         *OWN_COLUMNS,
     )
     known = None if starts is None or starts == float("inf") else starts
     capacity = 1 / bounds.row_s if bounds.row_s else None
-    stage = bounds.rows, least, pool, partitions, capacity, bounds.heaviest_share
+    stage = bounds.rows, least, pool, partitions, capacity, bounds.heaviest_share, bounds.even_load
     row = need + _verdict(outcomes, least, starts), *stage, known, *own_cells(own)
     return Table.from_rows("The run", columns, [row])
 

@@ -131,6 +131,7 @@ class FluxRun(Displayed):
         speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
         parameters: All parameters of the replay, as JSON data.
         season: The season that was found for recurring load; None, none was needed.
+        uniform_at: Speed-up at which uniform hashing saturates; None without a plan.
     """
 
     mechanism: ClassVar[str] = "flux"
@@ -141,10 +142,12 @@ class FluxRun(Displayed):
     speedup: float | None
     parameters: Mapping[str, Any]
     season: Season | None = None
+    uniform_at: float | None = None
 
     def summary(self) -> Table:
         """The run as one row, with its verdict."""
-        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, self.season)
+        further = self.season, self.uniform_at
+        table = summary_table(self.outcomes, self.bounds, self.settings, self.speedup, *further)
         return measured_on(with_queues(table, self.outcomes), self.parameters, self.settings.workers, self.outcomes)
 
     def tables(self) -> dict[str, Table]:

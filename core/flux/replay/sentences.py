@@ -7,6 +7,7 @@ from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.policies.season import Season
 from adapt.core.phrases import counted
 from adapt.core.stage.input.offered_load import Bounds
+from adapt.core.stage.input.own_rate import stressed
 from adapt.core.stage.outcome import Outcome
 from adapt.core.values import duration, size
 
@@ -39,7 +40,12 @@ class FluxVerdict:
 
 
 def verdict_of(
-    outcomes: Sequence[Outcome], bounds: Bounds, workers: int, speedup: float | None, season: Season | None = None
+    outcomes: Sequence[Outcome],
+    bounds: Bounds,
+    workers: int,
+    speedup: float | None,
+    season: Season | None = None,
+    uniform_at: float | None = None,
 ) -> FluxVerdict:
     """Compare the policies with the static case, which comes first.
 
@@ -47,15 +53,18 @@ def verdict_of(
 
     Args:
         season: The season that was found for recurring load, if any.
+        uniform_at: Speed-up at which uniform hashing saturates, if the placement is a plan.
     """
     static, *moving = outcomes
     real = [each for each in moving if each.case != FluxPolicy.OPTIMUM]
     best = max(real or moving, key=lambda each: (round(each.of_capacity, 3), -_p99(each)), default=None)
     static_at, best_at = bounds.full_at(speedup)
     own = bounds.own_rate(speedup)
-    places = {"this placement": static_at, "the best one of whole partitions": best_at}
+    this = "this placement" if uniform_at is None else "this plan"
+    places = {this: static_at, "uniform hashing": uniform_at, "the best placement of whole partitions": best_at}
+    stress = stressed(speedup or 1.0, bounds.last_s, bounds.static_load, "the busiest worker")
     sentences = [
-        *([] if own is None else [own.sentence(workers, places)]),
+        *([] if own is None else [own.sentence(workers, places), stress]),
         *(_compared(static, best), *_left(static, best), *_limit(bounds, best or static)),
         *(_gap(one, real) for one in moving if one.case == FluxPolicy.OPTIMUM and real),
         *([_found(season, speedup or 1.0)] if season else []),
@@ -64,7 +73,7 @@ def verdict_of(
 
 
 def _compared(static: Outcome, best: Outcome | None) -> str:
-    reached = f"{static.of_capacity:.1%} of capacity"
+    reached = f"{static.of_capacity:.1%} of capacity{_with_p99(static)}"
     keep_up = best is not None and min(best.of_capacity, static.of_capacity) >= KEEPS_UP
     if best is not None and keep_up and not (static.shed or best.shed) and _p99(static) > COSTS * _p99(best):
         return (
@@ -73,31 +82,33 @@ def _compared(static: Outcome, best: Outcome | None) -> str:
             f" {counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})."
         )
     if static.of_capacity >= KEEPS_UP and not static.shed:
-        return f"Keep the static placement: it keeps up with all rows.{_latencies(static, best)}"
+        return f"Keep the static placement: it keeps up with all rows{_with_p99(static)}.{_latencies(static, best)}"
     if best is None:
         return f"The static placement reaches {reached}."
-    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)})"
+    moved = f"{counted(len(best.simulated.moves), 'move')} ({size(best.moved_bytes)}){_with_p99(best)}"
     if best.of_capacity >= GAINS * static.of_capacity:
         return (
             f"Use {best.case}: it reaches {best.of_capacity:.1%} of capacity with {moved}; the static placement reaches"
-            f" {static.of_capacity:.1%}."
+            f" {static.of_capacity:.1%}{_with_p99(static)}."
         )
     if not best.simulated.moves:
-        return f"Keep the static placement: it reaches {reached}, and {best.case} finds nothing to move."
-    if best.of_capacity * GAINS > static.of_capacity:
-        return f"Keep the static placement: it reaches {reached}, and {best.case} {best.of_capacity:.1%} with {moved}."
-    return f"Keep the static placement: it reaches {reached}, and {best.case} only {best.of_capacity:.1%} with {moved}."
+        return f"Keep the static placement: it reaches {reached}; {best.case} finds nothing to move."
+    least = "" if best.of_capacity * GAINS > static.of_capacity else "only "
+    return f"Keep the static placement: it reaches {reached}; {best.case} {least}{best.of_capacity:.1%} with {moved}."
+
+
+def _with_p99(one: Outcome) -> str:
+    """Its p99 latency, if it processed rows."""
+    p99 = one.total.share_below_s(0.99)
+    return "" if p99 is None else f", p99 latency {duration(p99)}"
 
 
 def _latencies(static: Outcome, best: Outcome | None) -> str:
     """Effect of moves on latency if the static placement keeps up."""
-    still, moved = (each.total.share_below_s(0.99) if each else None for each in (static, best))
-    if best is None or still is None or moved is None or not best.simulated.moves:
+    if best is None or not best.simulated.moves or best.total.share_below_s(0.99) is None:
         return ""
-    sentence = f" Its p99 latency is {duration(still)}, against {duration(moved)} with {best.case}"
-    if moved <= COSTS * still:
-        return f"{sentence}."
-    return f"{sentence}, so moves only cost latency."
+    sentence = f" With {best.case} p99 latency is {duration(_p99(best))}"
+    return f"{sentence}." if _p99(best) <= COSTS * _p99(static) else f"{sentence}: moves only cost latency."
 
 
 def _left(static: Outcome, best: Outcome | None) -> list[str]:

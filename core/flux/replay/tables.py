@@ -61,6 +61,8 @@ SUMMARY_COLUMNS = (
     Column("hottest_partition", Kind.SHARE, about="share of all work in the hottest partition"),
     Column("static_full_at", Kind.NUMBER, about="speed-up at which the busiest worker is fully utilized"),
     Column("best_full_at", Kind.NUMBER, about="the same for the best placement of whole partitions"),
+    Column("uniform_full_at", Kind.NUMBER, about="the same for uniform hashing; missing without a plan"),
+    Column("offered", Kind.NUMBER, about="load of the busiest worker at the start, over its capacity"),
     *OWN_COLUMNS,
 )
 
@@ -114,13 +116,15 @@ def summary_table(
     settings: StageSettings,
     speedup: float | None,
     season: Season | None = None,
+    uniform_at: float | None = None,
 ) -> Table:
     """Summary of all cases in one row, with the verdict."""
-    found = verdict_of(outcomes, bounds, settings.workers, speedup, season)
+    found = verdict_of(outcomes, bounds, settings.workers, speedup, season, uniform_at)
     capacity = settings.workers / bounds.row_s if bounds.row_s else None
     stage = bounds.rows, settings.workers, settings.partitions, capacity, bounds.busiest_share, bounds.heaviest_share
     own = own_cells(bounds.own_rate(speedup))
-    row = (found.sentence, found.best, *stage, found.static_full_at, found.best_full_at, *own)
+    full_at = found.static_full_at, found.best_full_at, uniform_at
+    row = (found.sentence, found.best, *stage, *full_at, bounds.static_load, *own)
     return Table.from_rows("The run", SUMMARY_COLUMNS, [row])
 
 

@@ -116,6 +116,7 @@ class Bounds:
         static_load: CPU needed by the busiest worker until the last arrival, over what it has; None if all rows arrive
             at once.
         best_load: The same for the best placement of whole partitions.
+        even_load: The same if all workers share all work evenly.
     """
 
     rows: int
@@ -130,6 +131,7 @@ class Bounds:
     busiest_share: float
     static_load: float | None
     best_load: float | None
+    even_load: float | None
 
     def own_rate(self, speedup: float | None) -> OwnRate | None:
         """What the trace needs at its own rate; arguments as in `OwnRate.at_speedup`."""
@@ -181,6 +183,7 @@ def bounds_of(demand: Demand, settings: StageSettings, faults: FaultSchedule | N
         busiest_share=float(by_worker.max()) / total_s if total_s > 0 else 0.0,
         static_load=float((by_worker / has_s).max()) if timed else None,
         best_load=max(total_s / float(has_s.sum()), float(work.max()) / demand.last_s) if timed else None,
+        even_load=total_s / float(has_s.sum()) if timed else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,17 @@ from adapt.core.values import duration, number
 SPANS = 8192
 """Most spans that a trace is cut into; it fills at least half of them."""
 
+LATEST_NS = 2.0**62
+"""Rows that arrive later, after 146 years, count as if they arrived then."""
+
 LONGEST_S = 3600.0
 """Longest work of a row that is counted, so that sums fit."""
 
 PEAK = 0.01
 """Share of a trace's length over which its peak is averaged."""
+
+IDLE = 1e-4
+"""A worker that is busy for a smaller share of the time is idle."""
 
 OWN_COLUMNS = (
     Column("own_rate", Kind.NUMBER, "rows/s", "mean rate of the trace itself"),
@@ -47,7 +54,7 @@ class WorkOverTime:
             due_s: When they arrive, ascending and at least 0, shape (rows,).
             work_s: CPU seconds of each, shape (rows,), or of all.
         """
-        due_ns = np.asarray(due_s * 1e9, np.int64)
+        due_ns = np.asarray(np.minimum(due_s * 1e9, LATEST_NS), np.int64)
         self._last_ns = int(due_ns[-1])
         while self._last_ns // self._span_ns >= SPANS:
             self._work_ns = np.concatenate([self._work_ns.reshape(-1, 2).sum(axis=1), np.zeros(SPANS // 2, np.int64)])
@@ -124,16 +131,20 @@ class OwnRate:
             workers: Workers that there are.
             saturates: Speed-up at which the busiest worker of each placement is fully utilized on average.
         """
-        span = duration(self.span_s)
-        if self.peak < 1:
-            busy, most = percent(self.work, 2), percent(self.peak, 2)
-            need = f"keeps one worker busy {busy} of the time, {most} in its busiest {span}"
+        span, most = duration(self.span_s), max(1, ceil(self.peak))
+        if most == 1:
+            busy = f"{percent(self.work, 2)} of the time and {percent(self.peak, 2)} in its busiest {span}"
+            idle = f"less than {percent(IDLE)} of the time, even in its busiest {span}"
+            need = f"needs 1 worker, busy {idle if self.peak < IDLE else busy}"
         else:
-            there = counted(workers, "worker")
-            need = f"keeps {self.work:.1f} of {there} busy on average, {self.peak:.1f} in its busiest {span}"
+            need = (
+                f"needs {counted(max(1, ceil(self.work)), 'worker')} on average and {most:,} in its busiest {span}:"
+                f" {counted(workers, 'worker')} would be {percent(self.work / workers, 2)} utilized on average and"
+                f" {percent(self.peak / workers, 2)} then"
+            )
         known = {name: each for name, each in saturates.items() if each is not None}
         limits = ", ".join(
-            f"{name} {'saturates ' if at == 0 else ''}at {rounded(each)} times that rate"
+            f"{name} saturates at {rounded(each)} times that rate" if at == 0 else f"{name} at {rounded(each)} times"
             for at, (name, each) in enumerate(known.items())
         )
         return f"At its own rate, {number(self.rate)} rows/s, the trace {need}{'; ' if limits else ''}{limits}."
@@ -142,3 +153,15 @@ class OwnRate:
 def own_cells(own: OwnRate | None) -> tuple[Cell, ...]:
     """`OWN_COLUMNS`; missing where the stream has no rate of its own."""
     return (None,) * len(OWN_COLUMNS) if own is None else own.cells()
+
+
+def stressed(speedup: float, last_s: float, load: float | None, whose: str) -> str:
+    """How fast a trace is replayed.
+
+    Args:
+        last_s: When the last row arrives, in simulated time.
+        load: Offered load at that speed-up over the capacity; None if all rows arrive at once.
+        whose: Whose load it is, such as the busiest worker.
+    """
+    times = f"Replayed at {'' if speedup == 1 else f'{rounded(speedup)} times '}that rate, in {duration(last_s)}"
+    return f"{times}." if load is None else f"{times}, {whose} is offered {load:.2f} times its capacity."

@@ -19,8 +19,9 @@ from adapt.core.mechanisms.comparison import (
 )
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
-from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
+from adapt.core.mechanisms.scenarios import BASELINE, SCENARIOS, Scenario, Static
 from adapt.core.partitioning.splitting.names import Splitting
+from adapt.core.stage.input.own_rate import OwnRate
 from adapt.core.table import Table
 
 FRAME = Frame(rows=10_000, channels=4, pool=8, speedup=100.0, offered=1.2, work=3.0, last_s=100.0, top_share=0.1)
@@ -129,6 +130,10 @@ def test_of_those_that_keep_up_the_simplest_of_the_cheapest_and_fastest_is_taken
         ({"top_share": 0.5}, "the hottest key alone needs 1.50 workers"),
         ({"work": 5.0}, "the rows need 5.0 workers on average, more in bursts, and there are 4"),
         ({}, "rows come in bursts"),
+        (
+            {"own": OwnRate(1.0, 0.03, 0.071, 60.0)},
+            "the rows need 7.1 workers in the busiest hundredth of the stream and 3.0 on average, and there are 4",
+        ),
     ],
 )
 def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
@@ -142,6 +147,16 @@ def test_where_nothing_keeps_up_that_is_said_and_why(frame, why):
     assert found.scenario == "split-pkg"
     assert "without splitting keys, the best is static-hybrid" in found.sentence
     assert "shed drops 20.0% of them" in found.sentence
+
+
+def test_the_best_static_plan_is_said_beside_uniform_hashing():
+    """At a speed-up of 100 a load of 1.2 saturates at 83.3 times the trace's own rate, one of 0.8 at 125 times."""
+    frame = replace(FRAME, own=OwnRate(1.0, 0.03, 0.071, 60.0))
+    said = frame.need({"static-hybrid": 0.8})
+    assert "; static-hybrid saturates at 125 times that rate, static-uniform at 83.3 times. " in said
+    assert "; static-uniform saturates at 83.3 times that rate. " in frame.need({})
+    assert FRAME.need({"static-hybrid": 0.8}) == ""
+    assert [one.name for one in SCENARIOS if one.is_static_plan] == ["static-consistent", "static-hybrid"]
 
 
 def test_what_drops_rows_is_recommended_only_for_want_of_others_and_with_what_it_loses():

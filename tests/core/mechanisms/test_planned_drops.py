@@ -19,6 +19,7 @@ from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.stage.input.speed import Speed
 from tests.core.mechanisms.test_sustainable import keys_for_channels
 
 CHANNELS, SERVICE_S, HEADROOM = 4, 1e-3, 0.05
@@ -36,7 +37,7 @@ def rows(reading):
 
 
 STREAM = Stream(rows, lambda: pytest.fail("nothing is counted"), lambda _: None)
-WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speedup=1.0, period_s=0.5)
+WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(growth=1.0), period_s=0.5)
 TERMS = WANTED.terms(Demand.from_chunks(rows(Reading(MiniPartitions(CHANNELS, 64))).chunks(), WANTED.uniform))
 
 

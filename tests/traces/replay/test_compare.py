@@ -12,6 +12,7 @@ from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
 from adapt.core.stage.conditions.settings import Costs
+from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
 from adapt.traces.replay import compare as comparing
 from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
@@ -19,6 +20,7 @@ from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import write_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
+from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 2_000
@@ -70,7 +72,7 @@ def test_every_scenario_is_a_whole_run_and_the_comparison_has_its_row(trace, tmp
 
 
 def test_the_speed_is_that_at_which_the_busiest_channel_has_what_was_asked_for(trace):
-    run = compare_on_trace(trace, None, options(("static-uniform",), wanted=replace(WANTED, offered=1.5)))
+    run = compare_on_trace(trace, None, options(("static-uniform",), wanted=replace(WANTED, speed=Speed(offered=1.5))))
     told = run.summary().records()[0]
     uniform = run.tables()["scenarios"].records()[0]
     assert told["offered"] == pytest.approx(1.5)
@@ -183,3 +185,11 @@ def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_
 def test_in_other_processes_results_are_the_same(trace):
     here = compare_on_trace(trace, None, options())
     assert compare_on_trace(trace, None, options(jobs=2)).as_data() == here.as_data()
+
+
+def test_how_long_scenarios_take_is_foreseen(trace, monkeypatch):
+    def compared(foresight):
+        return compare_on_trace(trace, None, options(foresight=foresight, sustained=()))
+
+    sentence, _ = refused_and_allowed(compared, monkeypatch)
+    assert "(5 cases of 2,000 rows and 100 control periods)" in sentence

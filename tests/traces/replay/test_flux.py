@@ -1,12 +1,13 @@
 """Replaying a trace from disk through a stage."""
 
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.errors import BadInput, EnvironmentFailure
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.flux.replay.replay import Adapting, Conditions, Hottest
 from adapt.core.stage.conditions.settings import StageSettings, even_groups
@@ -15,9 +16,12 @@ from adapt.core.stage.input.mini_partitions import MiniPartitions
 from adapt.core.stage.input.state_source import StateSource, StateUnit
 from adapt.core.stage.movement.splitting import HotSplit
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.replay.ahead import foresight
+from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.flux import FluxOptions, read_faults, replay_flux_trace
 from adapt.traces.replay.operators import Operator
 from adapt.traces.store.runs import read_run
+from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 3000
@@ -132,3 +136,25 @@ def test_a_schedule_of_faults_that_is_none_is_refused_with_its_file(tmp_path):
     for name, told in (("faults.json", "the fault schedule must be"), ("none.json", "cannot be read")):
         with pytest.raises(BadInput, match=rf"{name}.*{told}"):
             read_faults(tmp_path / name, STAGE)
+
+
+@pytest.mark.parametrize(
+    "policies", [(FluxPolicy.LOAD,), (FluxPolicy.OPTIMUM, FluxPolicy.RECURRING, FluxPolicy.HYBRID)]
+)
+def test_how_long_a_replay_takes_is_foreseen(trace, monkeypatch, policies):
+    adapting = replace(OPTIONS.adapting, policies=policies, season_s=0.1)
+
+    def replayed(foresight):
+        return replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting, foresight=foresight))
+
+    sentence, run = refused_and_allowed(replayed, monkeypatch)
+    assert f"{len(run.outcomes)} cases of 3,000 rows and 15 control periods" in sentence
+
+
+def test_a_season_is_not_looked_for_to_foresee_how_long_a_replay_takes(trace, monkeypatch):
+    monkeypatch.setattr(foresight, "FEW_ROWS", 0)
+    adapting = replace(OPTIONS.adapting, policies=(FluxPolicy.RECURRING,))
+    readings = count()
+    slow = Foresight(lambda: 1e6 * next(readings) ** 2, print)
+    with pytest.raises(UsageError, match="the run would take about"):
+        replay_flux_trace(trace, None, STAGE, replace(OPTIONS, adapting=adapting, foresight=slow))

@@ -7,11 +7,13 @@ import pyarrow as pa
 import pytest
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.replay.replay import Ordered
+from adapt.core.ordered.replay.replay import Ordered, OrderedRun
 from adapt.traces.replay import ordered as ordered_replaying
+from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.chains import NamedChain, open_chain
 from adapt.traces.replay.ordered import OrderedOptions, bound_trace, replay_ordered_trace
 from adapt.traces.store.trace import Trace
+from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
 
 ROWS = 3_000
@@ -77,3 +79,24 @@ def test_a_taken_place_is_refused_before_anything_is_read(tmp_path: Path, trace:
             clock=lambda: 0.0,
             cpu_clock=lambda: 0.0,
         )
+
+
+def test_how_long_a_replay_takes_is_foreseen(tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    named, ordered = chain(tmp_path, PLAIN), Ordered((1, 2), repeats=2)
+
+    def replayed(foresight: Foresight | None) -> object:
+        options = OrderedOptions(named, ordered, foresight=foresight)
+        return Rows(replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0))
+
+    sentence, _ = refused_and_allowed(replayed, monkeypatch)
+    assert "(4 cases of 3,000 rows)" in sentence
+
+
+class Rows:
+    """The rows of an ordered run, whose times differ from run to run."""
+
+    def __init__(self, run: OrderedRun) -> None:
+        self._run = run
+
+    def as_data(self) -> dict[str, object]:
+        return {"summary": self._run.chain.rows}

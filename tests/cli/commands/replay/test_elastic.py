@@ -14,7 +14,7 @@ from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
 QUICK = (
-    "--pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms --interval 100ms"
+    "--speedup 1 --pool 4 --workers 1 --partitions 4 --state 100 --service-time 500us --period 50ms --interval 100ms"
     " --scale-out-delay 100ms --cooldown 300ms --window 500ms --construction scan"
 )
 
@@ -130,6 +130,23 @@ def test_heavy_keys_can_have_a_partition_each(adapt, here):
     assert shares[1]["parameters"]["own_keys"] == 3
 
 
+def test_the_speed_is_that_of_the_offered_load(adapt, here):
+    """All workers of the pool have 0.2 times their capacity, or what is given; periods then follow the replay."""
+    for option, offered in (("", 0.2), ("--workers 2 --offered 1.1", 1.1)):
+        line = f"x.trace --pool 4 --service-time 500us --policy ds2 {option} --format json"
+        document = json.loads(adapt.done("replay", "elastic", *line.split()).out)
+        told, summary = document["parameters"], document["summary"]
+        assert summary["offered"] == pytest.approx(offered)
+        assert summary["own_work"] * told["speedup"] / 4 == pytest.approx(offered)
+        lasts_s = 2 / told["speedup"]
+        periods = told["scale_out_delay_s"] / 2, told["cooldown_s"] / 10, told["counting"]["window_s"] / 10
+        assert [told["period_s"], *periods] == pytest.approx([lasts_s / 100] * 4, rel=0.01)
+        assert f"the whole pool is offered {offered:.2f} times its capacity" in summary["verdict"]
+    line = "x.trace --pool 4 --workers 1 --growth 3x --period 50ms --format json"
+    told = json.loads(adapt.done("replay", "elastic", *line.split()).out)["parameters"]
+    assert (told["speedup"], told["period_s"], told["cooldown_s"]) == (3, 0.05, 30)
+
+
 JOINING = QUICK.replace("--state 100 ", "")
 
 
@@ -168,7 +185,8 @@ def test_two_streams_are_joined(adapt, venues):
 
 
 def test_policies_of_flux_move_the_window_of_a_join_and_keep_its_answers(adapt, venues):
-    line = "two.trace --workers 3 --partitions 9 --service-time 500us --interval 50ms --join stream --join-window 400ms"
+    line = "two.trace --speedup 1 --workers 3 --partitions 9 --service-time 500us --interval 50ms --join stream"
+    line += " --join-window 400ms"
     (venues / "f.json").write_text(
         '{"schema": "adapt.faults/1", "faults": [{"kind": "crash", "worker": 2, "at_s": 0.3}], "detection_s": 0.05}'
     )
@@ -281,3 +299,11 @@ def test_a_stage_of_processes_scales_and_says_what_it_is(adapt, here):
     assert "Measured on 2 worker processes of this machine (wait)" in document["summary"]["verdict"]
     assert "the state of all 500 keys was checked" in document["summary"]["verdict"]
     assert read_run(here / "measured.run").as_data() == document
+
+
+def test_how_long_a_replay_takes_is_foreseen(adapt, here):
+    """Periods of a microsecond in ten million seconds take hours on any machine."""
+    write_trace(here / "long.trace", {"ts": [0, 10**13], "key": ["a", "b"]})
+    said = adapt.refused(2, *"replay elastic long.trace --pool 2 --growth 1x --period 1us".split())
+    assert "(2 cases of 2 rows and 10,000,000,000,000 control periods)" in said
+    assert "give --offered, or increase --speedup or --period, or set --duration, or give --yes" in said

@@ -19,7 +19,7 @@ from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 6_000
-QUICK = "--workers 4 --partitions 8 --state 100 --min-collection 20ms --interval 50ms"
+QUICK = "--speedup 1 --workers 4 --partitions 8 --state 100 --min-collection 20ms --interval 50ms"
 
 
 @pytest.fixture
@@ -153,8 +153,8 @@ def test_waits_of_independent_arrivals_are_those_of_pollaczek_and_khinchine(adap
     times = (np.cumsum(chance.exponential(1e3 / 0.7, 100_000))).astype(np.int64)
     write_trace(Path("one.trace"), {"ts": times, "key": pa.array(["k"] * len(times))}, row_group=50_000)
     for service, variation in (("constant(1ms)", 0.0), ("exponential(1ms)", 1.0), ("lognormal(1ms, 2)", 2.0)):
-        line = "one.trace --workers 2 --partitions 1 --policy none --buffer 100000 --state 0 --network-latency 0s"
-        run = told(adapt, *line.split(), "--service-time", service)
+        line = "one.trace --growth 1x --workers 2 --partitions 1 --policy none --buffer 100000 --state 0"
+        run = told(adapt, *line.split(), "--network-latency", "0s", "--service-time", service)
         wanted = 1e-3 * (1 + 0.7 * (1 + variation**2) / (2 * 0.3))
         assert run["cases"][0]["latency_mean"] == pytest.approx(wanted, rel=0.1), service
 
@@ -207,12 +207,41 @@ def test_a_report_says_the_verdict_and_draws_the_cases(adapt, here):
     assert {table["title"] for table in read["artefacts"][0]["tables"]} >= {"Cases", "The run", "Intervals", "Workers"}
 
 
-def test_a_very_long_replay_is_said_to_be_one(adapt, here):
-    write_trace(here / "long.trace", {"ts": [0, 10**14], "key": ["a", "b"]})
-    said = adapt.done("replay", "flux", "long.trace", "--workers", 2, "--duration", "1s", "--speedup", 1e-3)
-    assert "rounds of a policy" not in said.err
-    said = adapt.done("replay", "flux", "long.trace", "--workers", 2, "--policy", "none", "--interval", "1d")
-    assert "rounds of a policy" in said.err
+def test_a_replay_of_years_is_refused_until_it_is_asked_for(adapt, here):
+    write_trace(here / "long.trace", {"ts": [0, 10**15], "key": ["a", "b"]})
+    line = "replay flux long.trace --workers 2 --growth 1x --min-collection 1ms".split()
+    failed = adapt(*line)
+    assert failed.code == 2
+    assert "the run would take about" in failed.err
+    assert "1,000,000,000,000 control periods" in failed.err
+    assert "give --offered, or increase --speedup or --min-collection, or set --duration, or give --yes" in failed.err
+    adapt.done(*line, "--duration", "1s")
+    assert "the run takes" not in adapt.done(*line[:5]).err, "the speed is chosen"
+
+
+def test_the_speed_is_that_of_the_offered_load(adapt, here):
+    """The busiest worker has 1.2 times its capacity, or what is given; its rounds then fit into the replay."""
+    for option, offered in (((), 1.2), (("--offered", "0.8"), 0.8)):
+        document = told(adapt, "x.trace", "--workers", 4, "--service-time", "constant(45us)", *option)
+        assert document["summary"]["offered"] == pytest.approx(offered)
+        assert document["summary"]["static_full_at"] == pytest.approx(document["parameters"]["speedup"] / offered)
+        lasts_s = (ROWS - 1) / ROWS / document["parameters"]["speedup"]
+        assert document["parameters"]["min_collection_s"] == pytest.approx(lasts_s / 100, rel=0.01)
+        assert f"the busiest worker is offered {offered:.2f} times its capacity" in document["summary"]["verdict"]
+    twice = told(adapt, "x.trace", "--workers", 4, "--growth", "2x", "--policy", "none")
+    assert twice["parameters"]["speedup"] == 2
+    assert twice["parameters"]["min_collection_s"] == 0.15
+
+
+def test_a_plan_is_compared_with_uniform_hashing(adapt, here):
+    line = "--workers 4 --partitions 8 --policy none --service-time constant(45us) --interval 50ms"
+    hashed = told(adapt, "bare.trace", *line.split())["summary"]
+    planned = told(adapt, "bare.trace", *line.replace("--workers 4", "--plan 4.plan").split())["summary"]
+    assert hashed["uniform_full_at"] is None
+    assert planned["uniform_full_at"] == pytest.approx(hashed["static_full_at"])
+    assert planned["static_full_at"] != pytest.approx(planned["uniform_full_at"], rel=0.01)
+    assert "this plan saturates at " in planned["verdict"]
+    assert ", uniform hashing at " in planned["verdict"]
 
 
 @pytest.mark.parametrize(
@@ -266,6 +295,9 @@ def test_a_very_long_replay_is_said_to_be_one(adapt, here):
         (3, "x.trace --workers 4 --faults late.json", "sort faults by time"),
         (3, "x.trace --workers 4 --faults far.json", "far.json: faults[0].worker must be from 0 to 3 (got 9)"),
         (2, "x.trace --workers 4 --speedup 0", "--speedup must be above 0 (got 0)"),
+        (2, "x.trace --workers 4 --offered 0.8,1.2", "adapt replay flux takes one value of --offered (got 0.8,1.2)"),
+        (2, "x.trace --workers 4 --growth 2x --speedup 2", "--growth and --speedup both set the speed"),
+        (2, "x.trace --workers 4 --growth 2x --arrivals saturate", "--growth needs --arrivals trace"),
         (2, "x.trace --workers 4 --speedup nan", "--speedup must be above 0 (got nan)"),
         (2, "x.trace --workers 4 --duration 0s", "--duration must be above 0 (got 0s)"),
         (2, "x.trace --workers 4 --interval 5", "--interval 5 needs a unit: 5s or 5h?"),
@@ -413,7 +445,7 @@ def here_keys():
             "--backend processes --memory 1GB",
             "--backend processes does not run --memory; omit it, or use --backend sim",
         ),
-        ("--backend processes --join stream --join-window 1s", "does not run --join"),
+        ("--backend processes --speedup 1 --join stream --join-window 1s", "does not run --join"),
         ("--backend processes --state keys", "does not run --state with rows, bytes or keys"),
         ("--backend processes --router exchange", "does not run --router other than flux"),
         ("--backend processes --slow 0@0-1s:0%", "does not run --slow to 0%"),

@@ -18,6 +18,7 @@ from adapt.core.stage.conditions.names import Router
 from adapt.core.stage.conditions.settings import StageSettings, even_groups, even_owners
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stage.movement.spilling import Memory, MemoryChange
+from adapt.core.values import duration
 
 WORKERS, PER_WORKER = 4, 8
 STAGE = StageSettings(
@@ -65,6 +66,9 @@ def test_policies_stand_beside_the_static_case_and_do_better_than_it(loaded):
     assert static.recovered_s is None
     assert several.behind_s < static.behind_s
     assert verdict(loaded).startswith("Use load")
+    for one in (load, static):
+        p99 = duration(one.total.share_below_s(0.99))
+        assert f"p99 latency {p99}" in verdict(loaded)
 
 
 def test_the_optimum_is_told_the_rows_and_the_schedule():
@@ -103,7 +107,9 @@ def test_where_all_rows_are_done_in_time_nothing_is_to_gain():
     assert static.of_capacity > 0.98
     assert static.late_s < 0.02
     assert static.behind_s == 0
-    assert "Keep the static placement: it keeps up with all rows." in verdict(run)
+    p99 = duration(static.total.share_below_s(0.99))
+    assert f"Keep the static placement: it keeps up with all rows, p99 latency {p99}." in verdict(run)
+    assert "Latencies are those of flux's queues (a buffer per producer, shared by all workers)." in verdict(run)
     assert "this placement saturates at" in verdict(run)
     row = run.summary().records()[0]
     assert row["best_full_at"] == pytest.approx(WORKERS / 45.5e-6 / 8_000, rel=0.05)

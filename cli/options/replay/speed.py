@@ -1,0 +1,67 @@
+"""Options of how fast a trace is replayed."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from adapt.cli.options.groups import setting
+from adapt.core.stage.input.speed import OFFERED, POOL_OFFERED, Speed, only, speeds_of
+
+GROWTH_HELP = "Replay at FACTOR times the trace's own rate."
+SPEEDUP_HELP = "Trace seconds replayed per simulated second; as --growth."
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedOptions:
+    """How fast a trace is replayed."""
+
+    USUAL: ClassVar[float] = OFFERED
+    offered: str | None = setting(
+        None,
+        "Load of the busiest worker over its capacity (default: 1.2). It sets the speed of the replay.",
+        "RATIO",
+        shown=False,
+    )
+    growth: str | None = setting(None, GROWTH_HELP, "FACTORx")
+    speedup: float | None = setting(None, SPEEDUP_HELP, "RATIO")
+
+    @property
+    def chosen(self) -> bool:
+        """Whether an option sets the speed."""
+        return (self.offered, self.growth, self.speedup) != (None, None, None)
+
+    def speeds(self) -> tuple[Speed, ...]:
+        """The speeds, in the order given.
+
+        Raises:
+            UsageError: A value is malformed, or several options are given.
+        """
+        return speeds_of(self.offered, self.growth, self.speedup, self.USUAL)
+
+    def only(self, command: str) -> Speed:
+        """The speed of a command that takes one."""
+        return only(self.speeds(), command)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSpeedOptions(SpeedOptions):
+    """How fast a trace is replayed through a pool of workers."""
+
+    USUAL: ClassVar[float] = POOL_OFFERED
+    offered: str | None = setting(
+        None,
+        "Load of the pool over its capacity (default: 0.2). It sets the speed of the replay.",
+        "RATIO",
+        shown=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSpeedOptions(SpeedOptions):
+    """How fast a trace is replayed through several mechanisms."""
+
+    offered: str | None = setting(
+        None,
+        "Load of static-uniform's busiest channel (default: 1.2). It sets the speed of the replay.",
+        "RATIO",
+        shown=False,
+    )

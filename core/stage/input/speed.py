@@ -1,0 +1,135 @@
+"""Speed of a replay: an offered load, or growth of the rate."""
+
+from dataclasses import dataclass
+from math import inf
+
+from adapt.core.errors import UsageError
+
+OFFERED = 1.2
+"""Default load of the busiest worker over its capacity."""
+
+POOL_OFFERED = 0.2
+"""Default load of a pool of workers over their capacity: half of the pool has the default target utilization."""
+
+PERIODS = 100
+"""Default number of control periods in a replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Speed of a replay; exactly one value is given.
+
+    Attributes:
+        offered: Load of the workers over their capacity.
+        growth: Rate over the trace's own rate: trace seconds per simulated second.
+    """
+
+    offered: float | None = None
+    growth: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.offered:g}" if self.growth is None else f"{self.growth:g}x"
+
+    def speedup(self, load: float | None) -> float:
+        """Trace seconds per simulated second.
+
+        Args:
+            load: Load of the workers over their capacity at the trace's own rate; None if it has no rate.
+
+        Raises:
+            UsageError: The trace has no rate.
+        """
+        if self.offered is None:
+            return self.growth or 1.0
+        if not load:
+            raise UsageError(
+                "all rows have the same timestamp, so the stream has no rate; replay a longer one, or give --speedup"
+            )
+        return self.offered / load
+
+
+@dataclass(frozen=True, slots=True)
+class Tempo:
+    """Speed-up of a replay, and the times that follow from it.
+
+    Attributes:
+        speedup: Trace seconds per simulated second; None, as fast as workers accept rows.
+        lasts_s: Length of the replay if an offered load sets the speed; None, times of controllers do not depend on it.
+    """
+
+    speedup: float | None
+    lasts_s: float | None = None
+
+    def or_periods(self, usual_s: float, periods: int) -> float:
+        """A usual time of a controller; at an offered load, control periods."""
+        return usual_s if self.lasts_s is None else periods * period_of(self.lasts_s)
+
+    @property
+    def in_trace_time(self) -> float:
+        """Factor that turns times of the trace into times of the replay at an offered load; else 1."""
+        return 1.0 if self.lasts_s is None or not self.speedup else 1.0 / self.speedup
+
+    def at_most_a_period(self, usual_s: float) -> float:
+        """A usual time; at an offered load, at most a control period."""
+        return usual_s if self.lasts_s is None else min(usual_s, period_of(self.lasts_s))
+
+
+def speeds_of(offered: str | None, growth: str | None, speedup: float | None, usual: float) -> tuple[Speed, ...]:
+    """The speeds that options give, one each.
+
+    Args:
+        offered: `--offered`, such as 0.8,1.2.
+        growth: `--growth`, such as 2x,10x.
+        speedup: `--speedup`.
+        usual: The offered load if none is given.
+
+    Raises:
+        UsageError: A value is malformed, or several options are given.
+    """
+    named = {"--offered": offered, "--growth": growth, "--speedup": speedup}
+    given = [name for name, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both set the speed of the replay; omit one")
+    if offered is not None:
+        return tuple(Speed(offered=each) for each in _several("--offered", offered, "0.8,1.2"))
+    if growth is not None:
+        return tuple(Speed(growth=each) for each in _several("--growth", growth, "2x,10x"))
+    if speedup is not None:
+        return (Speed(growth=_above_0("--speedup", speedup)),)
+    return (Speed(offered=usual),)
+
+
+def only(speeds: tuple[Speed, ...], command: str) -> Speed:
+    """The only speed of a command that takes one.
+
+    Raises:
+        UsageError: There are several.
+    """
+    if len(speeds) > 1:
+        option = "--offered" if speeds[0].growth is None else "--growth"
+        raise UsageError(f"{command} takes one value of {option} (got {','.join(map(str, speeds))})")
+    return speeds[0]
+
+
+def period_of(lasts_s: float) -> float:
+    """The usual control period: a hundredth of a replay, in three digits."""
+    return float(f"{lasts_s / PERIODS:.3g}")
+
+
+def _several(option: str, text: str, example: str) -> list[float]:
+    found = []
+    for part in text.split(","):
+        written = part.strip().lower()
+        try:
+            found.append(_above_0(option, float(written.removesuffix("x") if option == "--growth" else written)))
+        except ValueError:
+            raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
+    if len(set(found)) < len(found):
+        raise UsageError(f"{option} takes each value once (got {text!r})")
+    return found
+
+
+def _above_0(option: str, value: float) -> float:
+    if not 0 < value < inf:
+        raise UsageError(f"{option} must be above 0 (got {value:g})")
+    return value

@@ -1,0 +1,1 @@
+"""Before a replay starts: its speed, and how long it takes."""
