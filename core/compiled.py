@@ -42,7 +42,7 @@ def compiled(function: Function) -> Function:
 
 
 def load(function: Callable[..., Any], *arguments: Any) -> None:
-    """Compile a kernel for arguments like these, or load it, without calling it."""
+    """Load a kernel for arguments like these without calling it."""
     function.__dict__["kernel"].compile(tuple(map(numba.typeof, arguments)))
 
 

@@ -7,7 +7,7 @@ from adapt.core.partitioning.schemes.key_groups import channels_of_groups
 
 
 def in_ranges(units: int, workers: int) -> Channels:
-    """Ranges of equally many units; the first ones get the remainder.
+    """Ranges of equally many units; the first ones are longer.
 
     Source: the range assignor of Kafka.
     """
@@ -16,10 +16,16 @@ def in_ranges(units: int, workers: int) -> Channels:
 
 
 def in_key_group_ranges(units: int, workers: int) -> Channels:
-    """Ranges of key groups as in Flink: unit g on worker floor(g N / units)."""
+    """Ranges of key groups as in Flink.
+
+    Group g is on worker floor(g N / units).
+    """
     return channels_of_groups(np.arange(units, dtype=np.int32), workers, units)
 
 
 def in_turn(units: int, workers: int) -> Channels:
-    """One unit after another to the next worker, as Spark offers tasks to equally busy slots."""
+    """One unit after another to the next worker.
+
+    As Spark offers tasks to equally busy slots.
+    """
     return np.asarray(np.arange(units) % workers, np.int32)

@@ -13,7 +13,9 @@ from adapt.core.partitioning.schemes.key_groups import groups_for
 
 @dataclass(frozen=True, slots=True)
 class EngineUnits:
-    """Units that an engine moves as a whole when it rescales: Flink's key groups, Kafka's partitions.
+    """Units that an engine moves as a whole when it rescales.
+
+    They are Flink's key groups, or partitions.
 
     Attributes:
         engine: The engine.

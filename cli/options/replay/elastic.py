@@ -69,8 +69,8 @@ class PlanOptions:
     own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
     scheme: SchemeChoice | None = setting(
         None,
-        "Partitioning scheme of plans, or an engine, whose own units move: Flink's key groups, partitions of Kafka or"
-        " Spark. Default: that of --queueing flink, kafka or spark, unless an option needs plans; else hybrid.",
+        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: the engine of"
+        " --queueing, or hybrid where an option needs plans.",
         "NAME",
         **SCHEME,
     )
@@ -98,7 +98,7 @@ class PlanOptions:
         return MiniPartitions(pool, per_worker, self.hash, units=None if units is None else units.partitioner)
 
     def units(self, pool: int, queueing: QueueingName | None) -> "EngineUnits | None":
-        """The units of the engine that places keys; None, plans or ranges of partitions do."""
+        """The units of an engine that places keys, if one does."""
         from adapt.core.engines.units import EngineUnits
 
         engine = self._engine(queueing)

@@ -107,7 +107,7 @@ class Elastic:
         return PlannedPlacement(self.recipe, partitions, self.counting, costed)
 
     def rehearse(self, partitions: int, costed: bool) -> None:
-        """Place partitions once with counts, so that a measured run loads no kernel for it."""
+        """Place partitions once, so that kernels are loaded."""
         placement = self.placement(partitions, costed)
         placement.place(1)
         placement.count(np.arange(partitions, dtype=np.int32), np.ones(partitions), np.zeros(partitions))

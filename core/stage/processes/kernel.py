@@ -199,7 +199,7 @@ def commit_pending(worlds: Records, partition: int, totals: Records) -> None:
 
 
 def load_kernels(worlds: Records, sent: NDArray[np.int32], room: Records, totals: Records) -> None:
-    """Load all kernels of the driver, so that none is loaded while rows are due.
+    """Load all kernels of the driver before rows are due.
 
     Args:
         sent: Rows of each connection that were sent.
