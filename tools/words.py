@@ -114,8 +114,8 @@ def sentences(root: Path = ROOT) -> tuple[Sentence, ...]:
             found += _of_module(str(path.relative_to(root)), ast.parse(path.read_text()))
     for page in pages(root):
         found += _of_page(page, (root / page).read_text())
-    for path in schemas(root):
-        found += [Sentence(path, 1, each) for each in _described(json.loads((root / path).read_text()))]
+    for schema in schemas(root):
+        found += [Sentence(schema, 1, each) for each in _described(json.loads((root / schema).read_text()))]
     return tuple(found)
 
 
