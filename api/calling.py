@@ -36,6 +36,7 @@ COMMANDS = {
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "placement", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark", "stage")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
+    "lab.check": "lab check",
 }
 """The command of each function."""
 

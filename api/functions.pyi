@@ -11,6 +11,7 @@ from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.placement.placement import Placement
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
+from adapt.core.lab.conformance import Conformance
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
@@ -359,6 +360,8 @@ class replay:
         workers: int | None = None,
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
+        policy: str | Sequence[str] | None = None,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         period: str | None = None,
         scale_out_delay: str | None = None,
         cooldown: str | None = None,
@@ -408,9 +411,7 @@ class replay:
         out: File | None = None,
         pool: int = 16,
         workers: int | None = None,
-        policy: Literal["fixed", "thresholds", "ds2", "lag"]
-        | Sequence[Literal["fixed", "thresholds", "ds2", "lag"]]
-        | None = None,
+        policy: str | Sequence[str] | None = None,
         speedup: float = 1.0,
         service_time: str | None = None,
         period: str = "1s",
@@ -419,6 +420,7 @@ class replay:
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] = "all",
         force: bool = False,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         sweep: str | None = None,
         signal: Literal["held", "offered"] = "held",
         scale_on: str = "busiest",
@@ -530,35 +532,7 @@ class replay:
         out: File | None = None,
         workers: int | None = None,
         plan: File | Plan | None = None,
-        policy: Literal[
-            "none",
-            "load",
-            "memory",
-            "hybrid",
-            "load-auto",
-            "load-guarded",
-            "load-several",
-            "memory-several",
-            "hybrid-several",
-            "recurring",
-            "optimum",
-        ]
-        | Sequence[
-            Literal[
-                "none",
-                "load",
-                "memory",
-                "hybrid",
-                "load-auto",
-                "load-guarded",
-                "load-several",
-                "memory-several",
-                "hybrid-several",
-                "recurring",
-                "optimum",
-            ]
-        ]
-        | None = None,
+        policy: str | Sequence[str] | None = None,
         backend: Literal["sim", "processes"] = "sim",
         speedup: float = 1.0,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
@@ -571,6 +545,7 @@ class replay:
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
         ranges: bool = False,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         min_collection: str = "150ms",
         min_imbalance: float = 1.2,
         max_receiver_utilization: float = 0.95,
@@ -841,3 +816,13 @@ class cluster:
     @staticmethod
     def pack(*, out: File, force: bool = False) -> Table:
         """Pack the packages of this Python that Spark tasks need."""
+
+class lab:
+    @staticmethod
+    def check(
+        policy: str,
+        *,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
+        decision_limit: str = "1s",
+    ) -> Conformance:
+        """Check a policy of your own on small stages (exit 1 if a check fails)."""

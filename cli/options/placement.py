@@ -24,6 +24,7 @@ ENGINES = (
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
+    from adapt.core.own.own_code import OwnCode
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.plan import Plan
@@ -35,14 +36,17 @@ else:  # their parsers take values; typer cannot choose from a union
     SchemeChoice = CurrentSchemeChoice = BaseChoice = Any
 
 
-def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
-    """Settings of an option that names one of these schemes."""
+def among(known: Iterable[AnyScheme], *, own: bool = False) -> dict[str, Any]:
+    """Settings of an option that names one of these schemes, or a user's own."""
     choices = tuple(known)
 
-    def parse(name: str) -> AnyScheme:
+    def parse(name: str) -> "AnyScheme | OwnCode":
+        from adapt.traces.own_modules import own_scheme
         from adapt.traces.scheme_names import scheme_named
 
-        found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
+        found: AnyScheme | OwnCode | None = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
+        if found is None and own:
+            found = own_scheme(name)
         if found is None:
             names = {part for each in choices for part in (each.value, each.value.partition(":")[0])}
             raise ValueError(f"has no choice {name!r}{did_you_mean(name, names)}")
@@ -53,6 +57,9 @@ def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
 
 SCHEME = among(SCHEMES_BY_NAME.values())
 """Any scheme."""
+
+OWN_SCHEME = among(SCHEMES_BY_NAME.values(), own=True)
+"""Any scheme, or a user's own."""
 
 ENGINE = among(Engine)
 """Engines."""
@@ -137,7 +144,7 @@ class Placement:
         self,
         limits: Limits,
         frequencies: "Frequencies",
-        scheme: AnyScheme = Scheme.HYBRID,
+        scheme: "AnyScheme | OwnCode" = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
         today: AnyScheme = Scheme.CONSISTENT,
         before: "Plan | None" = None,
@@ -152,9 +159,11 @@ class Placement:
             BadInput: a named key has another type, or was not counted.
             UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
+        from adapt.core.own.own_code import OwnCode
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
 
+        own, scheme = (scheme, Scheme.HYBRID) if isinstance(scheme, OwnCode) else (None, scheme)
         check_base(self.base, scheme)
         if self.hash and isinstance(self.base, Engine):
             raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
@@ -179,6 +188,7 @@ class Placement:
             base=base,
             replicas=replicas or DEFAULT_REPLICAS,
             whole_load=self.whole_load,
+            own=own,
         )
 
 

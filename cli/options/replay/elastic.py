@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, SchemeChoice
@@ -87,9 +88,15 @@ class ScalingOptions:
         panel="Options",
         shown=False,
     )
-    policy: list[ScalingPolicy] | None = setting(
-        None, "Scaling policy to compare with fixed workers; repeatable (default: thresholds).", panel="Options"
+    policy: list[str] | None = setting(
+        None,
+        "Scaling policy to compare with fixed workers, or your own class; repeatable (default: thresholds). One of"
+        f" {', '.join(ScalingPolicy)}.",
+        own.METAVAR,
+        panel="Options",
+        completion=own.completed(ScalingPolicy),
     )
+    policy_option: own.PolicyOptionsOption = None
     period: str = setting("1s", "How often the controller runs.", "1s")
     sweep: str | None = setting(
         None,
@@ -137,7 +144,7 @@ class ScalingOptions:
         return Elastic(
             pool=self.pool,
             least=self.workers,
-            policies=tuple(self.policy or [ScalingPolicy.THRESHOLDS]),
+            policies=own.policies(ScalingPolicy, self.policy or [ScalingPolicy.THRESHOLDS], self.policy_option),
             chosen=Chosen(thresholds, self.signal, None, self.utilization, self.lag, ScaleOn.parse(self.scale_on)),
             patience=Patience(delay_s, above_0("--cooldown", self.cooldown)),
             rebuild=plans.rebuilding(delay_s),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or_none, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
@@ -77,7 +78,14 @@ class PolicyOptions:
     """Rebalancing policies and their limits."""
 
     PANEL: ClassVar[str] = "Policy"
-    policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
+    policy: list[str] | None = setting(
+        None,
+        f"Rebalancing policy, or your own class; repeatable (default: load). One of {', '.join(FluxPolicy)}.",
+        own.METAVAR,
+        panel="Options",
+        completion=own.completed(FluxPolicy),
+    )
+    policy_option: own.PolicyOptionsOption = None
     min_collection: str = setting("150ms", "Shortest time to collect statistics per round.", "150ms")
     min_imbalance: float = setting(1.2, "Smallest utilization ratio of two workers that triggers a move.", "RATIO")
     max_receiver_utilization: float = setting(0.95, "Workers above this receive no partitions.", "RATIO")
@@ -98,7 +106,8 @@ class PolicyOptions:
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
         collection_s = above_0("--min-collection", self.min_collection)
-        policies = policies_of(self.policy or (), router)
+        named = own.policies(FluxPolicy, self.policy or (), self.policy_option)
+        policies = policies_of(named, router)
         return Adapting(
             policies=policies,
             min_collection_s=collection_s,

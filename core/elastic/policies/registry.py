@@ -3,13 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from adapt.core.elastic.policies.comparators import FixedWorkers, LagThreshold, TrueRates
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.elastic.policies.scaler import Policy
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
+from adapt.core.lab.adapters import OwnScaling
+from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.shed_factor import Thresholds
+
+AnyScalingPolicy: TypeAlias = ScalingPolicy | OwnCode
+"""A scaling policy: built in, or a user's own."""
 
 LAG_ROWS = 1000.0
 """Default lag threshold of a worker, in rows."""
@@ -49,10 +55,12 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
 """How each policy is made from its settings."""
 
 
-def policy_of(name: ScalingPolicy, chosen: Chosen | None = None) -> Policy:
-    """Make the policy with this name.
+def policy_of(name: AnyScalingPolicy, chosen: Chosen | None = None) -> Policy:
+    """Make the policy with this name, or a user's own.
 
     Raises:
-        UsageError: a setting is out of range.
+        UsageError: a setting is out of range, or a user's class does not fit.
     """
+    if isinstance(name, OwnCode):
+        return OwnScaling(name)
     return POLICIES[name](chosen or Chosen())
