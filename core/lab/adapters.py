@@ -51,7 +51,7 @@ class OwnScaling:
         Raises:
             UsageError: It cannot be made, or has no method `workers`.
         """
-        self._own, self._policy = own, made(own, ScalePolicy, "workers")
+        self._own, self._policy, self._period = own, made(own, ScalePolicy, "workers"), 0
         self._processed: NDArray[np.int64] | None = None
 
     def wanted(self, seen: Seen) -> int:
@@ -61,11 +61,12 @@ class OwnScaling:
             BadInput: The user's code failed, or its answer is impossible.
         """
         assert seen.partitions is not None
+        self._period += 1
         now = seen.partitions()
         before = np.zeros_like(now.processed) if self._processed is None else self._processed
         self._processed = now.processed
         view = view_of_period(seen, now, before)
-        return checked_workers_of(self._own, self._policy, view, f"the decision at {seen.at_s:.4g} s")
+        return checked_workers_of(self._own, self._policy, view, f"period {self._period} at {seen.at_s:.4g} s")
 
 
 def made(own: OwnCode, protocol: type, method: str) -> Any:

@@ -68,4 +68,5 @@ def _whole(value: Any) -> int | None:
 
 def _shown(value: Any) -> str:
     text = " ".join(repr(value).split())
-    return f"{text[:60]}{'...' if len(text) > 60 else ''}, {type(value).__name__}"
+    kind = "" if value is None or type(value) is int else f", a {type(value).__name__}"
+    return f"{text[:60]}{'...' if len(text) > 60 else ''}{kind}"

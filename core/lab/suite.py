@@ -186,6 +186,8 @@ def _memory(subject: Subject, watch: Stopwatch, possible: Check) -> Check:
     fitting, little, plenty = (_course(subject, history, watch) for history in subject.memory)
     if little.did != _course(subject, subject.memory[1], watch).did:
         return Check(name, None, "not reached: it does something else in each run")
+    if possible.passed is False and little.failure is not None:
+        return _reached(Check(name, False, little.failure), possible)
     if little.did == plenty.did and little.failure == plenty.failure:
         return Check(name, None, "it decides without regard to memory; where memory is limited, its moves may spill")
     if fitting.failure is not None:

@@ -67,8 +67,8 @@ BROKEN = {
     written.UnknownWorker: ("moves are possible", "moves partition 0 to worker 2, but workers are 0 to 1"),
     written.Negative: ("moves are possible", "moves partition -1, but partitions are"),
     written.Listed: ("moves are possible", "must return a mapping of partition to worker, such as {3: 0}"),
-    written.Forgotten: ("moves are possible", "(got None, NoneType)"),
-    written.Named: ("moves are possible", "(got {'0': 1}, dict)"),
+    written.Forgotten: ("moves are possible", "(got None)"),
+    written.Named: ("moves are possible", "(got {'0': 1}, a dict)"),
     written.Raises: ("moves are possible", "IndexError: index 1 is out of bounds"),
     written.Writes: ("moves are possible", "ValueError: assignment destination is read-only"),
     written.Restless: ("rests at still load", "it acts in 30 of the last 30 rounds; round 91 moves partition 0 from"),
@@ -76,8 +76,8 @@ BROKEN = {
     written.OfFirstRound: ("survives crashes", "AssertionError (" + written.__file__),
     written.ToTheFull: ("moves fit in memory", "bytes left"),
     written.Dice: ("is deterministic", "the second run, on the same input"),
-    written.NoWorkers: ("answers are possible", "workers must return a whole number from 1 (got 0, int)"),
-    written.HalfAWorker: ("answers are possible", "(got 1.5, float)"),
+    written.NoWorkers: ("answers are possible", "workers must return a whole number from 1 (got 0)"),
+    written.HalfAWorker: ("answers are possible", "(got 1.5, a float)"),
     written.Swings: ("rests at still load", "wants 2 instead of 3 workers"),
 }
 
