@@ -825,4 +825,4 @@ class lab:
         policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         decision_limit: str = "1s",
     ) -> Conformance:
-        """Check a policy of your own on small stages (exit 1 if a check fails)."""
+        """Check a policy of your own (exit 1 if a check fails)."""

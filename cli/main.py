@@ -53,11 +53,11 @@ class InOrder(Group):
     def get_params(self, ctx: Any) -> list[Any]:
         """The options that a page shows.
 
-        `--install-completion` is enough of completion, and errors of the program name `--debug` themselves.
+        docs/command-line.md has completion, and errors of the program name `--debug` themselves.
         """
         params = super().get_params(ctx)
         for each in params:
-            setattr(each, "hidden", each.name in ("show_completion", "_debug"))  # noqa: B010
+            setattr(each, "hidden", each.name in ("install_completion", "show_completion", "_debug"))  # noqa: B010
         return params
 
 

@@ -80,7 +80,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/store",
         "traces/block_cache",
         "traces/parts",
-        "traces/own_modules",
+        "traces/own",
         "traces/sources/reading",
         "traces/sources/formats",
         "traces/sources",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 Named = TypeVar("Named", bound=StrEnum)
 
-METAVAR = "NAME|MODULE:CLASS"
-
 PolicyOptionsOption: TypeAlias = Annotated[
     list[str] | None, option("Parameter of your own policy class; repeatable.", "NAME=VALUE", "--policy-option")
 ]
@@ -31,7 +29,7 @@ def given_options(texts: Sequence[str] | None, name: str = "--policy-option") ->
     """Parameters of users' classes, as typed.
 
     Raises:
-        UsageError: One is no NAME=VALUE.
+        UsageError: One is not of the form NAME=VALUE.
     """
     found = {}
     for text in texts or ():
@@ -43,12 +41,12 @@ def given_options(texts: Sequence[str] | None, name: str = "--policy-option") ->
 
 
 def policies(known: type[Named], names: Sequence[str], options: Sequence[str] | None) -> "tuple[Named | OwnCode, ...]":
-    """Policies by name, and users' own by module:Class or entry point, with their parameters.
+    """Policies by name, built in or users' own.
 
     Raises:
         UsageError: One does not exist or cannot be imported, or an option does not fit.
     """
-    from adapt.traces.own_modules import offered, own_codes
+    from adapt.traces.own.modules import offered, own_codes
 
     built_in = {each.value: each for each in known}
     others = [name for name in dict.fromkeys(names) if name not in built_in]

@@ -24,7 +24,6 @@ ENGINES = (
 
 if TYPE_CHECKING:
     from adapt.core.counting.frequencies import Frequencies
-    from adapt.core.own.own_code import OwnCode
     from adapt.core.partitioning.build import Recipe
     from adapt.core.partitioning.measures.resources import Resources
     from adapt.core.partitioning.plans.plan import Plan
@@ -37,16 +36,20 @@ else:  # their parsers take values; typer cannot choose from a union
 
 
 def among(known: Iterable[AnyScheme], *, own: bool = False) -> dict[str, Any]:
-    """Settings of an option that names one of these schemes, or a user's own."""
+    """Settings of an option that names one of these schemes.
+
+    Args:
+        own: Whether it takes users' own schemes too, by name.
+    """
     choices = tuple(known)
 
-    def parse(name: str) -> "AnyScheme | OwnCode":
-        from adapt.traces.own_modules import own_scheme
+    def parse(name: str) -> AnyScheme | str:
+        from adapt.traces.own.modules import is_own
         from adapt.traces.scheme_names import scheme_named
 
-        found: AnyScheme | OwnCode | None = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
-        if found is None and own:
-            found = own_scheme(name)
+        found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
+        if found is None and own and is_own("scheme", name):
+            return name
         if found is None:
             names = {part for each in choices for part in (each.value, each.value.partition(":")[0])}
             raise ValueError(f"has no choice {name!r}{did_you_mean(name, names)}")
@@ -144,7 +147,7 @@ class Placement:
         self,
         limits: Limits,
         frequencies: "Frequencies",
-        scheme: "AnyScheme | OwnCode" = Scheme.HYBRID,
+        scheme: AnyScheme | str = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
         today: AnyScheme = Scheme.CONSISTENT,
         before: "Plan | None" = None,
@@ -152,6 +155,7 @@ class Placement:
         """How partitioners are built, with keys of the counted type.
 
         Args:
+            scheme: A scheme, or the name of a user's own.
             today: The base, if none is given; not an engine if a hash or replicas are given, which engines do not use.
             before: The current plan, whose replicas are kept.
 
@@ -159,11 +163,13 @@ class Placement:
             BadInput: a named key has another type, or was not counted.
             UsageError: a base is given that the scheme does not support, or that has a hash of its own next to one.
         """
-        from adapt.core.own.own_code import OwnCode
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
+        from adapt.traces.own.modules import own_codes
 
-        own, scheme = (scheme, Scheme.HYBRID) if isinstance(scheme, OwnCode) else (None, scheme)
+        own = None
+        if not isinstance(scheme, Scheme | Engine):
+            own, scheme = own_codes("scheme", [scheme], {})[scheme], Scheme.HYBRID
         check_base(self.base, scheme)
         if self.hash and isinstance(self.base, Engine):
             raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")

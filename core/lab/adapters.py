@@ -16,8 +16,7 @@ from adapt.core.stage.movement.controller import Move, Observation
 class OwnMoves:
     """A user's policy that moves partitions.
 
-    Answers that cannot be carried out end the replay in a sentence; a move to the worker where a partition is already
-    is none.
+    Answers that cannot be carried out end the replay in a sentence.
     """
 
     def __init__(self, own: OwnCode) -> None:

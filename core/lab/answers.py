@@ -18,10 +18,10 @@ class Impossible(BadInput):
 
 
 def checked_moves(view: View, answer: Any) -> dict[int, int]:
-    """The moves of an answer, without those to the worker where a partition is already.
+    """The moves of an answer, without those that change nothing.
 
     Raises:
-        Impossible: A partition or worker does not exist, a worker is down, or the answer is no mapping.
+        Impossible: A partition or worker does not exist, a worker is down, or the answer is not a mapping.
     """
     if not isinstance(answer, Mapping):
         raise Impossible(f"{MOVES} (got {_shown(answer)})")
@@ -48,7 +48,7 @@ def checked_workers(answer: Any) -> int:
     """The number of workers of an answer.
 
     Raises:
-        Impossible: It is no whole number from 1.
+        Impossible: It is not a whole number from 1.
     """
     wanted = _whole(answer)
     if wanted is None or wanted < 1:

@@ -1,4 +1,4 @@
-"""Histories of a small stage, on which a policy of moves is checked.
+"""Histories of a small stage, to check rebalancing policies on.
 
 A fluid model: each partition needs a share of a worker's time, moves take effect at once, and a worker that needs more
 than all its time processes less of each partition.
@@ -73,7 +73,7 @@ class Cluster:
         )
 
     def crash(self, worker: int) -> None:
-        """Take a worker down; its partitions go to the others with the fewest."""
+        """Take a worker down; those with the fewest partitions take over."""
         self.down.add(worker)
         for partition in np.flatnonzero(self.owners == worker).tolist():
             counts = np.bincount(self.owners, minlength=self.workers).astype(np.float64)
@@ -114,7 +114,7 @@ class Cluster:
         return f"moves {', '.join(said)}" if said else ""
 
     def _on_disk(self) -> NDArray[np.bool_]:
-        """Partitions beyond the memory of their worker, those with the greatest numbers first."""
+        """Partitions beyond the memory of their worker, the last ones first."""
         on_disk: NDArray[np.bool_] = np.zeros(len(self.state), np.bool_)
         for worker in range(self.workers if np.isfinite(self.limit) else 0):
             own = np.flatnonzero(self.owners == worker)
@@ -123,7 +123,7 @@ class Cluster:
 
 
 def cluster(seed: int, workers: int, partitions: int, utilization: float, room: float = np.inf) -> Cluster:
-    """A cluster with uneven loads, where the first worker has twice as many partitions as the others.
+    """A cluster with uneven loads, and most partitions on the first worker.
 
     Args:
         utilization: Mean utilization.
@@ -174,7 +174,7 @@ def _change(stage: Cluster, kind: str, random: np.random.Generator) -> None:
 
 
 def crashing(seed: int) -> History:
-    """Workers go down and come back, also several at once and all but one."""
+    """Workers go down, several at once too, and come back."""
 
     def run(plan: Plan) -> Iterable[str]:
         stage, random = cluster(seed, workers=5, partitions=30, utilization=0.6), np.random.default_rng(seed)
@@ -214,7 +214,7 @@ def large() -> History:
 
 
 def moves_subject(name: str, make: Callable[[], Plan]) -> Subject:
-    """A policy of moves with the histories that it is checked on.
+    """A rebalancing policy with its histories.
 
     Args:
         make: Makes a policy for one run.

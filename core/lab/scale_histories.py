@@ -1,4 +1,4 @@
-"""Histories of a small stage, on which a policy of the number of workers is checked."""
+"""Histories of a small pool of workers, to check scaling policies on."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -44,14 +44,16 @@ class Pool:
         self.processed = np.zeros(self.partitions, np.int64)
 
     def decide(self, wanted: Wanted, work: float, waiting: int) -> str:
-        """A period: the answer of a policy, followed within the pool, in words.
+        """The change of a period, in words.
+
+        The answer is followed within the pool.
 
         Args:
             work: Offered work, in workers.
             waiting: Rows that wait.
 
         Raises:
-            Impossible: The answer is no number of workers.
+            Impossible: The answer is not a number of workers.
         """
         before = self.workers
         answer = checked_workers(wanted(self._seen(work, waiting)))
@@ -134,7 +136,7 @@ def large() -> History:
 
 
 def scaling_subject(name: str, make: Callable[[], Wanted]) -> Subject:
-    """A policy of the number of workers with the histories that it is checked on.
+    """A scaling policy with its histories.
 
     Args:
         make: Makes a policy for one run.

@@ -115,7 +115,7 @@ def checked(
 
 
 def _courses(subject: Subject, trial: Trial, watch: Stopwatch) -> list[Course]:
-    """The histories of a check, up to the first in which a decision was stopped."""
+    """Histories of a check, up to a stopped decision."""
     courses: list[Course] = []
     for history in trial.histories:
         courses.append(_course(subject, history, watch))
@@ -159,7 +159,7 @@ def _broken(trial: Trial, courses: Courses) -> Check | None:
 
 
 def _reached(check: Check, possible: Check) -> Check:
-    """A check, unless it only shows again what the first check has shown."""
+    """A check, unless it repeats what the first one shows."""
     if check.passed is False and possible.passed is False:
         return Check(check.name, None, f"not reached: {possible.name} fails")
     return check
@@ -196,7 +196,7 @@ def _memory(subject: Subject, watch: Stopwatch, possible: Check) -> Check:
 
 
 def _same(trials: Sequence[Trial], first: Courses, again: Courses) -> Check:
-    """Whether a second run does the same at another time, with other global random numbers."""
+    """Whether a second run does the same elsewhere."""
     name = "is deterministic"
     for one, other in _pairs(trials, first, again):
         if (one.did, one.failure) != (other.did, other.failure):
@@ -208,7 +208,7 @@ def _same(trials: Sequence[Trial], first: Courses, again: Courses) -> Check:
 
 
 def _in_time(trials: Sequence[Trial], first: Courses, again: Courses, limit_s: float) -> Check:
-    """Whether every decision took at most the limit, in the faster of two runs where there are two."""
+    """Whether every decision keeps the limit, in the faster of two runs."""
     name, both = trials[-1].name, (first, again)
     stopped = [each for courses in both for some in courses.values() for each in some if each.stopped]
     if stopped:

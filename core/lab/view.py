@@ -74,7 +74,7 @@ class ScalePolicy(Protocol):
     """A policy that chooses the number of workers, for `adapt replay elastic`."""
 
     def workers(self, view: View, /) -> int:
-        """The number of workers wanted, at least 1; more than `most_workers` are not started."""
+        """The number of workers wanted, from 1; at most `most_workers` start."""
 
 
 def view_of_round(observed: Observation) -> View:
@@ -137,7 +137,7 @@ def _load(owner: NDArray[np.int64], utilization: NDArray[Any], processed: NDArra
 
 
 def _spread(values: NDArray[np.float64], numbers: NDArray[np.int64], in_all: int) -> NDArray[np.float64]:
-    """Values of live workers, by worker number; 0 for those that are down."""
+    """Values by worker number; 0 for workers that are down."""
     spread: NDArray[np.float64] = np.zeros(in_all)
     spread[numbers] = values
     return spread

@@ -184,9 +184,9 @@ def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scen
 
 
 def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
-    """The scenarios of users' classes, named `module.Class`: what each has a method for.
+    """The scenarios of users' classes, named `module.Class`.
 
-    A class with both methods makes two, `module.Class-moves` and `module.Class-workers`.
+    A class with the methods `moves` and `workers` makes two, `module.Class-moves` and `module.Class-workers`.
 
     Raises:
         UsageError: a class has neither method.

@@ -28,7 +28,7 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def typed_options(name: str, call: Callable[..., Any], given: Mapping[str, str]) -> tuple[tuple[str, OptionValue], ...]:
-    """The values of its parameters that were given, in the order of the parameters.
+    """Given values of its parameters, in the order of the parameters.
 
     Options that it has no parameter for are those of other classes; a function takes none.
 

@@ -19,7 +19,7 @@ class OwnCode:
         kind: What it is for, such as policy.
         name: `module:name`.
         file: Its file.
-        source: SHA-256 of its source and of the modules beside it that it imports.
+        source: SHA-256 of its source, and of the modules of its folder that it imports.
         call: The class or function.
         options: Values of its parameters.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.traces.own_modules import own_codes
+from adapt.traces.own.modules import own_codes
 from adapt.traces.replay import compare
 from adapt.traces.store.runs import read_run
 from tests.docs.pages import blocks

@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
 def check(
     policy: Annotated[
-        str, typer.Argument(metavar=own.METAVAR, help="Your policy class, or the name of a built-in policy.")
+        str,
+        typer.Argument(
+            metavar="POLICY", help="MODULE:CLASS, or the name of a built-in policy; MODULE:FUNCTION for a scheme."
+        ),
     ],
     *,
     policy_option: own.PolicyOptionsOption = None,
     decision_limit: str = setting("1s", "Longest time of a decision.", "1s"),
     format: FormatOption = Format.TABLE,
 ) -> "Conformance":
-    """Check a policy of your own on small stages (exit 1 if a check fails).
+    """Check a policy of your own (exit 1 if a check fails).
 
-    Its answers must be possible, it must rest at still load, survive crashes, look at memory rightly if at all, do the
-    same when run again, and decide in time. Each check shows its first counterexample.
+    It runs on small stages in memory. Its answers must be possible, it must rest at still load, survive crashes, keep
+    to memory if it looks at memory, repeat itself, and decide in time. Each check shows its first counterexample.
 
     Example: adapt lab check my_policies:Calm
     """
-    from adapt.traces.own_checks import check_policy
+    from adapt.traces.own.checks import check_policy
 
     limit_s = above_0("--decision-limit", decision_limit)
     found = check_policy(own.any_policy(policy, policy_option), limit_s)

@@ -30,7 +30,10 @@ def build(
     channels: Annotated[int, option("Number of channels.", "N")],
     out: Path | None = setting(None, "Write the plan here.", "PLAN", "--out", "-o"),
     scheme: SchemeChoice = setting(
-        Scheme.HYBRID, "How keys are assigned to channels, or your own function.", "NAME|MODULE:FUNCTION", **OWN_SCHEME
+        Scheme.HYBRID,
+        "How keys are assigned to channels. MODULE:FUNCTION is your own function.",
+        "NAME",
+        **OWN_SCHEME,
     ),
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys."),
     previous: Path | None = setting(None, "Current plan, from which state migrates.", "PLAN", "--from"),

@@ -166,11 +166,13 @@ def named_scheme(name: str) -> "Compared":
     Raises:
         UsageError: the name is unknown.
     """
-    from adapt.traces.own_modules import own_scheme
+    from adapt.traces.own.modules import is_own, own_codes
     from adapt.traces.scheme_names import scheme_named
 
     splitting = {each.value: each for each in (*PlannedSplitting, *Splitting)}
-    found = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values()) or own_scheme(name)
+    found: Compared | None = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values())
+    if found is None and is_own("scheme", name):
+        return own_codes("scheme", [name], {})[name]
     if found is None:
         raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*splitting, *SCHEMES_BY_NAME])}")
     return found

@@ -87,9 +87,9 @@ class ScenarioOptions:
     )
 
     def chosen(self) -> "tuple[Scenario, ...]":
-        """The named scenarios, else those of the file, else all; then users' own policies."""
+        """The named scenarios, else the file's, else all; then own policies."""
         from adapt.core.mechanisms.scenarios import chosen, own_scenarios
-        from adapt.traces.own_modules import own_codes
+        from adapt.traces.own.modules import own_codes
         from adapt.traces.replay.compare import read_scenario_file
 
         mine = own_codes("policy", self.policy or (), own.given_options(self.policy_option))

@@ -90,9 +90,9 @@ class ScalingOptions:
     )
     policy: list[str] | None = setting(
         None,
-        "Scaling policy to compare with fixed workers, or your own class; repeatable (default: thresholds). One of"
-        f" {', '.join(ScalingPolicy)}.",
-        own.METAVAR,
+        "Scaling policy to compare with fixed workers; repeatable (default: thresholds). MODULE:CLASS is your own"
+        f" class. Built in: {', '.join(ScalingPolicy)}.",
+        "NAME",
         panel="Options",
         completion=own.completed(ScalingPolicy),
     )

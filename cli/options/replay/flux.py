@@ -80,8 +80,9 @@ class PolicyOptions:
     PANEL: ClassVar[str] = "Policy"
     policy: list[str] | None = setting(
         None,
-        f"Rebalancing policy, or your own class; repeatable (default: load). One of {', '.join(FluxPolicy)}.",
-        own.METAVAR,
+        "Rebalancing policy; repeatable (default: load). MODULE:CLASS is your own class. Built in:"
+        f" {', '.join(FluxPolicy)}.",
+        "NAME",
         panel="Options",
         completion=own.completed(FluxPolicy),
     )

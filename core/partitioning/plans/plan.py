@@ -117,7 +117,7 @@ class Plan(Tabular):
 
     @property
     def built_by(self) -> str | None:
-        """Name of the construction, or `module:function` of the user's function that pinned the keys."""
+        """Name of the construction, or of the user's function, that pinned keys."""
         if self.construction is not None:
             return self.construction.value
         own = self.parameters.get("own_scheme")

@@ -71,7 +71,7 @@ class Watch:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Clocks that are months ahead and fast, and global random numbers from another seed."""
+        """Clocks months ahead, and another state of global random numbers."""
         states = random.getstate(), np.random.get_state()
         random.seed(20_260_101)
         np.random.seed(20_260_101)
@@ -91,7 +91,7 @@ class Watch:
 def check_policy(
     policy: FluxPolicy | ScalingPolicy | OwnCode, limit_s: float = LIMIT_S, watch: Stopwatch | None = None
 ) -> Conformance:
-    """Check a policy on small stages, a user's own or a built-in one; or the function of a user's scheme.
+    """Check a policy on small stages, or a scheme on counted keys.
 
     Args:
         limit_s: Most seconds that a decision may take.

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.traces import own_modules
-from adapt.traces.own_modules import own_codes
+from adapt.traces.own import modules
+from adapt.traces.own.modules import own_codes
 
 SOURCE = "import helping\n\nclass Mine:\n    def moves(self, view):\n        return helping.none()\n"
 
@@ -78,5 +78,5 @@ def test_installed_packages_offer_policies_by_name(here, monkeypatch):
         assert group == "adapt.policies"
         return [SimpleNamespace(name="calm", value="mine:Mine [extra]")]
 
-    monkeypatch.setattr(own_modules, "entry_points", entry_points)
+    monkeypatch.setattr(modules, "entry_points", entry_points)
     assert found("calm").name == "mine:Mine"

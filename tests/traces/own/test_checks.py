@@ -10,7 +10,7 @@ from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.errors import UsageError
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.lab.suite import TooSlow
-from adapt.traces.own_checks import Watch, check_policy
+from adapt.traces.own.checks import Watch, check_policy
 from tests.core.lab import policies as written
 from tests.core.lab.policies import own
 

@@ -1,4 +1,4 @@
-"""Classes and functions of users, found by `module:name` or by an installed package's entry point."""
+"""Classes and functions of users, by `module:name` or entry point."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,15 +41,9 @@ def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> di
     return {typed: replace(one, options=typed_options(one.name, one.call, options)) for typed, one in found.items()}
 
 
-def own_scheme(name: str) -> OwnCode | None:
-    """A user's scheme by `module:function` or entry point; None if the name is neither.
-
-    Raises:
-        UsageError: It is not found, or fails when imported.
-    """
-    if ":" not in name and name not in offered("scheme"):
-        return None
-    return own_codes("scheme", [name], {})[name]
+def is_own(kind: str, name: str) -> bool:
+    """Whether a name is `module:name`, or one that an installed package offers."""
+    return ":" in name or name in offered(kind)
 
 
 def offered(kind: str) -> list[str]:
@@ -83,7 +77,7 @@ def _is_of(module: ModuleType, name: str, value: Callable[..., Any]) -> bool:
 
 
 def _look_here() -> None:
-    """Look modules up in the current folder first, and forget those of earlier calls."""
+    """Look in the current folder first; forget modules of earlier calls."""
     for name in _imported:
         sys.modules.pop(name, None)
     _imported.clear()
@@ -108,13 +102,13 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _is_local(module: ModuleType) -> bool:
-    """Whether a module is a file of the user, not of an installed package."""
+    """Whether a module is the user's, not of an installed package."""
     file = Path(_file(module))
     return file.is_relative_to(Path.cwd()) and _INSTALLED not in file.parts
 
 
 def _source(module: ModuleType) -> str:
-    """SHA-256 of the files of a module and of those beside it that it imports; empty without files."""
+    """SHA-256 of a module and of those that it imports; empty without files."""
     digest, files = sha256(), sorted(filter(None, map(_file, _beside(module))))
     for path in map(Path, files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -122,7 +116,7 @@ def _source(module: ModuleType) -> str:
 
 
 def _beside(module: ModuleType) -> list[ModuleType]:
-    """A module and those of its package or folder that it imports, also through each other."""
+    """A module and the modules of its package or folder that it imports."""
     top = module.__name__.partition(".")[0]
     folder = Path(_file(module)).parent
 
@@ -142,7 +136,7 @@ def _beside(module: ModuleType) -> list[ModuleType]:
 
 
 def _names_in(module: ModuleType) -> Iterator[str]:
-    """Names of modules that a module holds, or whose classes and functions it holds."""
+    """Names of modules from which a module holds anything."""
     for value in list(vars(module).values()):
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(name, str):
