@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from importlib import import_module, invalidate_caches
 from importlib.metadata import entry_points
+from inspect import getsource
 from pathlib import Path
+from sysconfig import get_path
 from types import ModuleType
 from typing import Any
 
@@ -68,7 +71,7 @@ def _found(kind: str, typed: str) -> OwnCode:
         raise UsageError(
             f"--{kind} {typed}: {module_name} has no class or function {attribute!r}{did_you_mean(attribute, known)}"
         )
-    return OwnCode(kind, name, str(getattr(module, "__file__", "")), _source(module), call)
+    return OwnCode(kind, name, str(getattr(module, "__file__", "")), _source(module, call), call)
 
 
 def _is_of(module: ModuleType, name: str, value: Callable[..., Any]) -> bool:
@@ -104,15 +107,19 @@ def _module(where: str, name: str) -> ModuleType:
 def _is_local(module: ModuleType) -> bool:
     """Whether a module is the user's, not of an installed package."""
     file = Path(_file(module))
-    return file.is_relative_to(Path.cwd()) and _INSTALLED not in file.parts
+    installed = _INSTALLED in file.parts or file.is_relative_to(get_path("stdlib"))
+    return bool(_file(module)) and not installed and module.__name__.partition(".")[0] != "adapt"
 
 
-def _source(module: ModuleType) -> str:
-    """SHA-256 of a module and of those that it imports; empty without files."""
+def _source(module: ModuleType, call: Callable[..., Any]) -> str:
+    """SHA-256 of a module and of those that it imports; at a prompt, of the class or function."""
     digest, files = sha256(), sorted(filter(None, map(_file, _beside(module))))
     for path in map(Path, files):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest() if files else ""
+    if not files:
+        with suppress(OSError, TypeError):
+            digest.update(getsource(call).encode())
+    return digest.hexdigest()
 
 
 def _beside(module: ModuleType) -> list[ModuleType]:
@@ -147,3 +154,12 @@ def _file(module: ModuleType) -> str:
     """The source file of a module; empty without one."""
     file = getattr(module, "__file__", None) or ""
     return file if Path(file).is_file() else ""
+
+
+def ship(own: OwnCode) -> None:
+    """Let Spark send a user's code to its tasks."""
+    from pyspark import cloudpickle
+
+    for module in _beside(sys.modules[own.name.partition(":")[0]]):
+        if _is_local(module):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

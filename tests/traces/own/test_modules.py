@@ -73,6 +73,14 @@ def test_what_is_not_there_is_said(here, name):
     assert "\n" not in str(raised.value)
 
 
+def test_adapt_itself_is_never_imported_anew(here):
+    (here / "mine.py").write_text("import adapt.core.lab.view\n\nclass Mine:\n    pass\n")
+    before = sys.modules["adapt.core.own.own_code"]
+    found()
+    assert type(found()).__module__ == before.__name__
+    assert sys.modules["adapt.core.own.own_code"] is before
+
+
 def test_installed_packages_offer_policies_by_name(here, monkeypatch):
     def entry_points(group):
         assert group == "adapt.policies"
