@@ -36,6 +36,7 @@ COMMANDS = {
     **{f"advise.{name}": f"advise {name}" for name in ("keys", "placement", "workers")},
     **{f"calibrate.{name}": f"calibrate {name}" for name in ("csv", "flink", "spark", "stage")},
     **{f"cluster.{name}": f"cluster {name}" for name in ("check", "pack")},
+    "lab.check": "lab check",
 }
 """The command of each function."""
 
@@ -193,7 +194,8 @@ def _texts(parameter: Any, value: Any, folder: Path) -> Iterator[str]:
         yield ",".join(path_of(each, parameter, folder) if _is_argument(parameter) else str(each) for each in value)
         return
     for each in _each(value):
-        yield path_of(each, parameter, folder)
+        is_code = inspect.isclass(each) or inspect.isfunction(each)
+        yield f"{each.__module__}:{each.__qualname__}" if is_code else path_of(each, parameter, folder)
 
 
 def _each(value: Any) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from adapt.core.elastic.replay.replay import ElasticRun
 from adapt.core.fit.placement.placement import Placement
 from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
+from adapt.core.lab.conformance import Conformance
 from adapt.core.mechanisms.comparison import ComparisonRun
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
@@ -347,20 +348,20 @@ class replay:
         scenario: str | Sequence[str] | None = None,
         scenarios: File | None = None,
         channels: int = 8,
-        offered: str | None = None,
-        growth: str | None = None,
+        offered: float = 1.2,
         sustainable: bool = False,
         service_time: str | None = None,
         state: str = "rows",
         jobs: int | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         force: bool = False,
-        yes: bool = False,
         speedup: float | None = None,
         pool: int | None = None,
         workers: int | None = None,
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
+        policy: str | Sequence[str] | None = None,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         period: str | None = None,
         scale_out_delay: str | None = None,
         cooldown: str | None = None,
@@ -410,23 +411,20 @@ class replay:
         out: File | None = None,
         pool: int = 16,
         workers: int | None = None,
-        policy: Literal["fixed", "thresholds", "ds2", "lag"]
-        | Sequence[Literal["fixed", "thresholds", "ds2", "lag"]]
-        | None = None,
-        offered: str | None = None,
-        growth: str | None = None,
+        policy: str | Sequence[str] | None = None,
+        speedup: float = 1.0,
         service_time: str | None = None,
-        period: str | None = None,
-        scale_out_delay: str | None = None,
+        period: str = "1s",
+        scale_out_delay: str = "5s",
         shed: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
         migrate: Literal["all", "batched", "one", "hottest", "demand", "restart"] = "all",
         force: bool = False,
-        yes: bool = False,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
         sweep: str | None = None,
         signal: Literal["held", "offered"] = "held",
         scale_on: str = "busiest",
-        cooldown: str | None = None,
+        cooldown: str = "30s",
         startup_time: str | None = None,
         utilization: float = 0.8,
         lag: float = 1000.0,
@@ -437,7 +435,7 @@ class replay:
         scheme: str = "hybrid",
         construction: Literal["scan", "redist", "readj", "readj-printed", "unlocked", "level"] = "level",
         ranges: bool = False,
-        window: str | None = None,
+        window: str = "30s",
         batch: int = 16,
         restart: Literal["flink-savepoint", "flink-adaptive", "kafka-eager", "kafka-cooperative"] | None = None,
         restart_time: str | None = None,
@@ -475,7 +473,6 @@ class replay:
         backend: Literal["sim", "processes"] = "sim",
         work: Literal["cpu", "wait"] = "cpu",
         function: str | None = None,
-        speedup: float | None = None,
     ) -> ElasticRun:
         """Simulate a trace through a stage that adds and removes workers."""
 
@@ -495,7 +492,6 @@ class replay:
         flow: Literal["tuples", "fluid"] = "tuples",
         queue: int | None = None,
         force: bool = False,
-        yes: bool = False,
         seed: int = 0,
         utilization: File | None = None,
         true_costs: float = 1.0,
@@ -536,38 +532,9 @@ class replay:
         out: File | None = None,
         workers: int | None = None,
         plan: File | Plan | None = None,
-        policy: Literal[
-            "none",
-            "load",
-            "memory",
-            "hybrid",
-            "load-auto",
-            "load-guarded",
-            "load-several",
-            "memory-several",
-            "hybrid-several",
-            "recurring",
-            "optimum",
-        ]
-        | Sequence[
-            Literal[
-                "none",
-                "load",
-                "memory",
-                "hybrid",
-                "load-auto",
-                "load-guarded",
-                "load-several",
-                "memory-several",
-                "hybrid-several",
-                "recurring",
-                "optimum",
-            ]
-        ]
-        | None = None,
+        policy: str | Sequence[str] | None = None,
         backend: Literal["sim", "processes"] = "sim",
-        offered: str | None = None,
-        growth: str | None = None,
+        speedup: float = 1.0,
         arrivals: Literal["trace", "saturate", "rotate"] = "trace",
         service_time: str | None = None,
         queueing: Literal["flux", "flink", "kafka", "spark"] | None = None,
@@ -575,11 +542,11 @@ class replay:
         faults: File | None = None,
         standby: bool = False,
         force: bool = False,
-        yes: bool = False,
         partitions: int = 64,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
         ranges: bool = False,
-        min_collection: str | None = None,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
+        min_collection: str = "150ms",
         min_imbalance: float = 1.2,
         max_receiver_utilization: float = 0.95,
         imbalance: Literal["difference", "ratio"] = "difference",
@@ -627,7 +594,6 @@ class replay:
         batch_rows: int | None = None,
         work: Literal["cpu", "wait"] = "cpu",
         function: str | None = None,
-        speedup: float | None = None,
         router: Literal["exchange", "river", "flux"] = "flux",
     ) -> AnyFluxRun:
         """Replay a trace through a simulated stage and rebalance it online."""
@@ -647,7 +613,6 @@ class replay:
         rows: int | None = None,
         check: int | None = None,
         force: bool = False,
-        yes: bool = False,
         repeats: int = 5,
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
         slice: str = "100us",
@@ -851,3 +816,13 @@ class cluster:
     @staticmethod
     def pack(*, out: File, force: bool = False) -> Table:
         """Pack the packages of this Python that Spark tasks need."""
+
+class lab:
+    @staticmethod
+    def check(
+        policy: str,
+        *,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
+        decision_limit: str = "1s",
+    ) -> Conformance:
+        """Check a policy of your own (exit 1 if a check fails)."""

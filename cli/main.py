@@ -14,6 +14,7 @@ from adapt.cli.commands.cluster import group as cluster
 from adapt.cli.commands.demo import demo
 from adapt.cli.commands.generate import generate
 from adapt.cli.commands.ingest import ingest
+from adapt.cli.commands.lab import group as lab
 from adapt.cli.commands.lint import lint
 from adapt.cli.commands.partition import group as partition
 from adapt.cli.commands.replay import group as replay
@@ -28,7 +29,7 @@ from adapt.traces.locations.storage_options import read_options, use_options
 
 PANELS = {
     "Commands": ("verdict", "ingest", "partition", "replay", "report"),
-    "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster"),
+    "More commands": ("lint", "advise", "check", "calibrate", "demo", "generate", "clean", "cluster", "lab"),
 }
 """The commands by panel of the help."""
 
@@ -52,11 +53,11 @@ class InOrder(Group):
     def get_params(self, ctx: Any) -> list[Any]:
         """The options that a page shows.
 
-        `--install-completion` is enough of completion, and errors of the program name `--debug` themselves.
+        docs/command-line.md has completion, and errors of the program name `--debug` themselves.
         """
         params = super().get_params(ctx)
         for each in params:
-            setattr(each, "hidden", each.name in ("show_completion", "_debug"))  # noqa: B010
+            setattr(each, "hidden", each.name in ("install_completion", "show_completion", "_debug"))  # noqa: B010
         return params
 
 
@@ -76,6 +77,7 @@ for name, group in {
     "advise": advise.app,
     "calibrate": calibrate.app,
     "cluster": cluster.app,
+    "lab": lab.app,
 }.items():
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 

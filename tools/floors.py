@@ -7,7 +7,7 @@ room may import itself, rooms of lower floors, and earlier rooms of its own floo
 
 FLOORS: dict[str, tuple[str, ...]] = {
     "ground": ("core",),
-    "units": ("core/units", "core/statistics", "core/costs"),
+    "units": ("core/units", "core/statistics", "core/costs", "core/own"),
     "keys": ("core/keys",),
     "counting": ("core/counting", "core/charts"),
     "synthetic": ("core/synthetic",),
@@ -41,6 +41,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/stage/processes",
         "core/stage",
     ),
+    "lab": ("core/lab",),
     "papers": (
         "core/flux/comparators",
         "core/flux/policies",
@@ -80,6 +81,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "traces/store",
         "traces/block_cache",
         "traces/parts",
+        "traces/own",
         "traces/sources/reading",
         "traces/sources/formats",
         "traces/sources",

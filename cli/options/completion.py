@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 
 import typer
 
-from adapt.core.elastic.policies.names import ALL_POLICIES, ScalingPolicy
 from adapt.core.engines.names import SCHEMES_BY_NAME
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.partitioning.splitting.names import PlannedSplitting, Splitting
@@ -30,11 +29,6 @@ def of_schemes(known: Iterable[str]) -> Callable[[str], list[str]]:
         return _begun(known, incomplete)
 
     return complete
-
-
-def scaling_policies(incomplete: str) -> list[str]:
-    """Scaling policies, and all of them."""
-    return _begun([*ScalingPolicy, ALL_POLICIES], incomplete)
 
 
 def planners(incomplete: str) -> list[str]:

@@ -35,14 +35,21 @@ else:  # their parsers take values; typer cannot choose from a union
     SchemeChoice = CurrentSchemeChoice = BaseChoice = Any
 
 
-def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
-    """Settings of an option that names one of these schemes."""
+def among(known: Iterable[AnyScheme], *, own: bool = False) -> dict[str, Any]:
+    """Settings of an option that names one of these schemes.
+
+    Args:
+        own: Whether it takes users' own schemes too, by name.
+    """
     choices = tuple(known)
 
-    def parse(name: str) -> AnyScheme:
+    def parse(name: str) -> AnyScheme | str:
+        from adapt.traces.own.modules import is_own
         from adapt.traces.scheme_names import scheme_named
 
         found = name if isinstance(name, Scheme | Engine) else scheme_named(name, choices)
+        if found is None and own and is_own("scheme", name):
+            return name
         if found is None:
             names = {part for each in choices for part in (each.value, each.value.partition(":")[0])}
             raise ValueError(f"has no choice {name!r}{did_you_mean(name, names)}")
@@ -53,6 +60,9 @@ def among(known: Iterable[AnyScheme]) -> dict[str, Any]:
 
 SCHEME = among(SCHEMES_BY_NAME.values())
 """Any scheme."""
+
+OWN_SCHEME = among(SCHEMES_BY_NAME.values(), own=True)
+"""Any scheme, or a user's own."""
 
 ENGINE = among(Engine)
 """Engines."""
@@ -137,7 +147,7 @@ class Placement:
         self,
         limits: Limits,
         frequencies: "Frequencies",
-        scheme: AnyScheme = Scheme.HYBRID,
+        scheme: AnyScheme | str = Scheme.HYBRID,
         construction: Construction = DEFAULT_CONSTRUCTION,
         today: AnyScheme = Scheme.CONSISTENT,
         before: "Plan | None" = None,
@@ -145,6 +155,7 @@ class Placement:
         """How partitioners are built, with keys of the counted type.
 
         Args:
+            scheme: A scheme, or the name of a user's own.
             today: The base, if none is given; not an engine if a hash or replicas are given, which engines do not use.
             before: The current plan, whose replicas are kept.
 
@@ -154,7 +165,11 @@ class Placement:
         """
         from adapt.core.partitioning.build import Recipe
         from adapt.core.partitioning.schemes.consistent import DEFAULT_REPLICAS
+        from adapt.traces.own.modules import own_codes
 
+        own = None
+        if not isinstance(scheme, Scheme | Engine):
+            own, scheme = own_codes("scheme", [scheme], {})[scheme], Scheme.HYBRID
         check_base(self.base, scheme)
         if self.hash and isinstance(self.base, Engine):
             raise UsageError(f"--base {self.base} has a hash of its own; omit --hash, or use another base")
@@ -179,6 +194,7 @@ class Placement:
             base=base,
             replicas=replicas or DEFAULT_REPLICAS,
             whole_load=self.whole_load,
+            own=own,
         )
 
 

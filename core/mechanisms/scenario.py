@@ -24,6 +24,7 @@ from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.partitioning.splitting.names import Splitting
@@ -276,6 +277,8 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))
+        if isinstance(scenario.flux, OwnCode):
+            controller_of(scenario.flux)
         _patience(scenario, terms)
         _rebuild(scenario, terms)
     except UsageError as error:

@@ -6,10 +6,13 @@ from enum import StrEnum
 from typing import Any
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
+from adapt.core.elastic.policies.registry import AnyScalingPolicy
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
 from adapt.core.errors import UsageError, did_you_mean
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.flux.policies.registry import AnyFluxPolicy
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
@@ -66,12 +69,12 @@ class Scenario:
     name: str
     plan: Static = Static.UNIFORM
     split: Splitting | None = None
-    flux: FluxPolicy | None = None
+    flux: AnyFluxPolicy | None = None
     memory: float | None = None
     rebuilds: bool = False
     rebuild_s: float | None = None
     rebuild_limit: float | None = None
-    elastic: ScalingPolicy | None = None
+    elastic: AnyScalingPolicy | None = None
     workers: int | None = None
     pool: int | None = None
     thresholds: Thresholds | None = None
@@ -102,7 +105,8 @@ class Scenario:
         given = {
             each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
         }
-        named = {"scale_on": str(self.scale_on)} if "scale_on" in given else {}
+        named: dict[str, Any] = {"scale_on": str(self.scale_on)} if "scale_on" in given else {}
+        named |= {name: each.as_data() for name, each in given.items() if isinstance(each, OwnCode)}
         return given | named | ({} if self.thresholds is None else {"thresholds": asdict(self.thresholds)})
 
     @property
@@ -190,3 +194,24 @@ def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scen
         if name not in known:
             raise UsageError(f"scenario {name!r} does not exist{did_you_mean(name, known)}")
     return tuple(known[name] for name in dict.fromkeys([BASELINE, *wanted]))
+
+
+def own_scenarios(policies: Sequence[OwnCode]) -> tuple[Scenario, ...]:
+    """The scenarios of users' classes, named `module.Class`.
+
+    A class with the methods `moves` and `workers` makes two, `module.Class-moves` and `module.Class-workers`.
+
+    Raises:
+        UsageError: a class has neither method.
+    """
+    found = []
+    for own in policies:
+        name = own.name.replace(":", ".")
+        moves, scales = hasattr(own.call, "moves"), hasattr(own.call, "workers")
+        if not (moves or scales):
+            raise UsageError(f"policy {own.name} has neither a method moves(self, view) nor workers(self, view)")
+        if moves:
+            found.append(Scenario(f"{name}-moves" if scales else name, flux=own))
+        if scales:
+            found.append(Scenario(f"{name}-workers" if moves else name, elastic=own))
+    return tuple(found)

@@ -13,6 +13,7 @@ from adapt.core.engines.names import AnyScheme, Engine, hashing_of
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.constructions.registry import LEAST_TRACKED, assigned
 from adapt.core.partitioning.from_counts.migration_limit import LimitedStep
 from adapt.core.partitioning.from_counts.weighted import MOST_REPLICAS, followed_ring, weighted, weighted_steps
@@ -21,6 +22,7 @@ from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.metrics import Metrics, measure
 from adapt.core.partitioning.measures.population import Counted, Population, frequencies_in
 from adapt.core.partitioning.measures.resources import Resources
+from adapt.core.partitioning.own_scheme import own_pins
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import FROM_COUNTS, Parts, follow, max_parallelism_of
 from adapt.core.partitioning.problem.at_random import settled, spread_at_random
@@ -62,6 +64,7 @@ class Recipe:
         max_parallelism: Number of key groups. Default: those of the current partitioner, else Flink's default.
         pin_only: Pin exactly these keys, as far as they are listed, instead of the hottest.
         base: The scheme of the keys that hybrid does not pin, one of `BASES`; other schemes ignore it.
+        own: A user's function that pins keys instead of a construction of the hybrid scheme.
     """
 
     scheme: AnyScheme = Scheme.HYBRID
@@ -77,6 +80,7 @@ class Recipe:
     constraints: Constraints = field(default_factory=Constraints)
     base: AnyScheme = Scheme.CONSISTENT
     whole_load: bool = False
+    own: OwnCode | None = None
 
     @property
     def given(self) -> tuple[Constraint, ...]:
@@ -87,6 +91,11 @@ class Recipe:
         return (*self.constraints.given, Constraint.OBJECTIVE if objective else Constraint.UTILITY)
 
     @property
+    def constructs(self) -> bool:
+        """Whether a construction assigns its pinned keys."""
+        return self.scheme is Scheme.HYBRID and self.own is None
+
+    @property
     def hashing(self) -> AnyScheme:
         """The scheme of the keys that are not pinned."""
         return hashing_of(self.scheme, self.base)
@@ -95,7 +104,7 @@ class Recipe:
         """All that decides its plans, as JSON data."""
         return {
             "scheme": self.scheme.value,
-            "construction": self.construction.value if self.scheme is Scheme.HYBRID else None,
+            "construction": self.construction.value if self.constructs else None,
             **({} if self.hashing in (self.scheme, Scheme.CONSISTENT) else {"base": self.hashing.value}),
             "hash": None if isinstance(self.hashing, Engine) else self.hash.value,
             "replicas": self.replicas if self.hashing is Scheme.CONSISTENT else None,
@@ -110,6 +119,8 @@ class Recipe:
             return weighed
         weighed |= {"sigma": self.resources.sigma, "max_pins": self.max_pins}
         weighed |= {} if self.pin_only is None else {"pin_only": len(self.pin_only)}
+        if self.own is not None:
+            return weighed | {"own_scheme": self.own.as_data()}
         if self.scheme is not Scheme.HYBRID:
             return weighed
         return (
@@ -175,6 +186,11 @@ def build_partitioner(
         raise UsageError(f"the number of channels must be at least 1 (got {channels})")
     constraints = recipe.constraints
     constraints.check_channels(channels)
+    if recipe.own is not None:
+        for constraint in recipe.given:
+            raise UsageError(f"scheme {recipe.own} does not support {constraint}; use --scheme {Scheme.HYBRID}")
+        base = _without_construction(recipe.hashing, counted, recipe, channels, current)
+        return HybridPartitioner(own_pins(recipe.own, counted, base, current, recipe.max_pins), base)
     refuse_unhonoured(recipe.scheme, recipe.construction, recipe.given)
     if constraints.max_migration is not None and recipe.scheme is not Scheme.HYBRID:
         return _limited(counted, recipe, channels, current, constraints.max_migration)
@@ -292,7 +308,7 @@ def describe(
         scheme=recipe.scheme,
         channels=partitioner.channels,
         key_type=frequencies.key_type,
-        construction=recipe.construction if recipe.scheme is Scheme.HYBRID else None,
+        construction=recipe.construction if recipe.constructs else None,
         hash=recipe.hash,
         replicas=hashed.replicas if isinstance(hashed, ConsistentHash) else recipe.replicas,
         explicit=explicit_map(partitioner),

@@ -9,6 +9,7 @@ import numpy as np
 from adapt.core.engines.names import AnyScheme
 from adapt.core.errors import UsageError
 from adapt.core.keys.partitioner import Partitioner
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Built, Recipe, build_partitioner, describe, hashers_of
 from adapt.core.partitioning.measures.cells import Hashers
 from adapt.core.partitioning.measures.imbalance_limit import MAX_IMBALANCE
@@ -26,7 +27,7 @@ from adapt.core.partitioning.splitting.names import REMEDIES, PlannedSplitting, 
 from adapt.core.partitioning.splitting.split import split
 from adapt.core.table import Column, Displayed, Kind, Table
 
-Compared: TypeAlias = AnyScheme | Splitting | PlannedSplitting
+Compared: TypeAlias = AnyScheme | Splitting | PlannedSplitting | OwnCode
 """Schemes that can be compared."""
 
 SCHEMA = "adapt.comparison/1"
@@ -41,22 +42,26 @@ class ComparisonRow:
     """A scheme at one channel count.
 
     Attributes:
-        construction: How pinned keys were assigned; None in other schemes than hybrid.
+        construction: How pinned keys were assigned, or the user's function that did; None in other schemes than hybrid.
         metrics: Its metrics; migration is from the step before, and None in the first.
         build_s: Build time; None without a clock, or where keys are split.
     """
 
     scheme: Compared
-    construction: Construction | None
+    construction: Construction | OwnCode | None
     channels: int
     metrics: Metrics
     build_s: float | None
     merge: MergeCost = WHOLE
 
+    @property
+    def built_by(self) -> str | None:
+        """Name of the construction, or of the user's function."""
+        return None if self.construction is None else self.construction.value
+
     def as_data(self) -> dict[str, Any]:
         """The row as JSON data."""
-        construction = None if self.construction is None else self.construction.value
-        named = {"scheme": self.scheme.value, "construction": construction, "channels": self.channels}
+        named = {"scheme": self.scheme.value, "construction": self.built_by, "channels": self.channels}
         return named | self.metrics.as_data() | asdict(self.merge) | {"build_s": self.build_s}
 
 
@@ -173,10 +178,11 @@ def compare_schemes(
     if not chains and schemes is None:
         raise UsageError(f"no scheme supports {' and '.join(recipe.given)} together; omit one")
     for scheme, construction in chains:
-        own = replace(recipe, scheme=scheme, construction=construction)
+        how: dict[str, Any] = {"own" if isinstance(construction, OwnCode) else "construction": construction}
+        own = replace(recipe, scheme=scheme, **how)
         whole = Population.from_counts(spread_at_random(population, own.hashing, channels[-1], limits.pinned))
         for built, build_s in _chain(whole, own, channels, trace, clock):
-            rows.append(_row(built, build_s))
+            rows.append(_row(built, build_s, own))
         plans.append(built.plan)
     floors = [row.metrics.imbalance_floor or 0.0 for row in rows]
     too_heavy = max(floors, default=0.0) > max_imbalance
@@ -214,7 +220,7 @@ def hashers_compared(
         today: The placement before a single step.
     """
     whole = [
-        Scheme.HYBRID if isinstance(scheme, PlannedSplitting) else scheme
+        Scheme.HYBRID if isinstance(scheme, PlannedSplitting | OwnCode) else scheme
         for scheme in schemes
         if not isinstance(scheme, Splitting)
     ]
@@ -241,14 +247,17 @@ def _chains_of(
     schemes: Sequence[Compared] | None,
     constructions: Sequence[Construction] | None,
     given: Sequence[Constraint],
-) -> list[tuple[AnyScheme, Construction]]:
+) -> list[tuple[AnyScheme, Construction | OwnCode]]:
     """The schemes and constructions of whole keys; defaults that do not support the constraints are skipped.
 
     Raises:
         UsageError: one that was named does not support a constraint.
     """
-    chains = []
+    chains: list[tuple[AnyScheme, Construction | OwnCode]] = []
     for scheme in DEFAULT_SCHEMES if schemes is None else schemes:
+        if isinstance(scheme, OwnCode):
+            chains.append((Scheme.HYBRID, scheme))
+            continue
         own = (DEFAULT_CONSTRUCTIONS if constructions is None else constructions) if scheme is Scheme.HYBRID else _NONE
         by_name = schemes is not None if scheme is not Scheme.HYBRID else constructions is not None
         for construction in own:
@@ -291,5 +300,6 @@ def _chain(
         yield last, build_s
 
 
-def _row(built: Built, build_s: float | None) -> ComparisonRow:
-    return ComparisonRow(built.plan.scheme, built.plan.construction, built.plan.channels, built.metrics, build_s)
+def _row(built: Built, build_s: float | None, recipe: Recipe) -> ComparisonRow:
+    how = recipe.own or built.plan.construction
+    return ComparisonRow(built.plan.scheme, how, built.plan.channels, built.metrics, build_s)

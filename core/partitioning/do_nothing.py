@@ -12,7 +12,6 @@ from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
-from adapt.core.partitioning.schemes.names import Construction
 from adapt.core.partitioning.schemes.split_map import SplitPartitioner
 from adapt.core.partitioning.split_plan import dealt_metrics
 from adapt.core.partitioning.splitting.names import PlannedSplitting
@@ -46,8 +45,8 @@ def with_nothing_done(
     plans = tuple(plan for plan in comparison.plans if plan.scheme is not today) or comparison.plans
     others = [row for row in comparison.rows if row.scheme is not today]
     if len(channels) == 1 and last is not None:
-        moving: dict[tuple[Compared, Construction | None], Metrics] = {
-            (plan.scheme, plan.construction): _migrating(plan, counted, recipe, last.partitioner)
+        moving: dict[tuple[Compared, str | None], Metrics] = {
+            (plan.scheme, plan.built_by): _migrating(plan, counted, recipe, last.partitioner)
             for plan in plans
             if not plan.splits
         }
@@ -58,7 +57,7 @@ def with_nothing_done(
                     Population.from_counts(counted, last.partitioner), recipe, dealer, last.partitioner
                 )
                 moving[PlannedSplitting.SPLIT_HOT, None] = split
-        others = [replace(row, metrics=moving.get((row.scheme, row.construction), row.metrics)) for row in others]
+        others = [replace(row, metrics=moving.get((row.scheme, row.built_by), row.metrics)) for row in others]
     return replace(comparison, rows=(*rows, *others), plans=plans)
 
 

@@ -86,7 +86,7 @@ def planned(
 ) -> Answer:
     """The answer with the channels before and after a given plan."""
     today = _today(engine, plan.channels, recipe, current)
-    construction = f" ({plan.construction})" if plan.construction is not None else ""
+    construction = f" ({plan.built_by})" if plan.built_by is not None else ""
     found = _before_after(today.spread(counted), recipe, today, plan, f"{plan.scheme}{construction}")
     return replace(answer, channels=found)
 

@@ -12,6 +12,7 @@ from adapt.calling import COMMANDS
 from adapt.cli.main import app, run
 from adapt.traces.store.plans import read_plan, read_plan_made
 from tests.contracts.test_commands import leaves
+from tests.core.lab.policies import Calm
 from tests.docs.pages import blocks, text_of
 from tools.functions import STUB, stub
 
@@ -91,6 +92,17 @@ def test_keys_are_routed_as_they_come(trace):
     assert channels.tolist() == plan.partitioner().channels_of(keys).tolist()
     for others in (keys.to_pylist(), keys.to_pandas(), keys.cast(pa.string_view()), keys.dictionary_encode()):
         assert (adapt.route(plan, others) == channels).all()
+
+
+def test_a_class_does_for_its_name():
+    found = adapt.lab.check(Calm, policy_option={"threshold": 0.3}, decision_limit="60s")
+    assert found.passed
+    assert found.about == {
+        "module": "tests.core.lab.policies",
+        "name": "Calm",
+        "options": {"threshold": 0.3},
+        "source": found.about["source"],
+    }
 
 
 REFUSED = {

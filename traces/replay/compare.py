@@ -31,12 +31,14 @@ from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, 
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
+from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_partition
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.traces.locations.run_folders import MANIFEST
+from adapt.traces.own.modules import ship
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.ahead.parts import first_rows, two_rows
@@ -429,6 +431,10 @@ def _die_of_interrupts() -> None:
 
 def _on_spark(jobs: Sequence[Job], spark_options: Spark) -> Iterator[str]:
     """Run a Spark task per scenario, as many at once as there are cores."""
+    for job in jobs:
+        for own in (job.scenario.flux, job.scenario.elastic):
+            if isinstance(own, OwnCode):
+                ship(own)
     spark = spark_session(spark_options)
     with ThreadPoolExecutor(parallelism(spark)) as pool, spark_failures("running scenarios"):
         try:

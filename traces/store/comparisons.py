@@ -69,7 +69,7 @@ def plan_name(plan: Plan) -> str:
     """A plan's name in a comparison: scheme and construction."""
     if plan.splits:
         return PlannedSplitting.SPLIT_HOT.value
-    return plan.scheme.value if plan.construction is None else f"{plan.scheme.value}-{plan.construction.value}"
+    return plan.scheme.value if plan.built_by is None else f"{plan.scheme.value}-{plan.built_by.replace(':', '.')}"
 
 
 def write_comparison(

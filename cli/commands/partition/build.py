@@ -1,5 +1,6 @@
 """`adapt partition build`: a plan from counted keys."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,7 @@ from adapt.cli.options.artefacts import CountedPath
 from adapt.cli.options.channels import check_channels
 from adapt.cli.options.counting import KeyCounting, narrate_counts
 from adapt.cli.options.groups import EXPERT, option, setting, short_help
-from adapt.cli.options.placement import SCHEME, EngineOption, Placement, SchemeChoice
+from adapt.cli.options.placement import OWN_SCHEME, EngineOption, Placement, SchemeChoice
 from adapt.cli.options.result import Output
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import for_people, is_for_programs, narrate_written, show, verdict_of
@@ -28,7 +29,12 @@ def build(
     source: CountedPath,
     channels: Annotated[int, option("Number of channels.", "N")],
     out: Path | None = setting(None, "Write the plan here.", "PLAN", "--out", "-o"),
-    scheme: SchemeChoice = setting(Scheme.HYBRID, "How keys are assigned to channels.", "NAME", **SCHEME),
+    scheme: SchemeChoice = setting(
+        Scheme.HYBRID,
+        "How keys are assigned to channels. MODULE:FUNCTION is your own function.",
+        "NAME",
+        **OWN_SCHEME,
+    ),
     construction: Construction = setting(DEFAULT_CONSTRUCTION, "How the hybrid scheme assigns pinned keys."),
     previous: Path | None = setting(None, "Current plan, from which state migrates.", "PLAN", "--from"),
     engine: EngineOption = Engine.SPARK,
@@ -77,7 +83,7 @@ def build(
     narrate_counts(population, weighed, channels)
     plan = build_plan(population, recipe, channels, previous=before, trace=keys.fingerprint)
     found = answer_on(
-        *(population, engine, channels, recipe),
+        *(population, engine, channels, replace(recipe, own=None)),
         panes=panes,
         current=before,
         trace=keys.fingerprint,

@@ -48,9 +48,9 @@ def compare(
     ),
     schemes: list[str] | None = setting(
         None,
-        "Compare only this scheme; repeatable. One of those of build, or split-hot, pkg, d-choices or w-choices,"
-        " which split keys. Default: uniform, consistent and hybrid, with split-hot, pkg and w-choices where pinning is"
-        " not enough.",
+        "Compare only this scheme; repeatable. One of those of build, your own MODULE:FUNCTION, or split-hot, pkg,"
+        " d-choices or w-choices, which split keys. Default: uniform, consistent and hybrid, with split-hot, pkg and"
+        " w-choices where pinning is not enough.",
         "SCHEME",
         "--scheme",
         completion=completion.schemes,
@@ -73,6 +73,7 @@ def compare(
     Example: adapt partition compare web.trace --channels 1:10 -o web.plans
     """
 
+    from adapt.core.own.own_code import OwnCode
     from adapt.core.partitioning.compare import compare_schemes, hashers_compared
     from adapt.core.partitioning.do_nothing import with_nothing_done
     from adapt.core.partitioning.model_error import model_error
@@ -83,7 +84,7 @@ def compare(
     from adapt.traces.store.comparisons import write_comparison
     from adapt.traces.store.manifest import Provenance
 
-    if placement.base is not None and schemes and Scheme.HYBRID not in schemes:
+    if placement.base is not None and schemes and Scheme.HYBRID not in schemes and ":" not in "".join(schemes):
         raise UsageError(f"--base needs scheme hybrid among those compared (got {', '.join(schemes)})")
     counts = channel_counts(channels)
     most, weighed = max(counts), placement.weighed()
@@ -121,11 +122,13 @@ def compare(
             max_imbalance=limit,
         )
         comparison = with_nothing_done(comparison, population, recipe, engine, counts)
+        own = {each.name: each for each in named or () if isinstance(each, OwnCode)}
         recipes = [
             replace(
                 recipe,
                 scheme=plan.scheme,
                 construction=plan.construction or DEFAULT_CONSTRUCTION,
+                own=None if plan.construction else own.get(plan.built_by or ""),
                 max_parallelism=plan.max_parallelism,
             )
             for plan in comparison.plans
@@ -163,10 +166,13 @@ def named_scheme(name: str) -> "Compared":
     Raises:
         UsageError: the name is unknown.
     """
+    from adapt.traces.own.modules import is_own, own_codes
     from adapt.traces.scheme_names import scheme_named
 
     splitting = {each.value: each for each in (*PlannedSplitting, *Splitting)}
-    found = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values())
+    found: Compared | None = splitting.get(name) or scheme_named(name, SCHEMES_BY_NAME.values())
+    if found is None and is_own("scheme", name):
+        return own_codes("scheme", [name], {})[name]
     if found is None:
         raise UsageError(f"unknown scheme {name!r}{did_you_mean(name, [*splitting, *SCHEMES_BY_NAME])}")
     return found

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from adapt.cli.options import completion
+from adapt.cli.options import completion, own
 from adapt.cli.options.amounts import above_0_or_none, seconds
 from adapt.cli.options.groups import option, setting
 from adapt.cli.options.placement import HashOption
@@ -75,6 +75,10 @@ class ScenarioOptions:
         completion=completion.scenarios,
     )
     scenarios: Path | None = setting(None, "File of own scenarios, each a [[scenario]].", "FILE.toml")
+    policy: list[str] | None = setting(
+        None, "Also compare your own policy class, as a scenario module.Class; repeatable.", "MODULE:CLASS"
+    )
+    policy_option: own.PolicyOptionsOption = None
     sustainable: bool = setting(
         False,
         "Also measure the highest rate that each scenario sustains, and the workers needed per load. Tries half the"
@@ -84,11 +88,14 @@ class ScenarioOptions:
     )
 
     def chosen(self) -> "tuple[Scenario, ...]":
-        """The named scenarios, else those of the file, else all."""
-        from adapt.core.mechanisms.scenarios import chosen
+        """The named scenarios, else the file's, else all; then own policies."""
+        from adapt.core.mechanisms.scenarios import chosen, own_scenarios
+        from adapt.traces.own.modules import own_codes
         from adapt.traces.replay.compare import read_scenario_file
 
-        return chosen(self.scenario or [], () if self.scenarios is None else read_scenario_file(self.scenarios))
+        mine = own_codes("policy", self.policy or (), own.given_options(self.policy_option))
+        named = chosen(self.scenario or [], () if self.scenarios is None else read_scenario_file(self.scenarios))
+        return (*named, *own_scenarios(tuple(mine.values())))
 
     def sustained(self, channels: int) -> tuple[int, ...]:
         """The numbers of channels for which sustained rates are measured."""

@@ -31,7 +31,7 @@ class DagOptions:
     )
 
     @staticmethod
-    def check(of_one_stage: Mapping[str, object], policies: "Sequence[FluxPolicy]", season: str | None) -> None:
+    def check(of_one_stage: Mapping[str, object], policies: Sequence[str], season: str | None) -> None:
         """Check that no option is given that several stages do not support.
 
         Args:

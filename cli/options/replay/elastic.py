@@ -1,10 +1,9 @@
 """Options of `adapt replay elastic`: scaling, plans, join."""
 
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
-from adapt.cli.options import completion
+from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import SCHEME, HashOption, MaxParallelismOption, SchemeChoice
@@ -12,7 +11,7 @@ from adapt.cli.options.replay.costs import given
 from adapt.cli.options.replay.migration import MigrationOptions
 from adapt.core.elastic.policies.names import ALL_POLICIES, Alignment, ScalingPolicy, Signal
 from adapt.core.engines.names import Engine
-from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
 from adapt.core.partitioning.schemes.names import DEFAULT_CONSTRUCTION, Construction, Scheme
 from adapt.core.stage.conditions.names import QueueingName
@@ -27,26 +26,7 @@ if TYPE_CHECKING:
     from adapt.core.stage.input.mini_partitions import MiniPartitions
     from adapt.core.stage.input.speed import Tempo
 
-    PolicyChoice: TypeAlias = tuple[ScalingPolicy, ...]
-else:  # its parser takes values; typer has no option of tuples
-    PolicyChoice = Any
-
 USUAL = "(default: {}). At an offered load, {} periods."
-
-
-def _policies(name: Any) -> "tuple[ScalingPolicy, ...]":
-    """The scaling policies of a name."""
-    if name == ALL_POLICIES:
-        return tuple(ScalingPolicy)
-    try:
-        return (ScalingPolicy(name),)
-    except ValueError:
-        raise ValueError(f"has no choice {name!r}{did_you_mean(name, [*ScalingPolicy, ALL_POLICIES])}") from None
-
-
-_NAMES = ", ".join(ScalingPolicy).replace("thresholds", "thresholds (default)")
-
-POLICY: dict[str, Any] = {"parser": _policies, "completion": completion.scaling_policies}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,13 +145,15 @@ class ScalingOptions:
         panel="Options",
         shown=False,
     )
-    policy: list[PolicyChoice] | None = setting(
+    policy: list[str] | None = setting(
         None,
-        f"Scaling policy: {_NAMES}, or all. Repeatable.",
+        "Scaling policy to compare with fixed workers; repeatable (default: thresholds). MODULE:CLASS is your own"
+        f" class, {ALL_POLICIES} all of the built-in ones: {', '.join(ScalingPolicy)}.",
         "NAME",
         panel="Options",
-        **POLICY,
+        completion=own.completed([*ScalingPolicy, ALL_POLICIES]),
     )
+    policy_option: own.PolicyOptionsOption = None
     period: str | None = setting(
         None, "How often the controller runs (default: 1s). At an offered load, 1/100 of the replay.", "1s"
     )
@@ -230,13 +212,15 @@ class ScalingOptions:
         period_s = above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
         delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
         usual = Patience(delay_s, above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10)))
-        own = self.scale_out_delay is None and self.cooldown is None
+        named = self.policy or [ScalingPolicy.THRESHOLDS]
+        names = [each for name in named for each in (ScalingPolicy if name == ALL_POLICIES else [name])]
+        timed = self.scale_out_delay is not None or self.cooldown is not None
         start_s = None if profile is None else profile.restart.start_s
         units = plans.units(self.pool, engine)
         return Elastic(
             pool=self.pool,
             least=self.workers,
-            policies=tuple(chain.from_iterable(self.policy or [(ScalingPolicy.THRESHOLDS,)])),
+            policies=own.policies(ScalingPolicy, names, self.policy_option),
             chosen=Chosen(
                 thresholds,
                 self.signal,
@@ -246,7 +230,7 @@ class ScalingOptions:
                 ScaleOn.parse(self.scale_on),
                 times=tempo.in_trace_time if self.policy_times is None else self.policy_times,
             ),
-            patience=None if own else usual,
+            patience=usual if timed else None,
             usual=usual,
             rebuild=plans.rebuilding(delay_s),
             alignment=self.alignment,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapt.cli.options import own
 from adapt.cli.options.amounts import above_0, above_0_or, above_0_or_none, bits_of_workers, seconds
 from adapt.cli.options.groups import setting
 from adapt.cli.options.placement import HashOption
@@ -78,7 +79,15 @@ class PolicyOptions:
     """Rebalancing policies and their limits."""
 
     PANEL: ClassVar[str] = "Policy"
-    policy: list[FluxPolicy] | None = setting(None, "Rebalancing policy; repeatable (default: load).", panel="Options")
+    policy: list[str] | None = setting(
+        None,
+        "Rebalancing policy; repeatable (default: load). MODULE:CLASS is your own class. Built in:"
+        f" {', '.join(FluxPolicy)}.",
+        "NAME",
+        panel="Options",
+        completion=own.completed(FluxPolicy),
+    )
+    policy_option: own.PolicyOptionsOption = None
     min_collection: str | None = setting(
         None,
         "Shortest time to collect statistics per round (default: 150ms). At an offered load, at most 1/100 of the"
@@ -105,7 +114,8 @@ class PolicyOptions:
         from adapt.core.flux.replay.replay import Adapting, policies_of
 
         collection_s = above_0_or("--min-collection", self.min_collection, tempo.at_most_a_period(MIN_COLLECTION_S))
-        policies = policies_of(self.policy or (), router)
+        named = own.policies(FluxPolicy, self.policy or (), self.policy_option)
+        policies = policies_of(named, router)
         return Adapting(
             policies=policies,
             min_collection_s=collection_s,

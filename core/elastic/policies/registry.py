@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
 from adapt.core.elastic.policies.fixed import FixedWorkers
@@ -14,10 +15,15 @@ from adapt.core.elastic.policies.scaler import Patience, Policy
 from adapt.core.elastic.policies.spark_allocation import BACKLOG_S, IDLE_S, INTERVAL_S, BatchRatio, DynamicAllocation
 from adapt.core.elastic.policies.thresholds import ThresholdScaling
 from adapt.core.errors import UsageError
+from adapt.core.lab.adapters import OwnScaling
+from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS
 from adapt.core.stage.conditions.shed_factor import Thresholds
 from adapt.core.stage.control.workers import Migration
+
+AnyScalingPolicy: TypeAlias = ScalingPolicy | OwnCode
+"""A scaling policy: built in, or a user's own."""
 
 LAG_ROWS = 1000.0
 """Default lag threshold of a worker, in rows."""
@@ -120,20 +126,27 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
 """How each policy is made from its settings."""
 
 
-def policy_of(name: ScalingPolicy, chosen: Chosen | None = None) -> Policy:
-    """Make the policy with this name.
+def policy_of(name: AnyScalingPolicy, chosen: Chosen | None = None) -> Policy:
+    """Make the policy with this name, or a user's own.
 
     Raises:
-        UsageError: a setting is out of range.
+        UsageError: a setting is out of range, or a user's class does not fit.
     """
+    if isinstance(name, OwnCode):
+        return OwnScaling(name)
     return POLICIES[name](chosen or Chosen())
+
+
+def published(name: AnyScalingPolicy) -> Published | None:
+    """The policy with its own timing, if it has any."""
+    return PUBLISHED.get(name) if isinstance(name, ScalingPolicy) else None
 
 
 _USUAL = Patience()
 
 
 def timed_policy(
-    name: ScalingPolicy, chosen: Chosen, patience: Patience | None, usual: Patience = _USUAL
+    name: AnyScalingPolicy, chosen: Chosen, patience: Patience | None, usual: Patience = _USUAL
 ) -> tuple[Policy, Patience | None]:
     """The policy with its timing: its own, or the delays given.
 
@@ -146,19 +159,19 @@ def timed_policy(
     Returns:
         The policy, and the delays around it; None for its own.
     """
-    own = PUBLISHED.get(name)
-    if own is not None and (patience is None or POLICIES[name] is own.made):
+    own = published(name)
+    if own is not None and (patience is None or own.made in POLICIES.values()):
         return own.made(chosen), None
     return policy_of(name, chosen), patience or usual
 
 
-def migration_of(name: ScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:
+def migration_of(name: AnyScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:
     """How partitions migrate: as given, else as the policy's engine does.
 
     Args:
         times: Factor of the fixed times of the engine's restart.
     """
-    own = PUBLISHED.get(name)
+    own = published(name)
     if given is not None or own is None or own.restart is None:
         return given or Migration()
     restart = RESTARTS[own.restart]

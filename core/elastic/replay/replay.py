@@ -9,13 +9,20 @@ import numpy as np
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RulePlacement, range_placement
-from adapt.core.elastic.policies.registry import PUBLISHED, Chosen, migration_of, policy_of, timed_policy
+from adapt.core.elastic.policies.registry import (
+    AnyScalingPolicy,
+    Chosen,
+    migration_of,
+    policy_of,
+    timed_policy,
+)
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
 from adapt.core.engines.units import EngineUnits
 from adapt.core.errors import UsageError
+from adapt.core.own.own_code import own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.assembly import SIMULATOR, Actors, Backend
@@ -60,7 +67,7 @@ class Elastic:
 
     pool: int
     least: int | None = None
-    policies: tuple[ScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
+    policies: tuple[AnyScalingPolicy, ...] = (ScalingPolicy.THRESHOLDS,)
     chosen: Chosen = field(default_factory=Chosen)
     patience: Patience | None = None
     usual: Patience = Patience()  # noqa: RUF009 - frozen
@@ -89,10 +96,10 @@ class Elastic:
         chosen = [replace(self.chosen, thresholds=each) for each in thresholds]
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
-    def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
+    def cases(self) -> dict[str, tuple[AnyScalingPolicy, Rebuild]]:
         """Policy and rebuilds of each case by name, fixed workers first."""
         none = replace(self.rebuild, every_s=None, limit=None)
-        cases = {FIXED: (ScalingPolicy.FIXED, none)}
+        cases: dict[str, tuple[AnyScalingPolicy, Rebuild]] = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:
             cases[REBUILD] = (ScalingPolicy.FIXED, self.rebuild)
         scaled = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
@@ -242,9 +249,9 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
     return _Begun(named, least, chosen)
 
 
-def _started(name: str, policy: ScalingPolicy, begun: "_Begun", given: Migration | None, *, paced: bool) -> Start:
+def _started(name: str, policy: AnyScalingPolicy, begun: "_Begun", given: Migration | None, *, paced: bool) -> Start:
     """The start of a case; `paced` if the policy keeps its own timing."""
-    own, chosen = PUBLISHED.get(policy), begun.chosen
+    own, chosen = published(policy), begun.chosen
     migration = (given or Migration()).named
     if own is not None and own.restart is not None and given is None:
         migration = own.restart.value
@@ -276,6 +283,7 @@ def elastic_parameters(
         **stage_parameters(settings, reading, duration_s),
         "pool": elastic.pool,
         "policies": [policy.value for policy, _ in elastic.cases().values()],
+        **own_parameters(elastic.policies),
         "thresholds": asdict(chosen.thresholds),
         "signal": chosen.signal.value,
         "scale_on": str(chosen.scale_on),

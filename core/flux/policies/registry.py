@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from adapt.core.errors import UsageError
 from adapt.core.flux.comparators.weighted_move import WeightedMoves
@@ -19,7 +20,12 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S, PacedCon
 from adapt.core.flux.policies.season import Season
 from adapt.core.flux.policies.settling import SettlingController
 from adapt.core.flux.policies.tuned import TunedController
+from adapt.core.lab.adapters import OwnMoves
+from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.movement.controller import Controller
+
+AnyFluxPolicy: TypeAlias = FluxPolicy | OwnCode
+"""A rebalancing policy: built in, or a user's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ CONTROLLERS: Mapping[FluxPolicy, Callable[[Chosen], Controller] | None] = Mappin
 
 
 def controller_of(
-    policy: FluxPolicy,
+    policy: AnyFluxPolicy,
     min_collection_s: float = MIN_COLLECTION_S,
     pairs: LoadBalancing | None = None,
     ahead: Ahead | None = None,
@@ -110,8 +116,11 @@ def controller_of(
         season: After what simulated time load recurs, for recurring load; None, a day.
 
     Raises:
-        UsageError: The collection time is not above 0, or the optimum has no knowledge of the run.
+        UsageError: The collection time is not above 0, the optimum has no knowledge of the run, or a user's class does
+            not fit.
     """
+    if isinstance(policy, OwnCode):
+        return PacedController(OwnMoves(policy), min_collection_s)
     made = CONTROLLERS[policy]
     if made is None:
         return None

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from adapt.core.flux.policies.names import Controllers, FluxPolicy
-from adapt.core.flux.policies.registry import controller_of
+from adapt.core.flux.policies.names import Controllers
+from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
 from adapt.core.flux.policies.season import Season
 from adapt.core.flux.replay.dag_tables import (
     DagInput,
@@ -42,7 +42,7 @@ class Governing:
     controllers: Controllers = Controllers.JOINT
     movement_bytes_per_s: float = np.inf
 
-    def cases(self, adapting: Adapting) -> dict[str, tuple[FluxPolicy, bool]]:
+    def cases(self, adapting: Adapting) -> dict[str, tuple[AnyFluxPolicy, bool]]:
         """Policy of each case, and whether its controller is joint; static first."""
         found = {}
         for name, policy in adapting.cases().items():

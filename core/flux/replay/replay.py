@@ -10,10 +10,11 @@ from adapt.core.errors import UsageError
 from adapt.core.flux.policies.clairvoyant import Ahead, ahead_of
 from adapt.core.flux.policies.load_policy import MAX_RECEIVER, MIN_IMBALANCE, LoadBalancing
 from adapt.core.flux.policies.names import FluxPolicy, Imbalance
-from adapt.core.flux.policies.registry import controller_of
+from adapt.core.flux.policies.registry import AnyFluxPolicy, controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season, season_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
+from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
 from adapt.core.stage.assembly import SIMULATOR, Actors, Backend
 from adapt.core.stage.case_tables import series_tables
@@ -52,7 +53,7 @@ class Adapting:
         hot: When partitions are split; None, never.
     """
 
-    policies: tuple[FluxPolicy, ...] = (FluxPolicy.LOAD,)
+    policies: tuple[AnyFluxPolicy, ...] = (FluxPolicy.LOAD,)
     min_collection_s: float = MIN_COLLECTION_S
     min_imbalance: float = MIN_IMBALANCE
     max_receiver_utilization: float = MAX_RECEIVER
@@ -66,7 +67,7 @@ class Adapting:
         """The thresholds of the paper's load policy."""
         return LoadBalancing(self.min_imbalance, self.max_receiver_utilization, self.imbalance)
 
-    def cases(self) -> dict[str, FluxPolicy]:
+    def cases(self) -> dict[str, AnyFluxPolicy]:
         """Policy of each case by name, static first, without duplicates."""
         moving = [policy for policy in dict.fromkeys(self.policies) if policy is not FluxPolicy.NONE]
         return {STATIC: FluxPolicy.NONE, **{policy.value: policy for policy in moving}}
@@ -228,6 +229,7 @@ def parameters_of(
     return {
         **stage_parameters(settings, reading, duration_s),
         "policies": [policy.value for policy in adapting.cases().values()],
+        **own_parameters(adapting.policies),
         "min_collection_s": adapting.min_collection_s,
         "min_imbalance": adapting.min_imbalance,
         "max_receiver_utilization": adapting.max_receiver_utilization,
@@ -290,7 +292,7 @@ def _ahead(rows: Rows, settings: StageSettings, under: Conditions, period_s: flo
     return ahead_of(replace(settings, disturbances=disturbances), rows, under.memory, period_s)
 
 
-def policies_of(names: Sequence[FluxPolicy], router: Router) -> tuple[FluxPolicy, ...]:
+def policies_of(names: Sequence[AnyFluxPolicy], router: Router) -> tuple[AnyFluxPolicy, ...]:
     """The requested policies; by default load, if partitions can move."""
     if names:
         return tuple(names)

@@ -116,6 +116,14 @@ class Plan(Tabular):
         return hashing_of(self.scheme, self.base)
 
     @property
+    def built_by(self) -> str | None:
+        """Name of the construction, or of the user's function, that pinned keys."""
+        if self.construction is not None:
+            return self.construction.value
+        own = self.parameters.get("own_scheme")
+        return f"{own['module']}:{own['name']}" if isinstance(own, Mapping) else None
+
+    @property
     def is_based(self) -> bool:
         """Whether its base is another than the ring."""
         return self.base is not Scheme.CONSISTENT

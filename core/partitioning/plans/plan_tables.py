@@ -25,7 +25,7 @@ def plan_table(plan: Plan) -> Table:
     ]
     facts = {
         "scheme": plan.scheme.value,
-        "construction": None if plan.construction is None else plan.construction.value,
+        "construction": plan.built_by,
         "channels": plan.channels,
         "hash": None if isinstance(plan.hashing, Engine) else plan.hash.value,
         "key_type": plan.key_type.value,
@@ -56,7 +56,7 @@ _FIRST = ("imbalance", "imbalance_floor", "gap", "migrated_keys", "migrated_stat
 
 
 def _scheme(plan: Plan) -> str:
-    details = [*([plan.construction] if plan.construction else []), *([f"base {plan.base}"] if plan.is_based else [])]
+    details = [*([plan.built_by] if plan.built_by else []), *([f"base {plan.base}"] if plan.is_based else [])]
     return f"{plan.scheme} ({', '.join(details)})" if details else plan.scheme.value
 
 

@@ -54,6 +54,9 @@ class Adapted(Protocol):
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
 
+    def in_flight(self) -> NDArray[np.int64]:
+        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
+
     def may_start(self, move: Move) -> bool:
         """Whether a move can start now."""
 
@@ -101,3 +104,7 @@ class OneStage:
     def on_disk(self) -> NDArray[np.bool_]:
         """Whether each partition is on disk, shape (partitions,)."""
         return np.asarray(self._stage.arrays["partition"]["on_disk"] != 0)
+
+    def in_flight(self) -> NDArray[np.int64]:
+        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
+        return self._stage.arrays["partition"]["in_flight"].astype(np.int64)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from adapt.core.stage.conditions.names import Migrating
 from adapt.core.stage.control.shed_log import Sheddings, Watched
 from adapt.core.stage.control.shed_window import HeldTuples
-from adapt.core.stage.control.workers import Decision, Scaling, Seen, Waiting
+from adapt.core.stage.control.workers import Decision, PartitionsSeen, Scaling, Seen, Waiting
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.input.row_tap import Intake
 from adapt.core.stage.movement.controller import Move
@@ -115,10 +115,16 @@ class Elasticity:
             waiting=arrived - int(processed.sum()) - stage.shed,
             held=self._held.take(m),
             offered=self._offered(m),
+            partitions=self._partitions,
         )
         self._idle_s, self._processed = idle_s, processed
         self._sheddings.note(taken.times_s, m)
         return seen
+
+    def _partitions(self) -> PartitionsSeen:
+        stage, partitions = self._stage, self._stage.arrays["partition"]
+        processed, queued = partitions["processed"].copy(), partitions["in_flight"].astype(np.int64)
+        return PartitionsSeen(stage.settings.workers, self._owners(), processed, queued, stage.state_bytes())
 
     def watched(self) -> Watched:
         """Shed rows by time, up to now."""

@@ -139,6 +139,9 @@ class Rounds:
             unprocessed=self._unprocessed.copy(),
             available_bytes=self._limits[self._asked],
             at_s=self._adapted.now_s,
+            in_flight=self._adapted.in_flight(),
+            numbers=() if self._living is None else tuple(self._asked),
+            in_all=self._adapted.workers,
         )
 
     def _ranks_of_owners(self) -> NDArray[np.int32]:

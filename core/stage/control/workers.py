@@ -1,5 +1,6 @@
 """Interface of autoscalers: observations, decisions and placement."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,25 @@ from numpy.typing import NDArray
 from adapt.core.errors import UsageError
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.restart import RESTARTS, Restart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionsSeen:
+    """Statistics of the partitions, now.
+
+    Attributes:
+        pool: Maximum number of workers.
+        owners: Worker of each partition, shape (partitions,).
+        processed: Processed rows of each partition since the start, shape (partitions,).
+        queued: Rows of each partition sent and not processed, shape (partitions,).
+        state_bytes: State of each partition, shape (partitions,).
+    """
+
+    pool: int
+    owners: NDArray[np.int32]
+    processed: NDArray[np.int64]
+    queued: NDArray[np.int64]
+    state_bytes: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +46,7 @@ class Seen:
         waiting: Rows that arrived and were neither processed nor shed.
         held: Most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers.
         offered: Rows for each worker that arrived within the retention of its buffer; likewise.
+        partitions: Gives the statistics of the partitions, for policies that look at them; None, not known.
     """
 
     at_s: float
@@ -38,6 +59,7 @@ class Seen:
     waiting: int
     held: NDArray[np.int64] | None = None
     offered: NDArray[np.float64] | None = None
+    partitions: Callable[[], PartitionsSeen] | None = None
 
     @property
     def imbalance(self) -> float:

@@ -65,6 +65,10 @@ class AllStages:
         """Whether each partition is on disk, shape (partitions,)."""
         return np.concatenate([stage.on_disk() for stage in self._stages])
 
+    def in_flight(self) -> NDArray[np.int64]:
+        """Tuples of each partition sent and not processed or spilled, shape (partitions,)."""
+        return np.concatenate([stage.in_flight() for stage in self._stages])
+
     def may_start(self, move: Move) -> bool:
         """Whether a move can start now."""
         stage, partition = self._found(move.partition)

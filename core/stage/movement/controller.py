@@ -32,6 +32,9 @@ class Observation:
         unprocessed: Spilled tuples of each partition, shape (partitions,).
         available_bytes: Memory limit of each worker, shape (workers,).
         at_s: Current simulated time.
+        in_flight: Tuples of each partition sent and not processed or spilled, shape (partitions,); None, not known.
+        numbers: Worker number of each of these workers where others are down; empty, their ranks are their numbers.
+        in_all: Number of all workers where some may be down; else 0.
     """
 
     collected_s: NDArray[np.float64]
@@ -43,6 +46,9 @@ class Observation:
     unprocessed: NDArray[np.int64]
     available_bytes: NDArray[np.float64]
     at_s: float = 0.0
+    in_flight: NDArray[np.int64] | None = None
+    numbers: tuple[int, ...] = ()
+    in_all: int = 0
 
     @property
     def workers(self) -> int:

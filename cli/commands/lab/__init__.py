@@ -1,0 +1,1 @@
+"""`adapt lab`: one file a command."""

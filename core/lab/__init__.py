@@ -1,0 +1,1 @@
+"""Policies that users write, and the checks that show whether one behaves."""

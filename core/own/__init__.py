@@ -1,0 +1,1 @@
+"""Code that users write for adapt: its name, options and failures."""

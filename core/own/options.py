@@ -1,0 +1,81 @@
+"""Options of a user's class: its parameters, typed by their annotations."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.own.own_code import OptionValue
+
+OPTION = "--policy-option"
+
+_EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The named parameters of a class."""
+    try:
+        found = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):  # without a signature, as some compiled classes
+        return {}
+    return {
+        each.name: each
+        for each in found
+        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY)
+    }
+
+
+def typed_options(name: str, call: Callable[..., Any], given: Mapping[str, str]) -> tuple[tuple[str, OptionValue], ...]:
+    """Given values of its parameters, in the order of the parameters.
+
+    Options that it has no parameter for are those of other classes; a function takes none.
+
+    Raises:
+        UsageError: A value has another type than the parameter's annotation, or a parameter without a default is
+            missing.
+    """
+    if not inspect.isclass(call):
+        return ()
+    parameters = parameters_of(call)
+    missing = [each.name for each in parameters.values() if each.default is each.empty and each.name not in given]
+    if missing:
+        raise UsageError(f"{name} needs {' and '.join(missing)}; give {OPTION} {missing[0]}=VALUE")
+    kinds = _kinds_of(call, parameters)
+    return tuple((each, _value(each, given[each], kinds[each])) for each in parameters if each in given)
+
+
+def check_known(options: Mapping[str, str], calls: Mapping[str, Callable[..., Any]]) -> None:
+    """Check that each option is a parameter of some class.
+
+    Raises:
+        UsageError: One is of none.
+    """
+    known = {each for call in calls.values() for each in parameters_of(call)}
+    for name in options:
+        if name not in known:
+            classes = " or ".join(calls) or "a built-in policy"
+            raise UsageError(f"{OPTION} {name}: {classes} has no such parameter{did_you_mean(name, known)}")
+
+
+def _kinds_of(call: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, type]:
+    """The type of each parameter: annotated, else of its default, else text."""
+    try:
+        hints = get_type_hints(call.__init__)
+    except Exception:  # an annotation that names what is not imported says nothing
+        hints = {}
+    kinds: dict[str, type] = {}
+    for name, parameter in parameters.items():
+        hint = hints.get(name, type(parameter.default) if parameter.default not in (parameter.empty, None) else str)
+        kinds[name] = next((each for each in get_args(hint) if each is not NoneType), hint)
+    return kinds
+
+
+def _value(name: str, text: str, kind: type) -> OptionValue:
+    try:
+        if kind is bool:
+            return _FLAGS[text.lower()]
+        return kind(text) if kind in (int, float) else text
+    except (ValueError, KeyError):
+        raise UsageError(f"{OPTION} {name} must be {_EXPECTED[kind]} (got {text!r})") from None

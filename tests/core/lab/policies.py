@@ -1,0 +1,151 @@
+"""Policies as strangers write them: good ones, and ones that each break a rule."""
+
+import itertools
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from adapt.core.own.own_code import OwnCode
+
+
+@dataclass
+class Calm:
+    """Moves a partition from the busiest to the idlest worker while they are far apart."""
+
+    threshold: float = 0.2
+
+    def moves(self, view):
+        up = np.flatnonzero(view.up)
+        busy, idle = up[view.utilization[up].argmax()], up[view.utilization[up].argmin()]
+        gap = view.utilization[busy] - view.utilization[idle]
+        movable = (
+            (view.owner == busy) & (view.load > 0) & (view.load < gap) & (view.state_bytes <= view.free_bytes[idle])
+        )
+        return {(view.load * movable).argmax(): idle} if gap >= self.threshold and movable.any() else {}
+
+
+class Half:
+    """Workers for a utilization of half."""
+
+    def workers(self, view):
+        return max(1, int(np.ceil(2 * view.utilization.sum() - 1e-9)))
+
+
+class Both(Calm, Half):
+    """Moves and scales."""
+
+
+class UnknownPartition:
+    def moves(self, view):
+        return {view.partitions: 0}
+
+
+class UnknownWorker:
+    def moves(self, view):
+        return {0: view.workers}
+
+
+class Negative:
+    def moves(self, view):
+        return {-1: 0}
+
+
+class Listed:
+    def moves(self, view):
+        return [(0, 1)]
+
+
+class Forgotten:
+    def moves(self, view):
+        view.load.sum()
+
+
+class Named:
+    def moves(self, view):
+        return {"0": 1}
+
+
+class Raises:
+    def moves(self, view):
+        return {0: view.load[view.partitions]}
+
+
+class Writes:
+    def moves(self, view):
+        view.load[0] = 0
+        return {}
+
+
+class Restless:
+    """Gives partition 0 to the next worker in every round."""
+
+    def moves(self, view):
+        up = np.flatnonzero(view.up).tolist()
+        return {0: up[(up.index(view.owner[0]) + 1) % len(up)] if view.owner[0] in up else up[0]}
+
+
+class ToTheDead:
+    """Takes workers without load for idle, though they are down."""
+
+    def moves(self, view):
+        return Calm().moves(view) if view.up.all() else {0: int(view.up.argmin())}
+
+
+class OfFirstRound:
+    """Expects as many live workers as in the first round."""
+
+    first = None
+
+    def moves(self, view):
+        self.first = self.first or np.flatnonzero(view.up).size
+        assert np.flatnonzero(view.up).size == self.first
+        return {}
+
+
+class ToTheFull:
+    """Moves all to the worker with the least memory left, if memory is limited."""
+
+    def moves(self, view):
+        return (
+            dict.fromkeys(range(view.partitions), view.free_bytes.argmin())
+            if np.isfinite(view.free_bytes).all()
+            else {}
+        )
+
+
+class Dice:
+    def moves(self, view):
+        return {0: np.random.randint(view.workers)} if view.time_s < 9 and view.up.all() else {}
+
+
+class ByTheClock:
+    def moves(self, view):
+        even = int(time.time() / 7) % 2 == 0
+        return {0: 0 if even else 1} if view.time_s < 9 and view.up.all() else {}
+
+
+class Endless:
+    def moves(self, view):
+        for _ in itertools.count():
+            pass
+
+
+class NoWorkers:
+    def workers(self, view):
+        return 0
+
+
+class HalfAWorker:
+    def workers(self, view):
+        return 1.5
+
+
+class Swings:
+    def workers(self, view):
+        return 3 if view.workers == 2 else 2
+
+
+def own(kind, **options):
+    """A class of this file as a user's policy."""
+    return OwnCode("policy", f"policies:{kind.__name__}", __file__, "", kind, tuple(options.items()))

@@ -1,0 +1,1 @@
+"""Classes and functions of users: found, and checked in this process."""
