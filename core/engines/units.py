@@ -1,4 +1,4 @@
-"""The units of work of an engine on a changing number of workers."""
+"""Units of work of an engine that rescales."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class EngineUnits:
     def of_pool(
         cls, engine: Engine, pool: int, per_worker: int | None, max_parallelism: int | None, usual: int
     ) -> "EngineUnits":
-        """The units of a job that scales up to a number of workers.
+        """The units of a job on a pool of workers.
 
         Args:
             per_worker: Units per worker of the pool, where the engine lets users choose; None, its default.

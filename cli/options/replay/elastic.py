@@ -49,8 +49,8 @@ class PlanOptions:
     own_keys: int = setting(0, "Number of hot keys that get a partition each.", "KEYS")
     scheme: SchemeChoice | None = setting(
         None,
-        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: the engine of"
-        " --queueing, or hybrid where an option needs plans.",
+        "Partitioning scheme of plans, or an engine, whose key groups or partitions move. Default: hybrid, or the"
+        " engine of --queueing unless an option needs plans.",
         "NAME",
         **SCHEME,
     )

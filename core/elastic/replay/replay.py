@@ -14,6 +14,7 @@ from adapt.core.elastic.policies.registry import (
     Chosen,
     migration_of,
     policy_of,
+    published,
     timed_policy,
 )
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
