@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "sustainable", "service_time", "state", "jobs"),
+    *("out", "scenario", "scenarios", "channels", "offered", "seeds", "sustainable", "service_time", "state", "jobs"),
     "queueing",
 )
 def compare(
@@ -48,8 +48,9 @@ def compare(
     output.check()
     chosen = scenarios.chosen()
     opened = open_trace(trace)
+    wanted = workers.wanted(times, stage, opened)
     options = ComparingOptions(
-        workers.wanted(times, stage, opened), chosen, scenarios.sustained(workers.channels), jobs, spark.options()
+        wanted, chosen, scenarios.sustained(wanted.channels), workers.sweep(), jobs, spark.options()
     )
     try:
         with stages() as progress:
@@ -62,5 +63,5 @@ def compare(
         raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
     stage.costs.say_what_is_assumed(opened)
-    output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])
+    output.show(tables, run.as_data(), lead=[run.lead()])
     return run
