@@ -1,6 +1,6 @@
 """Comparison of scenarios on a trace, each a run of its own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,7 +15,7 @@ from adapt.core.counting.top_share import top_share
 from adapt.core.errors import BadInput, EnvironmentFailure
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
-from adapt.core.mechanisms.recommendation import Frame
+from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
@@ -124,6 +124,7 @@ def compare_on_trace(
     force: bool = False,
     command: str = "adapt.traces.replay.compare.compare_on_trace",
     progress: Progress = silent,
+    say: Callable[[str], None] = lambda _: None,
 ) -> ComparisonRun:
     """Run several scenarios on one trace and compare them.
 
@@ -134,6 +135,7 @@ def compare_on_trace(
     Args:
         out: Where to keep the comparison; None keeps nothing.
         force: Overwrite `out`; its runs are reused where they are still valid.
+        say: Called with the first answer, before a sweep.
 
     Raises:
         UsageError: an argument is out of range, or the trace lacks a column.
@@ -177,6 +179,10 @@ def compare_on_trace(
         if options.sweep is not None:
             outcomes = Outcomes(folder, out)
             start = Swept(trace, options.scenarios, wanted, demand, terms, frame, code_hash())
+            found = advice_of(
+                [run.summary.records()[0] for run in runs], {each.name: each for each in options.scenarios}, frame
+            )
+            say(f"with one seed: {found.sentence} Now other seeds and loads.")
             first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
             findings = sweep(start, options.sweep, first, outcomes, run_all, progress)
             parts[FOLDER] = outcomes.folder

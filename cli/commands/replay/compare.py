@@ -13,7 +13,7 @@ from adapt.cli.options.replay.compare import (
 )
 from adapt.cli.options.spark import ScenarioRunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import is_for_programs
+from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import Interrupted
 
@@ -55,7 +55,7 @@ def compare(
     try:
         with stages() as progress:
             run = compare_on_trace(
-                opened, output.out, options, force=output.force, command=command_line(), progress=progress
+                opened, output.out, options, force=output.force, command=command_line(), progress=progress, say=narrate
             )
     except KeyboardInterrupt as stopped:
         if output.out is None:

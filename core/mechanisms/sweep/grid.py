@@ -22,6 +22,15 @@ SEEDS = 10
 FEWEST = 3
 """Seeds at other points."""
 
+FEW = 4
+"""Scenarios that get more than one seed at other points."""
+
+MOST_ROWS = 5_000_000
+"""Rows that a sweep around the given point may simulate before it starts no further points."""
+
+APART = 0.15
+"""Around the given point, loads between which the recommendation changes are at most this far apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -46,8 +55,8 @@ class Point:
 class Sweep:
     """What a comparison varies.
 
-    Fields that are None get defaults around the given point: each load in `LOADS`, two more workers from the given
-    load on, and the other hash.
+    Without loads, workers and hashes, points lie around the given one: each load in `LOADS`, two more workers from the
+    given load on, and the other hash. There, few scenarios get more than the first seed, and long traces fewer points.
 
     Attributes:
         loads: Loads.
@@ -71,9 +80,14 @@ class Sweep:
             if values is not None and len(set(values)) < len(values):
                 raise UsageError(f"{option} names a value twice; give each once")
 
+    @property
+    def is_around(self) -> bool:
+        """Whether points lie around the given one, and are chosen for speed."""
+        return self.loads is None and self.workers is None and self.hashes is None
+
     def points(self, base: Point) -> list[Point]:
-        """The points, the given one first."""
-        if self.loads is None and self.workers is None and self.hashes is None:
+        """The points, the given one first and others by importance."""
+        if self.is_around:
             return [base, *_around(base)]
         grid = product(self.hashes or (base.hash,), self.workers or (base.workers,), self.loads or (base.offered,))
         return list(dict.fromkeys([base, *(Point(workers, load, name) for name, workers, load in grid)]))
@@ -86,7 +100,7 @@ class Sweep:
 
     def as_data(self) -> dict[str, Any]:
         """The sweep as JSON data."""
-        return asdict(self)
+        return {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(self).items()}
 
 
 def _around(base: Point) -> list[Point]:
@@ -124,4 +138,4 @@ def with_seed(terms: Terms, seed: int) -> Terms:
 def between(loads: Sequence[float], apart: float) -> list[float]:
     """The middles of neighbouring loads that are further apart."""
     ordered = sorted(loads)
-    return [round((a + b) / 2, 3) for a, b in pairwise(ordered) if b - a > apart]
+    return [round((a + b) / 2, 3) for a, b in pairwise(ordered) if b - a > apart + 1e-9]

@@ -45,6 +45,7 @@ class Race:
         last_s: When the last row arrives.
         seeds: Number of seeds.
         screened: Seeds before the first are dropped.
+        most: Scenarios that get more than the first seed, by the rule's order; None, all that are not dropped.
         runs: Outcomes by scenario, in the order of seeds.
         dropped: Seeds after which a scenario was dropped.
 
@@ -57,6 +58,7 @@ class Race:
     last_s: float
     seeds: int
     screened: int = SCREENED
+    most: int | None = None
     runs: dict[str, list[Record]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -128,6 +130,8 @@ class Race:
         for name in self.alive:
             if name != leader and self._is_worse(name, leader, spread):
                 self.dropped[name] = count
+        for name in set(self.alive) - set(self._best()):
+            self.dropped[name] = count
 
     def spread(self) -> dict[str, Spread]:
         """Variance of the differences from the leader, by metric."""
@@ -137,6 +141,20 @@ class Race:
             found[LATE] = found[LATE].with_group([self._lateness(each) for each in outcomes])
         for name, metric in ((name, metric) for name in self.runs if name != leader for metric in METRICS):
             found[metric] = found[metric].with_group(self.differences(name, leader, metric))
+        return found
+
+    def _best(self) -> list[str]:
+        """The first `most` scenarios that are left: the recommended one, that without it, and so on."""
+        means = {str(each["scenario"]): each for each in self.means()}
+        if self.most is None or len(means) <= self.most:
+            return self.alive
+        found: list[str] = []
+        while len(found) < self.most:
+            found.append(
+                self.rule([means[BASELINE], *(means[name] for name in means if name not in [*found, BASELINE])])
+            )
+            if found[-1] == BASELINE:
+                break
         return found
 
     def _ends(self) -> list[int]:

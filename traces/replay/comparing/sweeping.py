@@ -1,7 +1,7 @@
 """Sweep over loads, workers, hashes and seeds: races at all points at once."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -15,7 +15,7 @@ from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.grid import Point, Sweep, between, terms_at, with_seed
+from adapt.core.mechanisms.sweep.grid import APART, FEW, MOST_ROWS, Point, Sweep, between, terms_at, with_seed
 from adapt.core.mechanisms.sweep.race import Race, Record
 from adapt.core.mechanisms.sweep.sentences import phrase_of
 from adapt.core.stage.input.offered_load import Demand, bounds_of
@@ -27,8 +27,8 @@ from adapt.traces.replay.comparing.shared_reading import EPSILON, stream_of
 from adapt.traces.spark.progress import Progress
 from adapt.traces.store.trace import Trace, open_trace
 
-APART = 0.1
-"""Loads between which the recommendation changes are at most this far apart."""
+AT_ONCE = 4
+"""Points that are started together around the given one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +111,25 @@ class Swept:
             last_s=last_s,
         )
 
-    def race_at(self, point: Point, seeds: int) -> Race:
-        """The race at a point; scenarios that drop rows take part at the given point only."""
+    def race_at(self, point: Point, seeds: int, most: int | None = None, among: Collection[str] | None = None) -> Race:
+        """The race at a point; scenarios that drop rows take part at the given point only.
+
+        Args:
+            most: Scenarios that get more than one seed; None, all.
+            among: Scenarios that take part; None, all.
+        """
         frame, known = self.frame_of(point), {each.name: each for each in self.scenarios}
         entrants = [
-            each.name for each in self.scenarios if point == self.base or not (each.sheds or each.drops is not None)
+            each.name
+            for each in self.scenarios
+            if point == self.base
+            or (not (each.sheds or each.drops is not None) and (among is None or each.name in (BASELINE, *among)))
         ]
 
         def rule(outcomes: Sequence[Record]) -> str:
             return advice_of(outcomes, known, frame).scenario or BASELINE
 
-        return Race(tuple(entrants), rule, frame.last_s, seeds)
+        return Race(tuple(entrants), rule, frame.last_s, seeds, most=most)
 
     def case(self, point: Point, name: str, at: int) -> Case:
         """A scenario at a point with a seed, counted from the given one."""
@@ -148,17 +156,26 @@ def sweep(
         first: The outcomes at the given point with the first seed, by scenario.
         outcomes: Those that are kept.
     """
-    races: dict[Point, Race] = {}
-    new = asked.points(start.base)
+    races = {start.base: start.race_at(start.base, asked.seeds_at(start.base, start.base))}
+    for name, outcome in first.items():
+        races[start.base].add(name, outcome)
+    further, most = asked.points(start.base)[1:], FEW if asked.is_around and asked.seeds is None else None
+    among: dict[Point, Collection[str]] = {}
+    new = {start.base: races[start.base]}
     while new:
-        for point in new:
-            races[point] = start.race_at(point, asked.seeds_at(point, start.base))
-        if not set(races) - set(new):
-            for name, outcome in first.items():
-                races[start.base].add(name, outcome)
-        _run(start, {point: races[point] for point in new}, races, outcomes, run_all, progress)
+        _run(start, new, races, outcomes, run_all, progress)
         findings = _findings(start, races)
-        new = _refined(findings) if asked.loads is None else []
+        if not further and asked.is_around:
+            among = _between_changes(findings)
+            further = list(among)
+        spent = start.frame.rows * sum(len(runs) for race in races.values() for runs in race.runs.values())
+        if asked.is_around and spent > MOST_ROWS:
+            further = []
+        ready, further = (further[:AT_ONCE], further[AT_ONCE:]) if asked.is_around else (further, [])
+        new = {
+            point: start.race_at(point, asked.seeds_at(point, start.base), most, among.get(point)) for point in ready
+        }
+        races |= new
     _stream_at.cache_clear()
     return findings
 
@@ -229,16 +246,16 @@ def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
     return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
 
 
-def _refined(findings: Sequence[Finding]) -> list[Point]:
-    """Points between neighbouring loads with different recommendations."""
+def _between_changes(findings: Sequence[Finding]) -> dict[Point, set[str]]:
+    """Points between neighbouring loads with different recommendations, each with the scenarios left at both."""
     base = findings[0].point
     here = sorted(
         (each for each in findings if (each.point.workers, each.point.hash) == (base.workers, base.hash)),
         key=lambda each: each.point.offered,
     )
-    return [
-        replace(base, offered=load)
+    return {
+        replace(base, offered=load): {*one.race.alive, *other.race.alive}
         for one, other in pairwise(here)
         if phrase_of(one, findings) != phrase_of(other, findings)
         for load in between((one.point.offered, other.point.offered), APART)
-    ]
+    }
