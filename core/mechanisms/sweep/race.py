@@ -84,6 +84,16 @@ class Race:
         """Whether the baseline keeps up with every seed, so that nothing else is needed."""
         return all(self._lateness(each) <= 0 for each in self.runs[BASELINE])
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether no seed has changed anything."""
+        return self.judged > 1 and all(
+            one[metric] == self.runs[name][0][metric]
+            for name in self.compared
+            for one in self.runs[name]
+            for metric in METRICS
+        )
+
     def rounds(self) -> Iterator[list[tuple[str, int]]]:
         """Which scenarios to run with which seeds; add the outcomes before the next round.
 
@@ -92,6 +102,8 @@ class Race:
         ends = self._ends()
         yield self._missing([BASELINE], min(FIRST, self.seeds))
         for end in ends:
+            if self.is_certain and (self.is_settled or all(name in self.runs for name in self.alive)):
+                return
             yield self._missing([BASELINE], end)
             if not self.is_settled:
                 yield self._missing(self.alive, end)

@@ -27,6 +27,8 @@ def _wins(found: Finding) -> str:
     name = found.scenario
     if seeds == 1:
         return "One seed: how often it wins is unknown; use --seeds."
+    if found.race.is_certain and found.wins == seeds:
+        return f"No seed changes anything: {seeds} give {name} the same latency and cost."
     if found.race.is_settled:
         return f"{name} keeps up with {_all_of(seeds)}."
     least = f"at least {percent(found.least, 2)} of seeds, at 95 % confidence"
@@ -62,22 +64,22 @@ def _by_load(findings: Sequence[Finding]) -> str:
         (phrase, [each.point.offered for each in group])
         for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
     ]
-    parts = [f"{_range(loads, at == 0, at == len(groups) - 1)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
+    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
     if len(groups) == 1:
         return f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."
     return f"By load, with {base.point.workers} workers: {'; '.join(parts)}."
 
 
-def _range(loads: Sequence[float], is_first: bool, is_last: bool) -> str:
+def _range(loads: Sequence[float], is_first: bool) -> str:
     if is_first:
         return f"up to {loads[-1]:g}"
-    if is_last:
-        return f"from {loads[0]:g} on"
     return f"at {loads[0]:g}" if len(loads) == 1 else f"from {loads[0]:g} to {loads[-1]:g}"
 
 
 def phrase_of(found: Finding, findings: Sequence[Finding]) -> str:
-    """What to do at a load."""
+    """What to do at a load; not clear where it is right with at most half of the seeds."""
+    if 2 * (found.wins + found.level) <= found.seeds:
+        return "the answer changes with the seed"
     if found.keeps_up:
         return f"{BASELINE} is enough" if found.scenario == BASELINE else f"use {found.scenario}"
     wider = [each for each in findings if _is_wider(each, found) and each.keeps_up]

@@ -75,6 +75,14 @@ def test_where_the_baseline_keeps_up_nothing_else_runs():
     assert race.leader() == BASELINE
 
 
+def test_where_no_seed_changes_anything_three_are_enough():
+    race = raced(BEHIND, 20, told={name: {"p99": p99} for name, p99 in BEHIND.items()})
+    assert race.alive == ["split-pkg"]
+    assert {len(race.runs[name]) for name in (BASELINE, "split-pkg")} == {3}
+    told = " ".join(sweep_sentences([Finding.from_race(Point(4, 1.2, HashName.MURMUR3), FRAME, race, KNOWN)]))
+    assert "No seed changes anything: 3 give split-pkg the same latency and cost." in told
+
+
 def test_the_best_is_dropped_at_most_as_often_as_stated():
     """The best by the mean is split-pkg; rebuild is worse by just more than what matters."""
     chance = np.random.default_rng(7)
@@ -105,7 +113,7 @@ def test_sentences_say_how_often_by_how_much_and_where_it_changes(findings):
     assert "split-pkg wins in 10 of 10 seeds (at least 74 % of seeds, at 95 % confidence)." in told
     assert "Its p99 is 0.2 times" in told
     assert "up to 0.5 static-uniform is enough" in told
-    assert "from 1.5 on add 2 workers and use static-hybrid" in told
+    assert "at 1.5 add 2 workers and use static-hybrid" in told
     assert "With murmur3" not in told
     assert "With xxhash64 use static-hybrid." in told
 
