@@ -6,7 +6,7 @@ that share at 95 % confidence. On fresh seeds all scenarios that drop no rows ru
 in at least 90 % of traces the share of fresh seeds reaches the lower bound, and in at least 90 % the mean ratio to
 static-uniform lies in the interval, widened by the fresh seeds' own error.
 
-Usage: python benchmarks/comparison_claims.py [ROWS] [FRESH SEEDS]
+Usage: python benchmarks/comparison_claims.py [ROWS] [FRESH SEEDS] [TRACES TO LEAVE OUT AT THE START]
 """
 
 import json
@@ -38,7 +38,7 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.store.trace import Trace
 
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
-ROWS, FRESH, GENERATED_SEEDS, GENERATED = 20_000, 20, (0, 1, 2), 12
+ROWS, FRESH, SKIPPED, GENERATED_SEEDS, GENERATED = 20_000, 20, 0, (0, 1, 2), 12
 RIGHT = 0.9
 WANTED = Wanted(8, costs=Costs(1e-3, 0.0, spread=UNKNOWN))
 LOSSLESS = [each.name for each in chosen([]) if not each.sheds and each.drops is None]
@@ -51,7 +51,8 @@ def main() -> int:
     if not DATA.exists():
         print(f"claims of comparisons: {DATA} is not there; set ADAPT_DATA")
         return 0
-    rows, fresh = (int(each) for each in (*sys.argv[1:], *(ROWS, FRESH)[len(sys.argv) - 1 :]))
+    usual = (ROWS, FRESH, SKIPPED)
+    rows, fresh, skipped = (int(each) for each in (*sys.argv[1:], *usual[len(sys.argv) - 1 :]))
     print(f"the first {rows:,} rows of each trace, {fresh} fresh seeds")
     print("| trace | recommended | claimed | at least | fresh | p99 over static-uniform | fresh | right |")
     print("|---|---|---|---|---|---|---|---|")
@@ -60,7 +61,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         runner_of_scenarios(RunnerName.IN_PROCESS, None, None) as run_all,
     ):
-        for at, (name, batch) in enumerate(traces()):
+        for at, (name, batch) in enumerate(islice(traces(), skipped, None)):
             trace = write_trace(Path(folder) / f"{at}.trace", pa.Table.from_batches([batch.slice(0, rows)]))
             held = checked(name, trace, fresh, run_all)
             right.append(held)
