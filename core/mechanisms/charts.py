@@ -21,7 +21,7 @@ _KINDS = ("Pareto-optimal", "dominated", "drops rows")
 
 
 def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
-    """Cost against latency, over seeds and by load where swept; sustained rates and demand curves where measured."""
+    """Charts of cost against latency, and of loads and rates where measured."""
     if "over_seeds" in tables:
         charts = [cost_against_latency(at_given_point(tables["over_seeds"], tables["scenarios"]))]
         charts += by_load(tables["over_seeds"], tables["points"])
@@ -68,7 +68,7 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
 
 
 def at_given_point(over_seeds: Table, scenarios: Table) -> Table:
-    """Scenarios at the given load and hash with any number of workers, as a table of scenarios."""
+    """Scenarios at the given load and hash, with any number of workers."""
     records = over_seeds.records()
     first = records[0]
     near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]

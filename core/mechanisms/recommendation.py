@@ -150,14 +150,14 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
 
 
 def keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
-    """Whether a scenario finishes with the stream, drops few rows and has a low p99."""
+    """Whether a scenario finishes in time with few drops and low p99."""
     return lateness(record, frame.last_s) <= 1 and real(record["drop_rate"]) <= SHED
 
 
 def lateness(record: Mapping[str, Cell], last_s: float) -> float:
-    """Drain time or p99 over the longest with which a scenario keeps up, whichever is larger.
+    """Drain time or p99 over its limit, whichever is larger.
 
-    Infinite if rows are left.
+    A scenario keeps up until 1. Infinite if rows are left.
     """
     limits = ("drain", LATE), ("p99", SLOW)
     return max(inf if record[name] is None else real(record[name]) / (share * last_s) for name, share in limits)

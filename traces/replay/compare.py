@@ -264,7 +264,7 @@ def _sustained(job: Job, stream: Stream) -> Table:
 
 
 def reading_of(wanted: Wanted, terms: Terms | None = None) -> Reading:
-    """The reading of static-uniform, at the speed of the trace or of the comparison."""
+    """Reading of static-uniform, at the trace's speed or the comparison's."""
     until_s = inf if terms is None or terms.duration_s is None else terms.duration_s
     speedup = 1.0 if terms is None else terms.speedup
     return Reading(wanted.placed, speedup, wanted.row_costs, wanted.by_stream, until_s)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "seeds", "sustainable", "service_time", "state", "jobs"),
-    "queueing",
+    *("out", "scenario", "scenarios", "channels", "offered", "seeds", "sustainable", "service_time"),
+    *("jobs", "queueing"),
 )
 def compare(
     trace: TracePath,

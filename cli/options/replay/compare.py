@@ -123,8 +123,8 @@ class WorkerOptions:
     )
     offered: str = setting(
         "1.2",
-        "Replay at the speed that gives static-uniform's busiest channel of N RATIO times its capacity. Of a list such"
-        " as 0.5,0.8,1.2 the highest is recommended for.",
+        "Load of static-uniform's busiest channel of N over its capacity, which sets the speed. Of a list such as"
+        " 0.5,0.8,1.2 the highest is recommended for.",
         "RATIO[,...]",
     )
     hashes: str | None = setting(
@@ -135,8 +135,7 @@ class WorkerOptions:
     )
     seeds: int | None = setting(
         None,
-        "Random seeds, from --seed on (default: 10 at the given load, 3 at others). 1 runs each scenario once, at one"
-        " load.",
+        "Random seeds at each load (default: 10, at other loads 3). 1 runs each scenario once, at one load.",
         "COUNT",
         shown=False,
     )
@@ -167,7 +166,7 @@ class WorkerOptions:
         known = [each.value for each in HashName]
         for name in self.hashes.split(","):
             if name not in known:
-                raise UsageError(f"--hashes: {name!r} is no hash function; choose of {', '.join(known)}")
+                raise UsageError(f"--hashes: unknown hash function {name!r}; choose from {', '.join(known)}")
         return [HashName(name) for name in self.hashes.split(",")]
 
     def sweep(self) -> "Sweep | None":

@@ -1,4 +1,4 @@
-"""What is recommended at each point of a sweep, how often it wins and by how much."""
+"""Recommendation at a point of a sweep: wins and margins."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ class Finding:
 
     @property
     def level(self) -> int:
-        """Other seeds with which its difference from the recommended one does not matter."""
+        """Other seeds with which its difference from the best does not matter."""
         runs, picks = self.race.runs, self.race.picks()
         return sum(
             name != self.scenario and self._is_level(runs[self.scenario][at], runs[name][at])
@@ -103,7 +103,7 @@ class Finding:
 
     @property
     def least(self) -> float:
-        """Lower bound of the share of seeds with which it wins or is level, at 95 % confidence."""
+        """Lower confidence bound of the share of seeds won or level."""
         return least_share(self.wins + self.level, self.seeds)
 
     @property

@@ -1,4 +1,4 @@
-"""Points of a sweep: workers, load and hash, each run with several seeds."""
+"""Points of a sweep: workers, load and hash."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.stage.input.offered_load import Demand
 
 LOADS = (0.5, 0.8, 1.0, 1.5)
-"""Loads beside the given one."""
+"""Loads around the given one."""
 
 MORE_WORKERS = 2
 """Workers that a placement is compared with."""
@@ -136,6 +136,6 @@ def with_seed(terms: Terms, seed: int) -> Terms:
 
 
 def between(loads: Sequence[float], apart: float) -> list[float]:
-    """The middles of neighbouring loads that are further apart."""
+    """The middles of adjacent loads that are further apart."""
     ordered = sorted(loads)
     return [round((a + b) / 2, 3) for a, b in pairwise(ordered) if b - a > apart + 1e-9]

@@ -1,4 +1,4 @@
-"""Race of scenarios at one point: those that are clearly worse are dropped, the others get more seeds."""
+"""Race of scenarios at one point, which drops what is clearly worse."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ class Race:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the baseline keeps up with every seed, so that nothing else is needed."""
+        """Whether the baseline keeps up with every seed."""
         return all(self._lateness(each) <= 0 for each in self.runs[BASELINE])
 
     @property
@@ -95,9 +95,9 @@ class Race:
         )
 
     def rounds(self) -> Iterator[list[tuple[str, int]]]:
-        """Which scenarios to run with which seeds; add the outcomes before the next round.
+        """Which scenarios to run with which seeds, round by round.
 
-        The variance of other races is given by `drop` after each round.
+        Call `add` with each outcome and then `drop` before the next round.
         """
         ends = self._ends()
         yield self._missing([BASELINE], min(FIRST, self.seeds))
@@ -205,7 +205,10 @@ class Race:
 
 
 def mean_outcome(outcomes: Sequence[Record]) -> Record:
-    """Means over seeds: geometric ones of times, arithmetic ones of others; equal values stay as they are."""
+    """Mean outcome over seeds.
+
+    Geometric means of times, arithmetic ones of others; equal values stay as they are.
+    """
     first = outcomes[0]
     return {name: _mean([each[name] for each in outcomes], name) for name in first}
 

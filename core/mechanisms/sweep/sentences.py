@@ -1,4 +1,4 @@
-"""What a sweep says: how often the recommendation wins, by how much, and where it changes."""
+"""Sentences of a sweep: wins, margins, and where the recommendation changes."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -77,7 +77,10 @@ def _range(loads: Sequence[float], is_first: bool) -> str:
 
 
 def phrase_of(found: Finding, findings: Sequence[Finding]) -> str:
-    """What to do at a load; not clear where it is right with at most half of the seeds."""
+    """What to do at a load.
+
+    The answer is not clear where it is right with at most half of the seeds.
+    """
     if 2 * (found.wins + found.level) <= found.seeds:
         return "the answer changes with the seed"
     if found.keeps_up:

@@ -1,4 +1,4 @@
-"""Tables of a sweep: the recommendation at each point, and every scenario that ran there."""
+"""Tables of a sweep: points, and scenarios over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -155,7 +155,7 @@ def points_shown(points: Table) -> Table:
 
 
 def over_seeds_shown(over_seeds: Table) -> Table:
-    """The scenarios at the given point that ran with several seeds, for people."""
+    """Scenarios at the given point with several seeds, for people."""
     records = over_seeds.records()
     place = [records[0][name] for name in ("workers", "offered", "hash")]
     here = [row for row in records if [row[name] for name in ("workers", "offered", "hash")] == place]

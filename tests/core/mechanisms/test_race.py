@@ -40,12 +40,8 @@ def raced(p99s, seeds, noise=0.0, chance=None, told=None):
     for asked in race.rounds():
         for name, at in asked:
             assert at == len(race.runs.get(name, ()))
-            race.add(
-                name,
-                outcome(
-                    name, p99s[name] * math.exp(common[at] + chance.normal(0, noise)), **(told or {}).get(name, {})
-                ),
-            )
+            p99 = p99s[name] * math.exp(common[at] + chance.normal(0, noise))
+            race.add(name, outcome(name, p99) | (told or {}).get(name, {}))
         race.drop(race.spread())
     return race
 

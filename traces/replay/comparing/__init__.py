@@ -1,1 +1,1 @@
-"""Many scenarios on one trace: where they run, what they read, what is kept."""
+"""Many scenarios on one trace."""

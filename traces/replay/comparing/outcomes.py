@@ -34,7 +34,7 @@ class Outcomes:
     """Finished outcomes, each kept as soon as it is there."""
 
     def __init__(self, folder: Path, out: Path | None) -> None:
-        """Read those of an interrupted comparison, and of the one that is overwritten.
+        """Read those of an interrupted or overwritten comparison.
 
         Args:
             folder: Folder of the unfinished comparison.
@@ -57,7 +57,7 @@ class Outcomes:
         return found
 
     def add(self, key: str, outcome: Mapping[str, Cell]) -> None:
-        """Keep an outcome; a line that was cut off by a crash is ignored when read."""
+        """Keep an outcome; an incomplete line is ignored when read."""
         self._known[key] = self._kept[key] = dict(outcome)
         with (self.folder / FILE).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([key, outcome])}")

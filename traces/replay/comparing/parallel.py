@@ -1,4 +1,4 @@
-"""Where scenarios run: in this process, in processes of this machine, or in Spark tasks."""
+"""Where scenarios run: in this process, in others, or in Spark tasks."""
 
 import os
 import signal

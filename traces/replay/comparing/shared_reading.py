@@ -1,4 +1,4 @@
-"""A trace that many scenarios of one process read: decoded once, if it fits."""
+"""Rows that the scenarios of a process share, decoded once."""
 
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -32,7 +32,7 @@ class SharedReading:
         self._bytes = 0
 
     def batches(self, columns: list[str]) -> Iterable[pa.RecordBatch]:
-        """The rows in time order, kept when they were read to the end."""
+        """Rows in time order, kept when read to the end."""
         return self._kept.get(tuple(columns)) or self._read(columns)
 
     def _read(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -63,7 +63,7 @@ def stream_of(trace: Trace, most_bytes: int = MOST_BYTES) -> Stream:
 
 
 def counted(trace: Trace) -> Frequencies:
-    """Key counts of a trace, with all keys of a share of at least `EPSILON`."""
+    """Key counts of a trace, of all keys above `EPSILON`."""
     counter = LossyCounter(EPSILON, ARROW_TYPES[trace.key_type], Weight.COUNT)
     for batch in trace.batches([KEY]):
         counter.update(batch.column(KEY))

@@ -1,4 +1,4 @@
-"""Sweep over loads, workers, hashes and seeds: races at all points at once."""
+"""Sweep over loads, workers, hashes and seeds, by races."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """What a sweep starts from.
+    """Start of a sweep.
 
     Attributes:
         trace: The trace.
@@ -112,7 +112,9 @@ class Swept:
         )
 
     def race_at(self, point: Point, seeds: int, most: int | None = None, among: Collection[str] | None = None) -> Race:
-        """The race at a point; scenarios that drop rows take part at the given point only.
+        """The race at a point.
+
+        Scenarios that drop rows take part at the given point only.
 
         Args:
             most: Scenarios that get more than one seed; None, all.
@@ -132,7 +134,7 @@ class Swept:
         return Race(tuple(entrants), rule, frame.last_s, seeds, most=most)
 
     def case(self, point: Point, name: str, at: int) -> Case:
-        """A scenario at a point with a seed, counted from the given one."""
+        """A scenario at a point; seeds count from the given one."""
         scenario = next(each for each in self.scenarios if each.name == name)
         terms = with_seed(self.terms_of(point), self.wanted.seed + at)
         return Case(self.trace.path.absolute(), self.trace.manifest.content_hash, scenario, terms, self.code)
@@ -247,7 +249,7 @@ def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
 
 
 def _between_changes(findings: Sequence[Finding]) -> dict[Point, set[str]]:
-    """Points between neighbouring loads with different recommendations, each with the scenarios left at both."""
+    """Points between adjacent loads with different recommendations, and their scenarios."""
     base = findings[0].point
     here = sorted(
         (each for each in findings if (each.point.workers, each.point.hash) == (base.workers, base.hash)),

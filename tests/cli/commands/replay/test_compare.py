@@ -99,7 +99,7 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--offered 1.2,fast", "--offered takes ratios such as 1.2 or 0.5,0.8,1.2 (got '1.2,fast')"),
         (2, "--offered 1.2,1.2", "--offered names a value twice"),
         (2, "--seeds 0", "--seeds must be at least 1 (got 0)"),
-        (2, "--hashes md5", "--hashes: 'md5' is no hash function; choose of murmur3, xxhash64"),
+        (2, "--hashes md5", "--hashes: unknown hash function 'md5'; choose from murmur3, xxhash64"),
         (2, "--speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
         (2, "--tau 0.5,0.4,0.8,0.9", "--tau: tau1 "),
