@@ -15,7 +15,7 @@ from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.grid import APART, FEW, MOST_ROWS, Point, Sweep, between, terms_at, with_seed
+from adapt.core.mechanisms.sweep.grid import APART, FEW, FEWEST, MOST_ROWS, Point, Sweep, between, terms_at, with_seed
 from adapt.core.mechanisms.sweep.race import Race, Record
 from adapt.core.mechanisms.sweep.sentences import phrase_of
 from adapt.core.stage.input.offered_load import Demand, bounds_of
@@ -158,10 +158,13 @@ def sweep(
         first: The outcomes at the given point with the first seed, by scenario.
         outcomes: Those that are kept.
     """
-    races = {start.base: start.race_at(start.base, asked.seeds_at(start.base, start.base))}
+    quick = asked.is_around and asked.seeds is None
+    is_long = quick and start.frame.rows * len(start.scenarios) > MOST_ROWS
+    seeds = FEWEST if is_long else asked.seeds_at(start.base, start.base)
+    races = {start.base: start.race_at(start.base, seeds, FEW if is_long else None)}
     for name, outcome in first.items():
         races[start.base].add(name, outcome)
-    further, most = asked.points(start.base)[1:], FEW if asked.is_around and asked.seeds is None else None
+    further, most = asked.points(start.base)[1:], FEW if quick else None
     among: dict[Point, Collection[str]] = {}
     new = {start.base: races[start.base]}
     while new:
