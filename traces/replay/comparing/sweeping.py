@@ -165,7 +165,7 @@ def sweep(
     for name, outcome in first.items():
         races[start.base].add(name, outcome)
     further, most = asked.points(start.base)[1:], FEW if quick else None
-    among: dict[Point, Collection[str]] = {}
+    among: dict[Point, set[str]] = {}
     new = {start.base: races[start.base]}
     while new:
         _run(start, new, races, outcomes, run_all, progress)
