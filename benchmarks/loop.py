@@ -60,7 +60,7 @@ def main() -> int:
     ratios: dict[float | None, list[tuple[float, str]]] = {}
     print("| stream | case | migrations | b | m | worker s | state moved | p99 latency |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, rows in _streams(range(*map(int, options.seeds.split(":"))), real=not options.generated):
+    for name, rows in streams(range(*map(int, options.seeds.split(":"))), real=not options.generated):
         for cost, ratio in _judged(name, rows):
             ratios.setdefault(cost, []).append((ratio, name))
     print("\nworth over the better of never and period:")
@@ -117,7 +117,7 @@ def _costs(loop: Loop, trigger: Trigger, rows: pa.RecordBatch) -> tuple[float, f
     return sum(float(step.loads.max()) for step in steps), moved
 
 
-def _streams(seeds: Sequence[int], *, real: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+def streams(seeds: Sequence[int], *, real: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Each stream with its name, in time order."""
     for sources in (columns.DECIDING, columns.OTHERS) if real else ():
         for file, (read, names) in sources.items():

@@ -9,8 +9,9 @@ from adapt.core.charts.chart import Chart, Records, chart
 from adapt.core.charts.points import is_real, set_apart
 from adapt.core.charts.theme import INK, PALETTE
 from adapt.core.labels import label
+from adapt.core.mechanisms.recommendation import real
 from adapt.core.stage.outcome import queues_in
-from adapt.core.table import Table
+from adapt.core.table import Cell, Table
 from adapt.core.values import human
 
 LOSS = 0.01
@@ -20,8 +21,12 @@ _KINDS = ("Pareto-optimal", "dominated", "drops rows")
 
 
 def comparison_charts(tables: Mapping[str, Table]) -> tuple[Chart, ...]:
-    """Cost against latency; sustained rates and demand curves where measured."""
-    charts = [cost_against_latency(tables["scenarios"])]
+    """Charts of cost against latency, and of loads and rates where measured."""
+    if "over_seeds" in tables:
+        charts = [cost_against_latency(at_given_point(tables["over_seeds"], tables["scenarios"]))]
+        charts += by_load(tables["over_seeds"], tables["points"])
+    else:
+        charts = [cost_against_latency(tables["scenarios"])]
     if "sustained" in tables:
         charts += [sustained_by_scenario(tables["sustained"]), demand_curves(tables["demand"])]
     return tuple(charts)
@@ -60,6 +65,66 @@ def cost_against_latency(scenarios: Table, cost: str = "worker_time", latency: s
     )
     body = {"height": 340, "encoding": encoding, "layer": layers}
     return chart("Cost against latency", body, points, sentence, scenarios)
+
+
+def at_given_point(over_seeds: Table, scenarios: Table) -> Table:
+    """Scenarios at the given load and hash, with any number of workers."""
+    records = over_seeds.records()
+    first = records[0]
+    near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]
+    queueing = scenarios.values("queueing")[0]
+    rows = [
+        (_at_workers(row, first), row["worker_time"], row["p99"], row["drop_rate"], queueing, row["pareto"])
+        for row in near
+    ]
+    columns = [column_of(scenarios, name) for name in ("scenario", "worker_time", "p99", "drop_rate", "queueing")]
+    return Table.from_rows(scenarios.title, [*columns, column_of(over_seeds, "pareto")], rows)
+
+
+def by_load(over_seeds: Table, points: Table) -> list[Chart]:
+    """Line chart of p99 with its interval against load.
+
+    Its series are the scenarios that are recommended at a load and the first one, with any number of workers and the
+    given hash. None with one load.
+    """
+    records, first = over_seeds.records(), over_seeds.records()[0]
+    chosen = {(row["workers"], row["scenario"]) for row in points.records() if row["hash"] == first["hash"]}
+    chosen.add((first["workers"], first["scenario"]))
+    near = [row for row in records if row["hash"] == first["hash"] and (row["workers"], row["scenario"]) in chosen]
+    near = [row for row in sorted(near, key=lambda row: real(row["offered"])) if is_real(row["p99"])]
+    if len({row["offered"] for row in near}) < 2:
+        return []
+    p99 = column_of(over_seeds, "p99")
+    dots: Records = []
+    for row in near:
+        ends = [row[name] if is_real(row[name]) else row["p99"] for name in ("p99_low", "p99_high")]
+        name = _at_workers(row, first)
+        text = f"{name}: {human(row['p99'], p99)} ({human(ends[0], p99)} to {human(ends[1], p99)})"
+        dots.append({"x": row["offered"], "y": row["p99"], "low": ends[0], "high": ends[1], "series": name, "d": text})
+    names = list(dict.fromkeys(str(dot["series"]) for dot in dots))
+    y = _axis(over_seeds, "p99", dots, "y")
+    x = {"field": "x", "type": "quantitative", "scale": {"zero": False, "padding": 12}}
+    encoding = {"x": x | {"axis": ticks(over_seeds, "offered") | {"title": "load"}}, "color": colours(names)}
+    whisker = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        {"mark": {"type": "rule", "strokeWidth": 2, "aria": False}, "encoding": whisker},
+        {"mark": {"type": "line", "aria": False}, "encoding": {"y": y}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
+            "encoding": {"y": y, "shape": shapes(names), "description": {"field": "d"}},
+        },
+    ]
+    sentence = (
+        "p99 latency of what is recommended at some load, and of the first scenario, against the load; bars are its"
+        " interval over seeds at 95 % confidence."
+    )
+    return [chart("p99 by load", {"height": 300, "encoding": encoding, "layer": layers}, dots, sentence, over_seeds)]
+
+
+def _at_workers(row: Mapping[str, Cell], first: Mapping[str, Cell]) -> str:
+    """A scenario's name, with the number of workers where it is not the given one."""
+    name = label(row["scenario"])
+    return name if row["workers"] == first["workers"] else f"{name}, {row['workers']} workers"
 
 
 def sustained_by_scenario(sustained: Table) -> Chart:

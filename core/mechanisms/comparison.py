@@ -9,6 +9,9 @@ from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, rea
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED
+from adapt.core.mechanisms.sweep.finding import Finding
+from adapt.core.mechanisms.sweep.sentences import sweep_sentences
+from adapt.core.mechanisms.sweep.tables import over_seeds_shown, over_seeds_table, points_shown, points_table
 from adapt.core.run import run_as_data
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
@@ -57,6 +60,7 @@ DEMAND_COLUMNS = (
 
 SUMMARY_COLUMNS = (
     Column("verdict"),
+    Column("holds", about="how often the recommendation wins, by how much, and where it changes"),
     Column("advice", about="recommended scenario"),
     Column("rows", Kind.COUNT),
     Column("channels", Kind.COUNT, about="workers of scenarios that do not scale"),
@@ -81,6 +85,7 @@ class ComparisonRun(Displayed):
         sustained: `SUSTAINED_COLUMNS`; empty unless measured.
         scenarios: The compared scenarios.
         parameters: Everything that decides the result except the stream; JSON data.
+        findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
     """
 
     mechanism: ClassVar[str] = "compare"
@@ -90,21 +95,20 @@ class ComparisonRun(Displayed):
     sustained: Table
     scenarios: tuple[Scenario, ...]
     parameters: Mapping[str, Any]
+    findings: Sequence[Finding] = ()
 
     def summary(self) -> Table:
         """One row with the verdict and the recommended scenario."""
         frame = self.frame
-        found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
+        if self.findings:
+            found = self.findings[0].advice
+        else:
+            found = advice_of(self.outcomes.records(), {one.name: one for one in self.scenarios}, frame)
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
-        row = (
-            frame.need(self._best_static()) + found.sentence,
-            found.scenario,
-            *load,
-            rate,
-            frame.top_share,
-            *own_cells(frame.own),
-        )
+        holds = " ".join(sweep_sentences(self.findings)) if self.findings else None
+        told = frame.need(self._best_static()) + found.sentence, holds, found.scenario
+        row = (*told, *load, rate, frame.top_share, *own_cells(frame.own))
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
 
     def _best_static(self) -> dict[str, float]:
@@ -117,8 +121,10 @@ class ComparisonRun(Displayed):
         return {} if best is None else {best: loads[best]}
 
     def tables(self) -> dict[str, Table]:
-        """`scenarios`; `sustained` and `demand` where measured."""
+        """`scenarios`; `points` and `over_seeds` of a sweep; `sustained` and `demand` where measured."""
         tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
+        if self.findings:
+            tables |= {"points": points_table(self.findings), "over_seeds": over_seeds_table(self.findings)}
         if self.sustained.rows:
             rate = self.frame.rows / self.frame.last_s
             tables |= {"sustained": self.sustained, "demand": demand_table(self.sustained, rate)}
@@ -139,6 +145,10 @@ class ComparisonRun(Displayed):
         """Tables for people, the best cells of each column marked."""
         return shown_tables(self.tables(), self.summary())
 
+    def lead(self) -> list[str]:
+        """A heading, the verdict, and where it holds."""
+        return ["Verdict", str(self.summary().rows[0][0]), *(sweep_sentences(self.findings) if self.findings else [])]
+
     def displayed(self) -> list[Table]:
         """Summary and scenarios."""
         return [self.summary(), marked(self.tables()["scenarios"])]
@@ -157,7 +167,8 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     note = f"{_offered(summary)} Throughput is in rows/s, latencies are with {queues} queues; {best}."
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
-    return [first, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
+    swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
+    return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
 
 def _offered(summary: Table) -> str:

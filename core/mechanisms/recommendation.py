@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario, Static
 from adapt.core.mechanisms.sustainable import SHED
@@ -9,8 +10,11 @@ from adapt.core.stage.input.own_rate import OwnRate
 from adapt.core.table import Cell
 from adapt.core.values import duration, size
 
-LATE = 0.01
-"""A scenario lags if its drain time or p99 exceeds this fraction of the stream's length."""
+LATE = 0.05
+"""A scenario falls behind if its drain time exceeds this fraction of the stream's length, as with 5% too much work."""
+
+SLOW = 0.1
+"""It falls behind for a while if its p99 exceeds this fraction of the stream's length."""
 
 CHEAP = 1.05
 """Two scenarios cost the same up to this ratio of worker time."""
@@ -88,7 +92,7 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
         records: Outcomes, `BASELINE` first.
     """
     uniform = records[0]
-    keep_up = [record for record in records if _keeps_up(record, frame)]
+    keep_up = [record for record in records if keeps_up(record, frame)]
     if uniform in keep_up:
         return _nothing_to_do(uniform, keep_up)
     if keep_up:
@@ -115,6 +119,8 @@ def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, C
             f"; {cheaper['scenario']} would only save worker time ({_hours(cheaper, short=True)} instead of"
             f" {_hours(uniform, short=True)}, p99 {_p99(cheaper, short=True)})"
         )
+    else:
+        sentence += _unless(uniform, _lossless(keep_up))
     return Advice(BASELINE, f"{sentence}.")
 
 
@@ -158,10 +164,18 @@ def _none(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Scenari
     return Advice(str(closest["scenario"]) if helps else None, f"{sentence}. {kept}")
 
 
-def _keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
-    times = record["drain"], record["p99"]
-    in_time = all(time is not None and real(time) <= LATE * frame.last_s for time in times)
-    return in_time and real(record["drop_rate"]) <= SHED
+def keeps_up(record: Mapping[str, Cell], frame: Frame) -> bool:
+    """Whether a scenario finishes in time with few drops and low p99."""
+    return lateness(record, frame.last_s) <= 1 and real(record["drop_rate"]) <= SHED
+
+
+def lateness(record: Mapping[str, Cell], last_s: float) -> float:
+    """Drain time or p99 over its limit, whichever is larger.
+
+    A scenario keeps up until 1. Infinite if rows are left.
+    """
+    limits = ("drain", LATE), ("p99", SLOW)
+    return max(inf if record[name] is None else real(record[name]) / (share * last_s) for name, share in limits)
 
 
 def _lossless(records: Sequence[Mapping[str, Cell]]) -> list[Mapping[str, Cell]]:

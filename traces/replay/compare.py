@@ -1,39 +1,32 @@
 """Comparison of scenarios on a trace, each a run of its own."""
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from math import inf
-from multiprocessing import active_children, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 import adapt.core
-from adapt.core.counting.frequencies import Frequencies
-from adapt.core.counting.lossy import LossyCounter
 from adapt.core.counting.top_share import top_share
 from adapt.core.errors import BadInput, EnvironmentFailure
-from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.mechanisms.comparison import SUSTAINED_COLUMNS, ComparisonRun, outcome_table
 from adapt.core.mechanisms.cost_model import Terms, Wanted
-from adapt.core.mechanisms.recommendation import Frame
+from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import ScenarioRun, Stream, check_scenario, outcome_of_scenario, simulated, staged
 from adapt.core.mechanisms.scenario_file import read_scenarios
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED, is_sustained, largest_sustained
+from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.own.own_code import OwnCode
 from adapt.core.stage.conditions.arrivals import Rows
-from adapt.core.stage.input.keyed_rows import BYTES, KEY, Reading, bytes_by_partition
+from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
@@ -42,23 +35,21 @@ from adapt.traces.own.modules import ship
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.ahead.parts import first_rows, two_rows
+from adapt.traces.replay.comparing.outcomes import FOLDER, Outcomes
+from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
+from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, stream_of
+from adapt.traces.replay.comparing.sweeping import Swept, sweep
 from adapt.traces.replay.flux import rows_of
-from adapt.traces.replay.operators import check_columns, encoded
-from adapt.traces.spark.executors import parallelism
-from adapt.traces.spark.lazy import SparkSession
+from adapt.traces.replay.operators import check_columns
 from adapt.traces.spark.names import RunnerName
 from adapt.traces.spark.progress import Progress, silent
-from adapt.traces.spark.runner import log_ran, runs_on_spark
-from adapt.traces.spark.session import Spark, spark_failures, spark_session
-from adapt.traces.spark.spark_tasks import in_tasks
+from adapt.traces.spark.runner import runs_on_spark
+from adapt.traces.spark.session import Spark
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.disk import disk_failures, remove_tree
 from adapt.traces.store.manifest import Provenance, as_json, program_versions, read_manifest
 from adapt.traces.store.runs import StoredRun, read_run, write_run
 from adapt.traces.store.trace import Trace, open_trace
-
-EPSILON = 1e-4
-"""Error of the key counts, as a share of the rows."""
 
 CHILD = ".run"
 """File extension of a scenario's run."""
@@ -75,6 +66,7 @@ class ComparingOptions:
         wanted: Settings that all scenarios share.
         scenarios: The scenarios, `BASELINE` first.
         sustained: Numbers of channels for which sustained rates are measured; empty for none.
+        sweep: Loads, workers, hashes and seeds to vary; None, one run of each scenario.
         jobs: Processes on this machine; None, one per core. Ignored on Spark.
         spark: Where scenarios run: on Spark only if requested.
         foresight: Says how long the scenarios take before they start; None, nobody does. Not on Spark.
@@ -83,6 +75,7 @@ class ComparingOptions:
     wanted: Wanted
     scenarios: tuple[Scenario, ...]
     sustained: tuple[int, ...] = ()
+    sweep: Sweep | None = None
     jobs: int | None = None
     spark: Spark = None
     foresight: Foresight | None = None
@@ -144,6 +137,7 @@ def compare_on_trace(
     force: bool = False,
     command: str = "adapt.traces.replay.compare.compare_on_trace",
     progress: Progress = silent,
+    say: Callable[[str], None] = lambda _: None,
 ) -> ComparisonRun:
     """Run several scenarios on one trace and compare them.
 
@@ -154,6 +148,7 @@ def compare_on_trace(
     Args:
         out: Where to keep the comparison; None keeps nothing.
         force: Overwrite `out`; its runs are reused where they are still valid.
+        say: Called with the first answer, before a sweep.
 
     Raises:
         UsageError: an argument is out of range, or the trace lacks a column.
@@ -162,23 +157,28 @@ def compare_on_trace(
     """
     check_folder_free(out, force=force)
     wanted = options.wanted
-    check_columns(trace, _reading(wanted), sized=wanted.state is Weight.BYTES)
+    check_columns(trace, reading_of(wanted), sized=wanted.state is Weight.BYTES)
     progress("reading", 0, len(options.scenarios))
-    demand = Demand.from_chunks(rows_of(trace, _reading(wanted)).chunks(), wanted.uniform)
+    demand = Demand.from_chunks(rows_of(trace, reading_of(wanted)).chunks(), wanted.uniform)
     terms = wanted.terms(demand)
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
-    with _unfinished(out) as folder:
+    if options.runner is RunnerName.SPARK:
+        for own in (own for each in options.scenarios for own in (each.flux, each.elastic)):
+            if isinstance(own, OwnCode):
+                ship(own)
+    place = runner_of_scenarios(options.runner, options.jobs, options.spark)
+    with _unfinished(out) as folder, place as run_all:
         source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
             for name, scenario in ((each.name, each) for each in options.scenarios)
         ]
-        made = _made(jobs, out, options, progress)
+        made = _made(jobs, out, run_all, progress, options)
         runs = [made[job.scenario.name] for job in jobs]
-        chunks = rows_of(trace, _reading(wanted, terms)).chunks()
+        chunks = rows_of(trace, reading_of(wanted, terms)).chunks()
         bounds = bounds_of(Demand.from_chunks(chunks, wanted.uniform), wanted.uniform)
-        share = top_share(_counted(trace))
+        share = top_share(counted(trace))
         frame = Frame(
             rows=bounds.rows,
             channels=terms.channels,
@@ -191,6 +191,18 @@ def compare_on_trace(
             own=bounds.own_rate(terms.speedup),
         )
         sustained = [row for run in runs if "sustained" in run.tables for row in run.tables["sustained"].rows]
+        parts = {run.path.name: run.path for run in runs}
+        findings = []
+        if options.sweep is not None:
+            outcomes = Outcomes(folder, out)
+            start = Swept(trace, options.scenarios, wanted, demand, terms, frame, code_hash())
+            found = advice_of(
+                [run.summary.records()[0] for run in runs], {each.name: each for each in options.scenarios}, frame
+            )
+            say(f"with one seed: {found.sentence} Now other seeds and loads.")
+            first = {job.scenario.name: run.summary.records()[0] for job, run in zip(jobs, runs, strict=True)}
+            findings = sweep(start, options.sweep, first, outcomes, run_all, progress)
+            parts[FOLDER] = outcomes.folder
         run = ComparisonRun(
             frame,
             outcome_table([row for run in runs for row in run.summary.rows]),
@@ -200,10 +212,11 @@ def compare_on_trace(
                 "scenarios": {job.scenario.name: job.scenario.as_data() for job in jobs},
                 **{name: value for name, value in jobs[0].parameters.items() if name != "scenario"},
                 "offered": wanted.speed.offered,
+                **({} if options.sweep is None else {"sweep": options.sweep.as_data()}),
             },
+            findings,
         )
         if out is not None:
-            parts = {run.path.name: run.path for run in runs}
             made_so = Provenance(command, dict(run.parameters), [trace.as_input], terms.seed, options.runner.value)
             write_run(run, out, made_so, force=force, parts=parts)
     return run
@@ -230,27 +243,15 @@ def run_scenario(job: Job) -> str:
     return job.scenario.name
 
 
-def stream_of(trace: Trace) -> Stream:
-    """A trace as the stream of scenarios, counted at most once."""
-
-    @cache
-    def counts() -> Frequencies:
-        return _counted(trace)
-
-    return Stream(
-        rows=lambda reading: rows_of(trace, reading),
-        counted=counts,
-        bytes=lambda placed: bytes_by_partition(trace.batches([KEY, BYTES], encoded(trace, [KEY])), placed),
-    )
-
-
 @cache
 def code_hash() -> str:
     """Hash of the Python files that decide results."""
     root = Path(adapt.core.__path__[0])
     digest = sha256(Path(__file__).read_bytes())
-    for path in sorted(root.rglob("*.py")):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    own = Path(__file__).with_name("comparing")
+    for folder in (root, own):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -279,19 +280,11 @@ def _sustained(job: Job, stream: Stream) -> Table:
     return Table.from_rows("Sustained", SUSTAINED_COLUMNS, rows)
 
 
-def _reading(wanted: Wanted, terms: Terms | None = None) -> Reading:
-    """The reading of static-uniform, at the speed of the trace or of the comparison."""
+def reading_of(wanted: Wanted, terms: Terms | None = None) -> Reading:
+    """Reading of static-uniform, at the trace's speed or the comparison's."""
     until_s = inf if terms is None or terms.duration_s is None else terms.duration_s
     speedup = 1.0 if terms is None else terms.speedup
     return Reading(wanted.placed, speedup, wanted.row_costs, wanted.by_stream, until_s)
-
-
-def _counted(trace: Trace) -> Frequencies:
-    """Key counts of a trace, with all keys of a share of at least `EPSILON`."""
-    counter = LossyCounter(EPSILON, ARROW_TYPES[trace.key_type], Weight.COUNT)
-    for batch in trace.batches([KEY]):
-        counter.update(batch.column(KEY))
-    return counter.summary().frequencies(EPSILON)
 
 
 @contextmanager
@@ -314,16 +307,16 @@ def _unfinished(out: Path | None) -> Iterator[Path]:
 
 
 def _made(
-    jobs: Sequence[Job], out: Path | None, options: ComparingOptions, progress: Progress
+    jobs: Sequence[Job], out: Path | None, run_all: RunAll, progress: Progress, options: ComparingOptions
 ) -> Mapping[str, StoredRun]:
     """The run of each scenario by name; only missing ones are made."""
     found = {job.scenario.name: run for job in jobs if (run := _finished(job, out)) is not None}
     missing = [job for job in jobs if job.scenario.name not in found]
     done = len(found)
     if missing and options.foresight is not None and options.runner is RunnerName.IN_PROCESS:
-        _foresee(options.foresight, missing, _processes(missing, options))
+        _foresee(options.foresight, missing, _processes(missing, options), options.sweep)
     progress(f"resuming after {done} finished scenarios" if done else "simulating", done, len(jobs))
-    for name in _run_all(missing, options):
+    for name in run_all(run_scenario, missing):
         done += 1
         progress(f"{name} finished", done, len(jobs))
     for job in missing:
@@ -337,10 +330,10 @@ def _made(
     return found
 
 
-def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int) -> None:
-    """Say how long scenarios take, or refuse them."""
+def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int, sweep: Sweep | None) -> None:
+    """Say how long scenarios take, or refuse them; of a sweep, if none is dropped."""
     trace, terms = open_trace(jobs[0].trace), jobs[0].terms
-    whole, counts = stream_of(trace), 1 + PROBES * len(jobs[0].sustained)
+    whole, counts = stream_of(trace), PROBES * len(jobs[0].sustained) + (1 if sweep is None else sweep.most_runs)
     lasts_s = (trace.last_us - trace.first_us) / 1e6 / terms.speedup
     span_s = min(lasts_s, inf if terms.duration_s is None else terms.duration_s)
     rows = max(1, round(trace.rows * span_s / lasts_s))
@@ -388,78 +381,9 @@ def _finished(job: Job, out: Path | None) -> StoredRun | None:
     return None
 
 
-def _run_all(jobs: Sequence[Job], options: ComparingOptions) -> Iterator[str]:
-    """Run scenarios and yield their names as they finish."""
-    if not jobs:
-        return
-    log_ran(options.runner)
-    if options.runner is RunnerName.SPARK:
-        yield from _on_spark(jobs, options.spark)
-        return
-    processes = _processes(jobs, options)
-    if processes == 1:
-        for job in jobs:
-            yield run_scenario(job)
-        return
-    others = {process.pid for process in active_children()}  # those of a calling program
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _die_of_interrupts)
-    try:
-        yield from _as_done([pool.submit(run_scenario, job) for job in jobs])
-    except BaseException as error:
-        for process in active_children():
-            if process.pid not in others:
-                process.terminate()
-        if isinstance(error, BrokenProcessPool):
-            raise EnvironmentFailure(
-                "a process that ran a scenario ended, possibly out of memory; use --jobs 1. A Python script must call"
-                " this below `if __name__ == '__main__':`"
-            ) from error
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
 def _processes(jobs: Sequence[Job], options: ComparingOptions) -> int:
     """Processes that run scenarios on this machine."""
     return min(len(jobs), options.jobs or len(os.sched_getaffinity(0)))
-
-
-def _die_of_interrupts() -> None:
-    """Die silently on Ctrl-C, which reaches every process of a command."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _on_spark(jobs: Sequence[Job], spark_options: Spark) -> Iterator[str]:
-    """Run a Spark task per scenario, as many at once as there are cores."""
-    for job in jobs:
-        for own in (job.scenario.flux, job.scenario.elastic):
-            if isinstance(own, OwnCode):
-                ship(own)
-    spark = spark_session(spark_options)
-    with ThreadPoolExecutor(parallelism(spark)) as pool, spark_failures("running scenarios"):
-        try:
-            yield from _as_done([pool.submit(_in_a_task, spark, job) for job in jobs])
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _in_a_task(spark: SparkSession, job: Job) -> str:
-    """Run a scenario in a Spark task of its own."""
-
-    def work(_number: int) -> Iterator[pa.RecordBatch]:
-        yield pa.record_batch({"name": [run_scenario(job)]})
-
-    rows = in_tasks(spark, [[0]], work, "name string").collect()
-    return str(rows[0]["name"])
-
-
-def _as_done(futures: Sequence[Future[str]]) -> Iterator[str]:
-    """Yield results as they come, until the first failure."""
-    running = set(futures)
-    while running:
-        finished, running = wait(running, return_when=FIRST_COMPLETED)
-        for one in finished:
-            yield one.result()
 
 
 def read_scenario_file(path: Path) -> tuple[Scenario, ...]:

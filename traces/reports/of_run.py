@@ -119,14 +119,14 @@ def _scenario(run: StoredRun) -> Told:
 def _compare(run: StoredRun) -> Told:
     tables = run.tables
     first, *rest = shown_tables(tables, run.summary)
-    _, summary = verdict_under(first, run.summary)
-    sentences = [str(run.summary.records()[0]["verdict"]), first.note]
+    told = run.summary.records()[0]
+    columns = [column for column in run.summary.columns if column.name not in ("verdict", "holds")]
+    summary = Table.from_rows(run.summary.title, columns, [[told[column.name] for column in columns]])
+    sentences = [str(told["verdict"]), *([str(told["holds"])] if told.get("holds") else []), first.note]
     note = f"* marks the best value of each column, of scenarios that drop at most {SHED:.0%} of the rows."
-    shown_first = [
-        replace(marked(tables["scenarios"]), note=note),
-        summary,
-        *rest[1:],
-    ]
+    swept = 2 if "points" in tables else 0
+    scenarios = replace(marked(tables["scenarios"]), note=note)
+    shown_first = [*rest[:swept], scenarios, summary, *rest[swept + 1 :]]
     return sentences, shown_first, comparison_charts(tables)
 
 

@@ -13,7 +13,7 @@ from adapt.cli.options.replay.compare import (
 )
 from adapt.cli.options.spark import ScenarioRunnerOptions
 from adapt.cli.terminal.command_line import command_line
-from adapt.cli.terminal.output import is_for_programs
+from adapt.cli.terminal.output import is_for_programs, narrate
 from adapt.cli.terminal.stages import stages
 from adapt.core.errors import Interrupted
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @short_help(
-    *("out", "scenario", "scenarios", "channels", "offered", "growth", "sustainable", "service_time", "state", "jobs"),
-    "queueing",
+    *("out", "scenario", "scenarios", "channels", "offered", "growth", "seeds", "sustainable", "service_time"),
+    *("jobs", "queueing"),
 )
 def compare(
     trace: TracePath,
@@ -48,10 +48,12 @@ def compare(
     output.check()
     chosen = scenarios.chosen()
     opened = open_trace(trace)
+    wanted = workers.wanted(times, stage, opened)
     options = ComparingOptions(
-        workers.wanted(times, stage, opened),
+        wanted,
         chosen,
-        scenarios.sustained(workers.channels),
+        scenarios.sustained(wanted.channels),
+        workers.sweep(),
         jobs,
         spark.options(),
         output.foresight(),
@@ -59,7 +61,7 @@ def compare(
     try:
         with stages() as progress:
             run = compare_on_trace(
-                opened, output.out, options, force=output.force, command=command_line(), progress=progress
+                opened, output.out, options, force=output.force, command=command_line(), progress=progress, say=narrate
             )
     except KeyboardInterrupt as stopped:
         if output.out is None:
@@ -67,5 +69,5 @@ def compare(
         raise Interrupted("interrupted; repeat the command to resume with the missing scenarios") from stopped
     tables = list(run.tables().values()) if is_for_programs(output.format) else run.shown()
     stage.costs.say_what_is_assumed(opened)
-    output.show(tables, run.as_data(), lead=[["Verdict", str(run.summary().records()[0]["verdict"])]])
+    output.show(tables, run.as_data(), lead=[run.lead()])
     return run

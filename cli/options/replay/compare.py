@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from adapt.cli.options import completion, own
 from adapt.cli.options.amounts import above_0_or_none, seconds
-from adapt.cli.options.groups import option, setting
+from adapt.cli.options.channels import channel_counts
+from adapt.cli.options.groups import EXPERT, option, setting
 from adapt.cli.options.placement import HashOption
 from adapt.cli.options.replay.costs import SERVICE, SERVICE_HELP, CostOptions
 from adapt.cli.options.replay.migration import MigrationOptions
@@ -20,6 +21,7 @@ from adapt.core.stream import Weight
 if TYPE_CHECKING:
     from adapt.core.mechanisms.cost_model import Wanted
     from adapt.core.mechanisms.scenarios import Scenario
+    from adapt.core.mechanisms.sweep.grid import Sweep
     from adapt.traces.store.trace import Trace
 
 
@@ -125,7 +127,21 @@ class WorkerOptions:
     """Numbers of workers, and the speed of the replay."""
 
     speed: ComparedSpeedOptions
-    channels: int = setting(8, "Workers of scenarios that do not scale.", "N")
+    channels: str = setting(
+        "8", "Workers of scenarios that do not scale. Of a list such as 8,10 the first is N.", "N[,N...]"
+    )
+    hashes: str | None = setting(
+        None,
+        "Hash functions to compare, such as murmur3,xxhash64; the first replaces --hash.",
+        "NAME,...",
+        panel=EXPERT,
+    )
+    seeds: int | None = setting(
+        None,
+        "Random seeds at each load (default: 10, at other loads 3). 1 runs each scenario once, at one load.",
+        "COUNT",
+        shown=False,
+    )
     pool: int | None = setting(
         None, "Maximum number of workers of scenarios that scale (default: 2N).", "WORKERS", shown=False
     )
@@ -135,18 +151,38 @@ class WorkerOptions:
     partitions: int = setting(64, "Partitions per channel; each moves as a whole.", "K")
     hash: HashOption = HashName.MURMUR3
 
+    def names(self) -> list[HashName]:
+        """The hash functions."""
+        if self.hashes is None:
+            return [self.hash]
+        known = [each.value for each in HashName]
+        for name in self.hashes.split(","):
+            if name not in known:
+                raise UsageError(f"--hashes: unknown hash function {name!r}; choose from {', '.join(known)}")
+        return [HashName(name) for name in self.hashes.split(",")]
+
+    def sweep(self) -> "Sweep | None":
+        """What is varied; None, each scenario runs once."""
+        from adapt.core.mechanisms.sweep.grid import Sweep
+
+        speeds, workers, names = self.speed.speeds(), tuple(channel_counts(self.channels)), tuple(self.names())
+        if max(len(speeds), len(workers), len(names)) > 1:
+            return Sweep(speeds, workers, names, self.seeds)
+        return None if self.seeds == 1 else Sweep(seeds=self.seeds)
+
     def wanted(self, times: TimeOptions, stage: ComparedStage, trace: "Trace") -> "Wanted":
         """The settings that all scenarios share."""
         from adapt.core.mechanisms.cost_model import Wanted
         from adapt.core.stage.control.workers import Migration
 
-        buffer, network, queueing = stage.queued(self.channels, each=False, trace=trace)
+        channels = channel_counts(self.channels)[0]
+        buffer, network, queueing = stage.queued(channels, each=False, trace=trace)
         return Wanted(
-            channels=self.channels,
+            channels=channels,
             pool=self.pool,
             least=self.workers,
             per_worker=self.partitions,
-            speed=self.speed.only("adapt replay compare"),
+            speed=self.speed.highest,
             period_s=above_0_or_none("--period", times.period),
             scale_out_delay_s=above_0_or_none("--scale-out-delay", times.scale_out_delay),
             cooldown_s=above_0_or_none("--cooldown", times.cooldown),
@@ -166,7 +202,7 @@ class WorkerOptions:
             row_costs=stage.costs.row_costs(trace, stage.seed),
             by_stream=stage.by_stream(trace),
             duration_s=stage.duration_s,
-            hash=self.hash,
+            hash=self.names()[0],
             seed=stage.seed,
             idle_clock_s=seconds("--idle-clock", stage.idle_clock),
         )

@@ -61,7 +61,14 @@ class ComparedSpeedOptions(SpeedOptions):
 
     offered: str | None = setting(
         None,
-        "Load of static-uniform's busiest channel (default: 1.2). It sets the speed of the replay.",
-        "RATIO",
+        "Load of static-uniform's busiest channel of N (default: 1.2), which sets the speed. Of a list such as"
+        " 0.5,0.8,1.2 the highest is recommended for.",
+        "RATIO[,...]",
         shown=False,
     )
+    growth: str | None = setting(None, GROWTH_HELP, "FACTORx[,...]")
+
+    @property
+    def highest(self) -> Speed:
+        """The highest speed."""
+        return max(self.speeds(), key=lambda each: each.offered or each.growth or 0.0)

@@ -30,6 +30,10 @@ class Speed:
     def __str__(self) -> str:
         return f"{self.offered:g}" if self.growth is None else f"{self.growth:g}x"
 
+    def load(self, own: float) -> float:
+        """Load of the workers over their capacity, from that at the trace's own rate."""
+        return own * (self.growth or 1.0) if self.offered is None else self.offered
+
     def speedup(self, load: float | None) -> float:
         """Trace seconds per simulated second.
 

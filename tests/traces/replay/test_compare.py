@@ -11,11 +11,13 @@ import pytest
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
+from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
 from adapt.core.stream import Weight
 from adapt.traces.replay import compare as comparing
 from adapt.traces.replay.compare import ComparingOptions, compare_on_trace
+from adapt.traces.replay.comparing import sweeping
 from adapt.traces.spark.session import SparkOptions
 from adapt.traces.store.manifest import write_manifest
 from adapt.traces.store.runs import read_run
@@ -25,6 +27,7 @@ from tests.traces.small_traces import write_trace
 
 ROWS = 2_000
 WANTED = Wanted(4, costs=Costs(1e-3, 1e-4), per_worker=8, state=50)
+SPEEDS = Speed(offered=0.6), Speed(offered=1.2)
 NAMES = ("static-hybrid", "flux-load", "elastic-shed", "split-w-choices")
 
 
@@ -172,6 +175,62 @@ def test_sustained_rates_and_the_demand_curve_are_kept_with_it(trace, tmp_path):
     assert needed[-1] is None
     assert [table.title for table in run.shown()][2:] == ["Sustainable throughput", "Workers needed against load"]
     assert read_run(tmp_path / "x.run").as_data() == run.as_data()
+
+
+def test_a_sweep_goes_on_where_it_was_interrupted(trace, tmp_path, monkeypatch):
+    """Each outcome is kept as soon as it is there; a line that was cut off is run again."""
+    run, keys = sweeping.run_case, []
+
+    def counted(case):
+        keys.append(case.key)
+        if len(keys) == 5:
+            raise KeyboardInterrupt
+        return run(case)
+
+    out, asked = (
+        tmp_path / "x.run",
+        options(("split-pkg",), sweep=Sweep(SPEEDS, None, None, 3)),
+    )
+    monkeypatch.setattr(sweeping, "run_case", counted)
+    with pytest.raises(KeyboardInterrupt):
+        compare_on_trace(trace, out, asked)
+    kept = tmp_path / ".x.run.scenarios" / "outcomes" / "outcomes.jsonl"
+    kept.write_text(kept.read_text()[:-9])
+    first = keys[:4]
+    whole = compare_on_trace(trace, out, asked)
+    assert keys[5] == first[3]
+    assert not set(keys[6:]) & set(first)
+    assert len(set(keys)) == len(keys) - 2
+    keys.clear()
+    again = compare_on_trace(trace, out, asked, force=True)
+    assert keys == []
+    assert again.as_data() == whole.as_data() == read_run(out).as_data()
+    monkeypatch.setattr(sweeping, "run_case", run)
+    assert compare_on_trace(trace, None, asked).as_data() == whole.as_data()
+
+
+def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
+    """What is read once for many scenarios is what each reads for itself."""
+    swept = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep(SPEEDS, None, None, 2)))
+    for speed in SPEEDS:
+        alone = [
+            compare_on_trace(trace, None, options(("split-w-choices",), replace(WANTED, speed=speed, seed=seed)))
+            for seed in (0, 1)
+        ]
+        finding = next(each for each in swept.findings if each.point.offered == speed.offered)
+        for name, outcomes in finding.race.runs.items():
+            for outcome, run in zip(outcomes, alone, strict=True):
+                (row,) = (row for row in run.outcomes.records() if row["scenario"] == name)
+                assert outcome == row
+
+
+def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
+    few = compare_on_trace(trace, None, options(("split-pkg",), sweep=Sweep()))
+    monkeypatch.setattr(sweeping, "MOST_ROWS", 0)
+    (alone,) = compare_on_trace(trace, None, options(("split-pkg",), sweep=Sweep())).findings
+    assert len(alone.race.runs["static-uniform"]) == 3
+    assert len(few.findings[0].race.runs["static-uniform"]) == 10
+    assert len(few.findings) > 5
 
 
 def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_path):

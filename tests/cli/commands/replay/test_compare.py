@@ -10,7 +10,7 @@ from adapt.traces.store.runs import read_run
 from tests.traces.small_traces import write_trace
 
 ROWS = 2_000
-QUICK = "x.trace --channels 3 --partitions 8 --state 50 --jobs 1"
+QUICK = "x.trace --channels 3 --partitions 8 --state 50 --jobs 1 --seeds 1"
 OWN = """[[scenario]]
 name = "mine"
 flux = "load"
@@ -57,6 +57,26 @@ def test_a_comparison_is_printed_kept_reported_and_checked(adapt, here):
     assert adapt("check", "x.run", "--limit", "restarts <= 0").code == 1
 
 
+def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here):
+    line = "x.trace --partitions 8 --state 50 --jobs 1 --scenario split-pkg --channels 3,5 --offered 0.4,1.4 --seeds 3"
+    document = json.loads(adapt.done("replay", "compare", *line.split(), "-o", "x.run", "--format", "json").out)
+    points = {(row["workers"], row["offered"]): row for row in document["points"]}
+    assert list(points) == [(3, 1.4), (3, 0.4), (5, 0.4), (5, 1.4)]
+    assert points[3, 0.4]["scenario"] == "static-uniform"
+    assert points[3, 0.4]["keeps_up"] == "yes"
+    assert {row["seeds"] for row in document["points"]} == {3}
+    assert document["summary"]["offered"] == pytest.approx(1.4)
+    assert "3 seeds" in document["summary"]["holds"]
+    assert read_run(here / "x.run").as_data() == document
+    shown = adapt.done("replay", "compare", *line.split(), "-o", "x.run", "--force").out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "up to 0.4 static-uniform is enough" in " ".join(shown.split())
+    adapt.done("report", "x.run", "--html", "x.html")
+    page = (here / "x.html").read_text()
+    for title in ("Cost against latency", "p99 by load"):
+        assert f"<h3>{title}</h3>" in page
+
+
 def test_the_rates_that_are_sustained_are_told(adapt, here):
     line = f"{QUICK} --scenario static-uniform --sustainable -o x.run".split()
     document = json.loads(adapt.done("replay", "compare", *line, "--format", "json").out)
@@ -76,6 +96,10 @@ def test_the_rates_that_are_sustained_are_told(adapt, here):
         (2, "--scenario flux-laod", "scenario 'flux-laod' does not exist; did you mean 'flux-load'"),
         (2, "--channels 1", "a stage "),
         (2, "--offered 0", "--offered must be above 0 (got 0)"),
+        (2, "--offered 1.2,fast", "--offered takes ratios such as 1.2 or 0.5,0.8,1.2 (got '1.2,fast')"),
+        (2, "--offered 1.2,1.2", "--offered names a value twice"),
+        (2, "--seeds 0", "--seeds must be at least 1 (got 0)"),
+        (2, "--hashes md5", "--hashes: unknown hash function 'md5'; choose from murmur3, xxhash64"),
         (2, "--speedup 0", "--speedup must be above 0 (got 0)"),
         (2, "--pool 2 --workers 3", "the pool of 2 workers is smaller than the 3"),
         (2, "--tau 0.5,0.4,0.8,0.9", "--tau: tau1 "),

@@ -1,0 +1,1 @@
+"""Comparison over loads, workers, hashes and seeds."""

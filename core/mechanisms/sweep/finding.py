@@ -1,0 +1,136 @@
+"""Recommendation at a point of a sweep: wins and margins."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adapt.core.mechanisms.recommendation import CALM, CHEAP, Advice, Frame, advice_of, keeps_up, real
+from adapt.core.mechanisms.scenarios import BASELINE, Scenario
+from adapt.core.mechanisms.sweep.grid import Point
+from adapt.core.mechanisms.sweep.race import METRICS, Race, Record, mean_outcome
+from adapt.core.statistics.intervals import least_share, mean_bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The ratio of two scenarios in one metric, with equal seeds.
+
+    Attributes:
+        ratio: Geometric mean of the ratios.
+        low, high: Its confidence interval; None with one seed.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def from_differences(cls, differences: Sequence[float]) -> "Margin":
+        """From differences of logarithms with equal seeds.
+
+        The interval is Student's t at 95 % confidence.
+        """
+        ratio = math.exp(math.fsum(differences) / len(differences))
+        bounds = mean_bounds(differences)
+        low, high = (math.exp(each) if math.isfinite(each) else None for each in bounds)
+        return cls(ratio, low, high)
+
+    def is_within(self, tolerance: float) -> bool:
+        """Whether the whole interval lies within a factor of 1."""
+        return self.low is not None and self.high is not None and self.low * tolerance >= 1 and self.high <= tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of the race at one point.
+
+    Attributes:
+        point: The point.
+        frame: Stream and stage there.
+        race: The finished race.
+        advice: The recommendation by the mean outcomes.
+    """
+
+    point: Point
+    frame: Frame
+    race: Race
+    advice: Advice
+
+    @classmethod
+    def from_race(cls, point: Point, frame: Frame, race: Race, scenarios: Mapping[str, Scenario]) -> "Finding":
+        """What the rule recommends by the mean outcomes.
+
+        Scenarios that drop rows were dropped from the race; the advice names them with the seeds that they had.
+        """
+        records = race.means()
+        names = set(race.compared)
+        for name in race.entrants:
+            if name not in names and name in race.runs and (race.is_settled or _is_lossy(race.runs[name])):
+                records.append(mean_outcome(race.runs[name]))
+        advice = advice_of(records, scenarios, frame)
+        if (advice.scenario or BASELINE) not in names:
+            advice = advice_of(race.means(), scenarios, frame)
+        return cls(point, frame, race, advice)
+
+    @property
+    def scenario(self) -> str:
+        """The recommended scenario; the baseline if none helps."""
+        return self.advice.scenario or BASELINE
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether it keeps up in the mean."""
+        return keeps_up(mean_outcome(self.race.runs[self.scenario]), self.frame)
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds that it is judged by."""
+        return self.race.judged
+
+    @property
+    def wins(self) -> int:
+        """Seeds with which the rule recommends it."""
+        return sum(name == self.scenario for name in self.race.picks())
+
+    @property
+    def level(self) -> int:
+        """Other seeds with which its difference from the best does not matter."""
+        runs, picks = self.race.runs, self.race.picks()
+        return sum(
+            name != self.scenario and self._is_level(runs[self.scenario][at], runs[name][at])
+            for at, name in enumerate(picks)
+        )
+
+    @property
+    def least(self) -> float:
+        """Lower confidence bound of the share of seeds won or level."""
+        return least_share(self.wins + self.level, self.seeds)
+
+    @property
+    def rival(self) -> str | None:
+        """The next best scenario by mean outcomes; None if none was run."""
+        others = [name for name in self.race.compared if name != self.scenario]
+        if not others:
+            return None
+        means = {name: mean_outcome(self.race.runs[name][: self.seeds]) for name in others}
+        first = "p99" if not self.keeps_up else "worker_time"
+        ranked = sorted(others, key=lambda name: (not keeps_up(means[name], self.frame), real(means[name][first])))
+        return ranked[0]
+
+    def margin(self, other: str, metric: str) -> Margin:
+        """The recommended scenario over another one."""
+        return Margin.from_differences(self.race.differences(self.scenario, other, metric))
+
+    def is_level_with(self, other: str) -> bool:
+        """Whether no difference matters: both intervals lie within the tolerances."""
+        tolerances = {"p99": CALM, "worker_time": CHEAP}
+        return all(self.margin(other, metric).is_within(tolerances[metric]) for metric in METRICS)
+
+    def _is_level(self, one: Record, picked: Record) -> bool:
+        same = keeps_up(one, self.frame) == keeps_up(picked, self.frame)
+        slow, dear = (real(one[metric]) / max(real(picked[metric]), 1e-12) for metric in METRICS)
+        return same and slow <= CALM and dear <= CHEAP
+
+
+def _is_lossy(outcomes: Sequence[Record]) -> bool:
+    return any(real(each["drop_rate"]) > 0 for each in outcomes)

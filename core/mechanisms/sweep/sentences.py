@@ -1,0 +1,137 @@
+"""Sentences of a sweep: wins, margins, and where the recommendation changes."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from adapt.core.mechanisms.recommendation import CALM, CHEAP
+from adapt.core.mechanisms.scenarios import BASELINE
+from adapt.core.mechanisms.sweep.finding import Finding, Margin
+from adapt.core.phrases import counted, percent
+from adapt.core.values import duration
+
+
+def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
+    """The sentences after a recommendation.
+
+    Args:
+        findings: One per point, the given one first.
+    """
+    base = findings[0]
+    told = [_wins(base), *_margins(base), _by_load(findings), *_by_workers(findings), *_by_hash(findings)]
+    return [each for each in told if each]
+
+
+def _wins(found: Finding) -> str:
+    """How often it wins at the given point."""
+    seeds, wins, level = found.seeds, found.wins, found.level
+    name = found.scenario
+    if seeds == 1:
+        return "One seed: how often it wins is unknown; use --seeds."
+    if found.race.is_certain and found.wins == seeds:
+        return f"No seed changes anything: {seeds} give {name} the same latency and cost."
+    if found.race.is_settled:
+        return f"{name} keeps up with {_all_of(seeds)}."
+    least = f"at least {percent(found.least, 2)} of seeds, at 95 % confidence"
+    said = f"{name} wins in {wins} of {counted(seeds, 'seed')}"
+    others = seeds - wins - level
+    if level:
+        said += f" and is level with the best in {'the other' if not others and level == 1 else f'{level} more'}"
+    return f"{said} ({least})."
+
+
+def _margins(found: Finding) -> list[str]:
+    """By how much it is better than doing nothing and than the next best."""
+    rival, told = found.rival, []
+    if found.scenario != BASELINE and found.seeds > 1:
+        told.append(f"Its p99 is {_times(found.margin(BASELINE, 'p99'))} that of {BASELINE}.")
+    if rival is None or rival == BASELINE or found.seeds == 1:
+        return told
+    if found.is_level_with(rival):
+        matters = f"p99 differs by less than {percent(CALM - 1)} and worker time by less than {percent(CHEAP - 1)}"
+        return [*told, f"There is no difference that matters between it and {rival}: {matters}."]
+    p99, cost = (_times(found.margin(rival, metric)) for metric in ("p99", "worker_time"))
+    return [*told, f"Next best is {rival}: {found.scenario} has {p99} its p99 and {cost} its worker time."]
+
+
+def _by_load(findings: Sequence[Finding]) -> str:
+    """What is right at each load, with the given workers and hash."""
+    base = findings[0]
+    here = [each for each in findings if (each.point.workers, each.point.hash) == _place(base)]
+    if len(here) < 2:
+        return ""
+    ordered = sorted(here, key=lambda each: each.point.offered)
+    groups = [
+        (phrase, [each.point.offered for each in group])
+        for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
+    ]
+    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
+    if len(groups) == 1:
+        return f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."
+    return f"By load, with {base.point.workers} workers: {'; '.join(parts)}."
+
+
+def _range(loads: Sequence[float], is_first: bool) -> str:
+    if is_first:
+        return f"up to {loads[-1]:g}"
+    return f"at {loads[0]:g}" if len(loads) == 1 else f"from {loads[0]:g} to {loads[-1]:g}"
+
+
+def phrase_of(found: Finding, findings: Sequence[Finding]) -> str:
+    """What to do at a load.
+
+    The answer is not clear where it is right with at most half of the seeds.
+    """
+    if 2 * (found.wins + found.level) <= found.seeds:
+        return "the answer changes with the seed"
+    if found.keeps_up:
+        return f"{BASELINE} is enough" if found.scenario == BASELINE else f"use {found.scenario}"
+    wider = [each for each in findings if _is_wider(each, found) and each.keeps_up]
+    if wider:
+        first = min(wider, key=lambda each: each.point.workers)
+        more = counted(first.point.workers - found.point.workers, "worker")
+        rest = "" if first.scenario == BASELINE else f" and use {first.scenario}"
+        return f"add {more}{rest}"
+    return "nothing helps" if found.advice.scenario is None else f"use {found.scenario}, though it falls behind"
+
+
+def _by_workers(findings: Sequence[Finding]) -> list[str]:
+    """What more workers would do at the given load."""
+    base, told = findings[0], []
+    for found in sorted(findings[1:], key=lambda each: each.point.workers):
+        if _is_wider(found, base):
+            record = found.race.means()[found.race.compared.index(found.scenario)]
+            p99, cost = (duration(float(record[metric] or 0)) for metric in ("p99", "worker_time"))
+            does = "keeps up" if found.keeps_up else "is best"
+            told.append(f"With {found.point.workers} workers {found.scenario} {does}: p99 {p99} for {cost}.")
+    return told
+
+
+def _by_hash(findings: Sequence[Finding]) -> list[str]:
+    """What is right with other hashes, with the given workers and load."""
+    base, told = findings[0], []
+    for found in findings[1:]:
+        same = (found.point.workers, found.point.offered) == (base.point.workers, base.point.offered)
+        if same and found.point.hash != base.point.hash:
+            too = phrase_of(found, findings) == phrase_of(base, findings)
+            told.append(f"With {found.point.hash} {'the same' if too else phrase_of(found, findings)}.")
+    return told
+
+
+def _is_wider(one: Finding, other: Finding) -> bool:
+    """Whether a point has more workers and is otherwise the same."""
+    same = (one.point.offered, one.point.hash) == (other.point.offered, other.point.hash)
+    return same and one.point.workers > other.point.workers
+
+
+def _place(found: Finding) -> tuple[int, str]:
+    return found.point.workers, found.point.hash
+
+
+def _times(margin: Margin) -> str:
+    if margin.low is None or margin.high is None or f"{margin.low:.2g}" == f"{margin.high:.2g}":
+        return f"{margin.ratio:.2g} times"
+    return f"{margin.ratio:.2g} times ({margin.low:.2g} to {margin.high:.2g})"
+
+
+def _all_of(seeds: int) -> str:
+    return f"all {counted(seeds, 'seed')}" if seeds > 1 else "one seed"

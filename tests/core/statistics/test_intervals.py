@@ -1,0 +1,38 @@
+"""Intervals against plain definitions and simulations."""
+
+from math import comb, inf
+
+import numpy as np
+import pytest
+
+from adapt.core.statistics.intervals import Spread, least_share, mean_bounds
+
+
+@pytest.mark.parametrize(("count", "runs"), [(10, 10), (9, 10), (47, 50), (1, 3)])
+def test_the_least_share_is_that_with_which_so_many_are_a_surprise(count, runs):
+    share = least_share(count, runs)
+    tail = sum(comb(runs, k) * share**k * (1 - share) ** (runs - k) for k in range(count, runs + 1))
+    assert tail == pytest.approx(0.05, rel=1e-6)
+    assert least_share(0, runs) == 0
+
+
+def test_an_interval_of_a_mean_is_the_one_in_the_tables():
+    low, high = mean_bounds([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (low + high) / 2 == pytest.approx(3)
+    assert (high - low) / 2 == pytest.approx(2.776 * (2.5 / 5) ** 0.5, rel=1e-3)
+    assert mean_bounds([1.0]) == (-inf, inf)
+    assert mean_bounds([2.0, 2.0]) == (2.0, 2.0)
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """With the variance of other groups, of one measurement too."""
+    chance = np.random.default_rng(3)
+    pooled = Spread()
+    for _ in range(20):
+        pooled = pooled.with_group(list(chance.normal(0, 2, 4)))
+    assert pooled.freedom == 60
+    for runs, spread in ((5, None), (5, pooled), (1, pooled)):
+        bounds = [mean_bounds(list(each), pooled=spread) for each in chance.normal(7, 2, (1000, runs))]
+        assert sum(low <= 7 <= high for low, high in bounds) >= 930, (runs, spread)
+    wide, narrow = (mean_bounds([0.0, 0.1, 0.2], pooled=spread) for spread in (None, Spread(0.6, 60)))
+    assert wide[1] - wide[0] > narrow[1] - narrow[0] > 0

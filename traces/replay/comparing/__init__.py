@@ -1,0 +1,1 @@
+"""Many scenarios on one trace."""

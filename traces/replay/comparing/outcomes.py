@@ -1,0 +1,73 @@
+"""Outcomes of scenarios on disk, by everything that decides them."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.core.table import Cell
+from adapt.traces.store.manifest import hash_of, program_versions, read_manifest
+
+FOLDER, FILE = "outcomes", "outcomes.jsonl"
+"""Where a comparison has its outcomes."""
+
+
+def key_of(parameters: Mapping[str, Any], trace: str) -> str:
+    """Hash of everything that decides an outcome.
+
+    Args:
+        trace: Content hash of the trace.
+    """
+    return hash_of({"parameters": dict(parameters), "trace": trace, "versions": _versions()})
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """As `program_versions`, which takes milliseconds."""
+    return program_versions()
+
+
+class Outcomes:
+    """Finished outcomes, each kept as soon as it is there."""
+
+    def __init__(self, folder: Path, out: Path | None) -> None:
+        """Read those of an interrupted or overwritten comparison.
+
+        Args:
+            folder: Folder of the unfinished comparison.
+            out: The comparison.
+        """
+        self.folder = folder / FOLDER
+        self.folder.mkdir(exist_ok=True)
+        self._known: dict[str, dict[str, Cell]] = {}
+        self._kept = self._read(self.folder / FILE)
+        if out is not None:
+            with suppress(BadInput, OSError):  # nothing is there yet
+                self._known |= self._read(out.absolute() / read_manifest(out).run / FOLDER / FILE)
+        self._known |= self._kept
+
+    def get(self, key: str) -> dict[str, Cell] | None:
+        """The outcome with this key, if it is finished."""
+        found = self._known.get(key)
+        if found is not None and key not in self._kept:
+            self.add(key, found)
+        return found
+
+    def add(self, key: str, outcome: Mapping[str, Cell]) -> None:
+        """Keep an outcome; an incomplete line is ignored when read."""
+        self._known[key] = self._kept[key] = dict(outcome)
+        with (self.folder / FILE).open("a", encoding="utf-8") as file:
+            file.write(f"\n{json.dumps([key, outcome])}")
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, dict[str, Cell]]:
+        found = {}
+        if path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                with suppress(ValueError, TypeError):
+                    key, outcome = json.loads(line)
+                    found[key] = outcome
+        return found

@@ -1,0 +1,269 @@
+"""Sweep over loads, workers, hashes and seeds, by races."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from adapt.core.errors import BadInput
+from adapt.core.mechanisms.cost_model import Terms, Wanted
+from adapt.core.mechanisms.recommendation import Frame, advice_of
+from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
+from adapt.core.mechanisms.scenarios import BASELINE, Scenario
+from adapt.core.mechanisms.sweep.finding import Finding
+from adapt.core.mechanisms.sweep.grid import APART, FEW, FEWEST, MOST_ROWS, Point, Sweep, between, terms_at, with_seed
+from adapt.core.mechanisms.sweep.race import Race, Record
+from adapt.core.mechanisms.sweep.sentences import phrase_of
+from adapt.core.stage.input.offered_load import Demand, bounds_of
+from adapt.core.statistics.intervals import Spread
+from adapt.core.table import Cell
+from adapt.traces.replay.comparing.outcomes import Outcomes, key_of
+from adapt.traces.replay.comparing.parallel import RunAll
+from adapt.traces.replay.comparing.shared_reading import EPSILON, stream_of
+from adapt.traces.spark.progress import Progress
+from adapt.traces.store.trace import Trace, open_trace
+
+AT_ONCE = 4
+"""Points that are started together around the given one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One scenario at one point with one seed.
+
+    Attributes:
+        trace: Path of the trace.
+        content_hash: Content hash of the trace.
+        scenario: The scenario.
+        terms: Settings of the point and seed.
+        code: Hash of the program.
+    """
+
+    trace: Path
+    content_hash: str
+    scenario: Scenario
+    terms: Terms
+    code: str
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that decides its outcome."""
+        parameters = {"scenario": self.scenario.as_data(), "terms": self.terms.as_data(), "epsilon": EPSILON}
+        return key_of(parameters | {"code": self.code}, self.content_hash)
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """Start of a sweep.
+
+    Attributes:
+        trace: The trace.
+        scenarios: The scenarios, `BASELINE` first.
+        wanted: Given settings.
+        demand: Offered load of the stream at its own speed, on the stage of static-uniform.
+        terms: Settings at the given point.
+        frame: Stream and stage there.
+        code: Hash of the program.
+    """
+
+    trace: Trace
+    scenarios: tuple[Scenario, ...]
+    wanted: Wanted
+    demand: Demand
+    terms: Terms
+    frame: Frame
+    code: str
+
+    @cached_property
+    def own_load(self) -> float:
+        """Load of static-uniform's busiest channel at the trace's own rate."""
+        return bounds_of(self.demand, self.wanted.uniform).static_load or 0.0
+
+    @cached_property
+    def base(self) -> Point:
+        """The given point."""
+        return Point(self.wanted.channels, self.wanted.speed.load(self.own_load), self.wanted.hash)
+
+    @cached_property
+    def _known(self) -> dict[Point, Terms]:
+        return {self.base: self.terms}
+
+    def terms_of(self, point: Point) -> Terms:
+        """Settings at a point."""
+        if point not in self._known:
+            self._known[point] = terms_at(point, self.wanted, self.demand)
+        return self._known[point]
+
+    def frame_of(self, point: Point) -> Frame:
+        """Stream and stage at a point."""
+        terms = self.terms_of(point)
+        faster = terms.speedup / self.terms.speedup
+        last_s = min(self.demand.last_s / terms.speedup, inf if terms.duration_s is None else terms.duration_s)
+        work, sizes = self.frame.work * faster, (terms.channels, terms.pool)
+        return replace(
+            self.frame,
+            channels=sizes[0],
+            pool=sizes[1],
+            speedup=terms.speedup,
+            offered=point.offered,
+            work=work,
+            last_s=last_s,
+        )
+
+    def race_at(self, point: Point, seeds: int, most: int | None = None, among: Collection[str] | None = None) -> Race:
+        """The race at a point.
+
+        Scenarios that drop rows take part at the given point only.
+
+        Args:
+            most: Scenarios that get more than one seed; None, all.
+            among: Scenarios that take part; None, all.
+        """
+        frame, known = self.frame_of(point), {each.name: each for each in self.scenarios}
+        entrants = [
+            each.name
+            for each in self.scenarios
+            if point == self.base
+            or (not (each.sheds or each.drops is not None) and (among is None or each.name in (BASELINE, *among)))
+        ]
+
+        def rule(outcomes: Sequence[Record]) -> str:
+            return advice_of(outcomes, known, frame).scenario or BASELINE
+
+        return Race(tuple(entrants), rule, frame.last_s, seeds, most=most)
+
+    def case(self, point: Point, name: str, at: int) -> Case:
+        """A scenario at a point; seeds count from the given one."""
+        scenario = next(each for each in self.scenarios if each.name == name)
+        terms = with_seed(self.terms_of(point), self.wanted.seed + at)
+        return Case(self.trace.path.absolute(), self.trace.manifest.content_hash, scenario, terms, self.code)
+
+
+def sweep(
+    start: Swept,
+    asked: Sweep,
+    first: Mapping[str, Record],
+    outcomes: Outcomes,
+    run_all: RunAll,
+    progress: Progress,
+) -> list[Finding]:
+    """Race the scenarios at every point.
+
+    Where the recommendation changes between two loads, further loads between them are tried.
+
+    Args:
+        start: What is swept.
+        asked: What is varied.
+        first: The outcomes at the given point with the first seed, by scenario.
+        outcomes: Those that are kept.
+    """
+    quick = asked.is_around and asked.seeds is None
+    is_long = quick and start.frame.rows * len(start.scenarios) > MOST_ROWS
+    seeds = FEWEST if is_long else asked.seeds_at(start.base, start.base)
+    races = {start.base: start.race_at(start.base, seeds, FEW if is_long else None)}
+    for name, outcome in first.items():
+        races[start.base].add(name, outcome)
+    further, most = asked.points(start.base, start.own_load)[1:], FEW if quick else None
+    among: dict[Point, set[str]] = {}
+    new = {start.base: races[start.base]}
+    while new:
+        _run(start, new, races, outcomes, run_all, progress)
+        findings = _findings(start, races)
+        if not further and asked.is_around:
+            among = _between_changes(findings)
+            further = list(among)
+        spent = start.frame.rows * sum(len(runs) for race in races.values() for runs in race.runs.values())
+        if asked.is_around and spent > MOST_ROWS:
+            further = []
+        ready, further = (further[:AT_ONCE], further[AT_ONCE:]) if asked.is_around else (further, [])
+        new = {
+            point: start.race_at(point, asked.seeds_at(point, start.base), most, among.get(point)) for point in ready
+        }
+        races |= new
+    _stream_at.cache_clear()
+    return findings
+
+
+def run_case(case: Case) -> str:
+    """Run one scenario and return its key and outcome as JSON."""
+    stream = _stream_at(case.trace, case.content_hash)
+    stage = staged(case.scenario, case.terms, stream)
+    done = simulated(case.scenario, case.terms, stage, case.terms.duration_s)
+    row = outcome_row(outcome_of_scenario(case.scenario, stage, done), bounds_of(stage.demand, stage.settings), stage)
+    return json.dumps([case.key, dict(zip((column.name for column in OUTCOME_COLUMNS), row, strict=True))])
+
+
+@lru_cache(1)
+def _stream_at(path: Path, content_hash: str) -> Stream:
+    """The trace of this process, read once for all its scenarios."""
+    trace = open_trace(path)
+    if trace.manifest.content_hash != content_hash:
+        raise BadInput(f"{path} differs on the machine that runs scenarios; give all machines one trace")
+    return stream_of(trace)
+
+
+def _run(
+    start: Swept,
+    new: Mapping[Point, Race],
+    races: Mapping[Point, Race],
+    outcomes: Outcomes,
+    run_all: RunAll,
+    progress: Progress,
+) -> None:
+    """Run new races to their end, a round of all at once."""
+    rounds = {point: race.rounds() for point, race in new.items()}
+    done = 0
+    while rounds:
+        asked = {point: _next(each) for point, each in rounds.items()}
+        rounds = {point: each for point, each in rounds.items() if asked[point]}
+        cases = [(point, name, at) for point, wanted in asked.items() for name, at in wanted]
+        made = _outcomes_of([start.case(*case) for case in cases], outcomes, run_all)
+        for (point, name, _), outcome in zip(cases, made, strict=True):
+            new[point].add(name, outcome)
+            done += 1
+        progress("racing over seeds and loads", done, 0)
+        spread: dict[str, Spread] = {}
+        for race in races.values():
+            for metric, each in race.spread().items():
+                spread[metric] = spread.get(metric, Spread()).with_spread(each)
+        for race in new.values():
+            race.drop(spread)
+
+
+def _next(rounds: Iterator[list[tuple[str, int]]]) -> list[tuple[str, int]]:
+    """The next round with something to run; empty at the end."""
+    return next((each for each in rounds if each), [])
+
+
+def _outcomes_of(cases: Sequence[Case], outcomes: Outcomes, run_all: RunAll) -> list[Mapping[str, Cell]]:
+    """The outcome of each case; only missing ones are run."""
+    keys = [case.key for case in cases]
+    missing = {key: case for key, case in zip(keys, cases, strict=True) if outcomes.get(key) is None}
+    for text in run_all(run_case, list(missing.values())):
+        outcomes.add(*json.loads(text))
+    found: list[Any] = [outcomes.get(key) for key in keys]
+    return found
+
+
+def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
+    known = {each.name: each for each in start.scenarios}
+    return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
+
+
+def _between_changes(findings: Sequence[Finding]) -> dict[Point, set[str]]:
+    """Points between adjacent loads with different recommendations, and their scenarios."""
+    base = findings[0].point
+    here = sorted(
+        (each for each in findings if (each.point.workers, each.point.hash) == (base.workers, base.hash)),
+        key=lambda each: each.point.offered,
+    )
+    return {
+        replace(base, offered=load): {*one.race.alive, *other.race.alive}
+        for one, other in pairwise(here)
+        if phrase_of(one, findings) != phrase_of(other, findings)
+        for load in between((one.point.offered, other.point.offered), APART)
+    }
