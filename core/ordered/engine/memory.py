@@ -10,9 +10,10 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Wor
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
-from adapt.core.ordered.engine.kernel.codes import GOES_ON
-from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
-from adapt.core.ordered.engine.kernel.worker import release_all, take_kept
+from adapt.core.ordered.engine.kernel.chunk import chunk_form
+from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
+from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
+from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -63,7 +64,7 @@ class Memory:
             UsageError: the run would take more than 16 GiB, or would hang (see `queue_sizes`).
         """
         self._chain, self._settings, self._model = chain, settings, model
-        self.storage, self._scratch = Storage(settings), 0
+        self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._blocks: list[tuple[int, int, int]] = []
         self._functions: list[Function] = []
         self._copies = model is not None and not runs_functions(chain)
@@ -83,7 +84,7 @@ class Memory:
                 most = max(function.most(bound), 1)
                 self._lay_out(bound, queue, most)
                 record = self.operators[bound.number]
-                record["function"] = function.compiled.address
+                record["function"] = chunk_form(function.compiled).address
                 record["closing"] = 0 if function.closing is None else function.closing.address
                 record["words_at"] = self._function_words(bound, function, pace, most)
             elif model is not None:
@@ -125,6 +126,7 @@ class Memory:
 
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
+        release_unsent(self.address)
         for blocks in self._blocks:
             release_all(*blocks)
 
@@ -182,9 +184,8 @@ class Memory:
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
         record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
         record["ring_mask"] = settings.ring_buffer - 1
-        slots = self.storage.records(settings.ring_buffer, SLOT)
-        record["slots_at"] = slots.ctypes.data
-        self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring_buffer))
+        record["slots_at"] = self.storage.zeros(settings.ring_buffer).ctypes.data
+        record["here"] = self.operators.ctypes.data + OPERATOR.itemsize * bound.number
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
         record["outputs_at"], record["slot_output_words"] = (
@@ -203,7 +204,8 @@ class Memory:
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
                 record["partition_queues_at"] = self.storage.room(queue * bound.partitions)
-        self._scratch = max(self._scratch, settings.batch * slot_words)
+                self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
+        self._room = max(self._room, slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
         """The word that holds the key; -1 in a model whose key is made in the chain."""
@@ -225,7 +227,7 @@ class Memory:
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["batch"], header["ring"] = settings.batch, settings.ring_buffer
+        header["chunk"], header["ring"] = settings.chunk or (self._model is not None), settings.ring_buffer
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
         header["slice_ns"], header["window_ns"] = (
             int(settings.slice_us * 1e3) or 1,
@@ -234,8 +236,8 @@ class Memory:
         header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
-        header["scratch_words"] = self._scratch + LINE // 8
-        header["scratch_at"] = self.storage.room(settings.workers * int(header["scratch_words"]))
+        header["room_words"], header["scratch_words"] = self._room, self._room + self._counts + LINE // 8
+        header["scratch_at"] = self.storage.zeros(settings.workers * int(header["scratch_words"])).ctypes.data
         header["kept_at"], header["keep"], header["kept_mask"] = self._kept.ctypes.data, keep, np.iinfo(np.int64).max
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]

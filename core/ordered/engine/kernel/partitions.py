@@ -3,11 +3,23 @@
 Source: ordered streams, section 4 (Figure 7).
 """
 
-from adapt.core.atomics import exchange, fetch_add, give_way, load, load_atomic, publish, replace
+from adapt.core.atomics import (
+    exchange,
+    fetch_add,
+    fixed,
+    give_way,
+    load,
+    load_atomic,
+    publish,
+    replace,
+    short_loops,
+    store,
+)
 from adapt.core.compiled import inlined
-from adapt.core.ordered.engine.kernel.batch import process
-from adapt.core.ordered.engine.kernel.claiming import claimable_before, run_length
+from adapt.core.ordered.engine.kernel.claiming import chunk_of, claimable_before
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
+from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
 from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
 from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_queue_at
 
@@ -33,7 +45,9 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
         give_way()
         while exchange(part, "owned", 1):
             give_way()
-        process(header, tally, scratch, operator, partition, head, 1)
+        count_ahead(tally, operator, head + 1)
+        run_claimed(header, tally, scratch, operator, partition, 0, head, 1)
+        send(header, tally, operator)
         exchange(part, "owned", 0)
         done += 1
     return done
@@ -46,50 +60,65 @@ def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, pa
     This ends after at most one ring buffer of tuples, since claims need room in it.
     """
     part = partition_at(operator, partition)
-    queue, mask = partition_queue_at(operator, partition), operator.queue_mask
-    done = 0
+    queue, done = partition_queue_at(operator, partition), 0
     while waiting > 0 and not load_atomic(header, "stop"):
-        head = part.head
-        tuples = run_length(header, operator, queue, head, waiting)
-        serial = load(queue, head & mask)
+        if done:
+            send(header, tally, operator)
+        head, tuples = part.head, min(waiting, MOST_CHUNK)
         part.head = head + tuples
-        process(header, tally, scratch, operator, partition, serial, tuples)
+        run_claimed(header, tally, scratch, operator, partition, queue, head, tuples)
         done += tuples
         waiting = fetch_add(part, "waiting", -tuples) - tuples
     return done
 
 
 @inlined
-def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
-    """Partition at the head of the master queue, and its consecutive tuples."""
-    master, mask = operator.master_at, operator.queue_mask
-    partition, tuples = load(master, head & mask), 1
-    while tuples < most and load(master, (head + tuples) & mask) == partition:
-        tuples += 1
-    return partition, tuples
+def _count_partitions(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
+    """Count tuples by partition, and list the partitions by their first tuples; returns how many there are."""
+    short_loops()
+    master, mask, number = fixed(operator, "master_at"), fixed(operator, "queue_mask"), 0
+    for at in range(head, head + tuples):
+        partition = load(master, at & mask)
+        count = load(counts, partition)
+        if not count:
+            store(found, number, partition)
+            number += 1
+        store(counts, partition, count + 1)
+    return number
 
 
 @inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim from the master queue; process or delegate each tuple.
+    """Claim chunks from the master queue; process or delegate the tuples of each partition.
 
-    A tuple of a busy partition is delegated to the worker inside it.
+    Those of a busy partition are delegated to the worker inside it.
     """
-    done = 0
+    found, done = scratch + 8 * fixed(header, "room_words"), 0
+    counts = found + 8 * MOST_CHUNK
+    # A worker that waits for room must not hold the tuples that would make room: those of other partitions.
+    most = 1 if fixed(header, "reorder") == RETRY else MOST_CHUNK
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
-        most = min(claimable_before(header, operator) - head, header.batch)
-        if most <= 0:
+        tuples = min(chunk_of(header, claimable_before(header, operator) - head, quota), most)
+        if tuples <= 0:
             break
-        # Read before the claim: after it the place may be reused.
-        partition, tuples = partition_run(operator, head, most)
-        if not replace(operator, "head", head, head + tuples):
-            continue
-        part = partition_at(operator, partition)
-        if fetch_add(part, "waiting", tuples):
-            tally.delegated += tuples
-        else:
-            done += _work_off(header, tally, scratch, operator, partition, tuples)
+        # Read before the claim: after it the places may be reused.
+        partitions = _count_partitions(operator, found, counts, head, tuples)
+        claimed = replace(operator, "head", head, head + tuples)
+        if claimed:
+            count_ahead(tally, operator, head + tuples)
+        for number in range(partitions):
+            partition = load(found, number)
+            waiting = load(counts, partition)
+            store(counts, partition, 0)
+            if not claimed:
+                continue
+            if fetch_add(partition_at(operator, partition), "waiting", waiting):
+                tally.delegated += waiting
+            else:
+                done += _work_off(header, tally, scratch, operator, partition, waiting)
+        if claimed:
+            send(header, tally, operator)
     return done
 
 
@@ -104,14 +133,17 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
         most = load_atomic(part, "tail") - head
         if most <= 0:
             break
-        serial = load(queue, head & mask)
-        end = claimable_before(header, operator)
-        if serial >= end:
+        end, tuples = claimable_before(header, operator), 0
+        most = chunk_of(header, most, quota)
+        while tuples < most and load(queue, (head + tuples) & mask) < end:
+            tuples += 1
+        if not tuples:
             break
-        tuples = min(run_length(header, operator, queue, head, most), end - serial)
+        count_ahead(tally, operator, load(queue, (head + tuples - 1) & mask) + 1)
         publish(part, "head", head + tuples)
         fetch_add(operator, "head", tuples)
-        process(header, tally, scratch, operator, partition, serial, tuples)
+        run_claimed(header, tally, scratch, operator, partition, queue, head, tuples)
+        send(header, tally, operator)
         done += tuples
     return done
 

@@ -6,10 +6,18 @@ queue of the serial numbers of its tuples, and the master queue has the partitio
 
 import numpy as np
 
-from adapt.core.atomics import fixed, load, load_atomic, publish, store
+from adapt.core.atomics import apart, fixed, load, load_atomic, publish, put, store
 from adapt.core.compiled import flattened, inlined
 from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
-from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, tuple_at
+from adapt.core.ordered.engine.kernel.tuples import (
+    BARE,
+    MARK,
+    PUNCTUATION,
+    copy_of,
+    copy_words,
+    move_words,
+    tuple_at,
+)
 from adapt.core.random_bits import mixed
 
 
@@ -37,19 +45,54 @@ def partition_queue_at(operator: Operator, partition: int) -> int:
 
 
 @flattened
-def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
-    """Write a tuple to its place, before the tail is published."""
-    place, mask = tuple_at(operator, serial), fixed(operator, "queue_mask")
-    store(place, MARK, mark)
-    copy_words(fields, place + 8, fixed(operator, "in_words") - 1)
-    if not fixed(operator, "master_at"):
-        return
-    partition = partition_of(operator, serial, mark, place + 8)
+def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
+    """Put a tuple into the queue of its partition."""
+    mask = fixed(operator, "queue_mask")
+    partition = partition_of(operator, serial, mark, fields)
     part = partition_at(operator, partition)
     tail = part.tail
     store(partition_queue_at(operator, partition), tail & mask, serial)
     store(fixed(operator, "master_at"), serial & mask, partition)
     publish(part, "tail", tail + 1)
+
+
+@flattened
+def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
+    """Write a tuple to its place, before the tail is published."""
+    place = tuple_at(operator, serial)
+    store(place, MARK, mark)
+    copy_words(fields, place + 8, fixed(operator, "in_words") - 1)
+    if fixed(operator, "master_at"):
+        _assign(operator, serial, mark, place + 8)
+
+
+@inlined
+def enqueue_plain(operator: Operator, serial: int, tuples: int, count: int) -> None:
+    """`enqueue` for several tuples without marks."""
+    apart()
+    size, mask = fixed(operator, "in_words"), fixed(operator, "queue_mask")
+    before = min(count, mask + 1 - (serial & mask))
+    move_words(tuples, tuple_at(operator, serial), before * size)
+    move_words(tuples + 8 * before * size, fixed(operator, "queue_at"), (count - before) * size)
+    if fixed(operator, "master_at"):
+        for number in range(serial, serial + count):
+            _assign(operator, number, 0, tuple_at(operator, number) + 8)
+
+
+@inlined
+def enqueue_rows(operator: Operator, serial: int, rows: int, count: int) -> None:
+    """`enqueue` for several rows of the input, which have no marks."""
+    apart()
+    size = fixed(operator, "in_words")
+    for number in range(serial, serial + count):
+        place, at = tuple_at(operator, number), 1
+        store(place, MARK, 0)
+        while at < load_atomic(operator, "in_words"):
+            put(place, at, load(rows, at - 1))
+            at += 1
+        rows += 8 * (size - 1)
+        if fixed(operator, "master_at"):
+            _assign(operator, number, 0, place + 8)
 
 
 @inlined

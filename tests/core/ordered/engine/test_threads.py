@@ -37,7 +37,7 @@ SCHEMES = [
 ]
 RINGS = (16, 64, 512, 4096)
 WORKERS = (1, 2, 4, 8)
-BATCHES = (1, 8, 1, 16)
+CHUNKS = (1, 8, 1, 16)
 
 
 @cache
@@ -59,21 +59,21 @@ def assert_ordered(name: str, settings: RunSettings, tuples: int = 100_000) -> W
 @pytest.mark.parametrize("workers", WORKERS)
 def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, work_queue: WorkQueue, workers: int) -> None:
     turn = SCHEMES.index((reorder, work_queue)) + WORKERS.index(workers)
-    for at, (ring, batch) in enumerate(zip(RINGS, BATCHES, strict=True)):
+    for at, (ring, chunk) in enumerate(zip(RINGS, CHUNKS, strict=True)):
         name = list(CHAINS)[(turn + at) % 3]
         heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
-        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
 
 @soak
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize("chunk", [1, 16])
 def test_every_choice_gives_the_egress_of_the_serial_run(
-    reorder: Reorder, work_queue: WorkQueue, name: str, batch: int
+    reorder: Reorder, work_queue: WorkQueue, name: str, chunk: int
 ) -> None:
     for workers, heuristic, ring in itertools.product(WORKERS, Heuristic, RINGS):
-        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
 
 @soak
