@@ -38,7 +38,7 @@ struct Chunk {
 
 struct Stream {
     std::vector<int64_t> keys;
-    std::vector<uint64_t> states;
+    std::vector<uint64_t> values, states;
     int64_t tuples = 0, steps = 0, chunk = 0;
     uint64_t seed = 0, hash = FOLD;
     volatile uint64_t burnt = 0;
@@ -51,13 +51,13 @@ struct Stream {
     void parallel_part(Chunk &chunk) {
         for (int64_t at = 0; at < chunk.count; at++) {
             if (steps) burn();
-            if (keys.empty()) chunk.values[at] = mixed((uint64_t)(chunk.first + at) + seed);
+            if (keys.empty()) chunk.values[at] = mixed(values[chunk.first + at] + seed);
         }
     }
     void state_part(Chunk &chunk) {
         for (int64_t at = 0; at < chunk.count; at++) {
             uint64_t &state = states[keys[chunk.first + at]];
-            state = state * FACTOR + (uint64_t)(chunk.first + at);
+            state = state * FACTOR + values[chunk.first + at];
             chunk.values[at] = mixed(state + seed);
         }
     }
@@ -79,7 +79,7 @@ struct Stream {
 
 void run_serially(Stream &stream) {
     for (int64_t row = 0; row < stream.tuples; row++) {
-        uint64_t value = (uint64_t)row;
+        uint64_t value = stream.values[row];
         if (stream.steps) stream.burn();
         if (!stream.keys.empty()) {
             uint64_t &state = stream.states[stream.keys[row]];
@@ -174,6 +174,8 @@ int main(int count, char **given) {
         for (int64_t key : stream.keys) most = std::max(most, key);
         stream.states.resize(most + 1);
     }
+    stream.values.resize(stream.tuples);
+    for (int64_t row = 0; row < stream.tuples; row++) stream.values[row] = (uint64_t)row;
     int64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID), wall = now_ns(CLOCK_MONOTONIC);
     if (!strcmp(given[1], "serial")) run_serially(stream);
     else if (!strcmp(given[1], "threads")) run_threads(stream, workers);

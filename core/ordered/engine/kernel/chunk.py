@@ -6,10 +6,10 @@ sees complete outputs: the ticket is written with release order and read with ac
 
 from functools import cache
 
-from adapt.core.atomics import fixed, load, publish, store
-from adapt.core.compiled import AtAddress, record_at
-from adapt.core.ordered.engine.kernel.layout import OPERATOR
-from adapt.core.ordered.engine.kernel.tuples import IN_BLOCK, MARK, clear_marks, ticket_of
+from adapt.core.atomics import apart, fixed, load, publish, store
+from adapt.core.compiled import AtAddress, inlined, record_at
+from adapt.core.ordered.engine.kernel.layout import OPERATOR, Operator
+from adapt.core.ordered.engine.kernel.tuples import HELD, HELD_BITS, IN_BLOCK, MARK, clear_marks, ticket_of
 
 MADE = 12
 """Bits of the result of a loop that hold its tuples; the bits above hold their outputs."""
@@ -22,8 +22,20 @@ def step(words: int, partition: int, given: int, outputs: int) -> int:
     raise NotImplementedError
 
 
+@inlined
+def _marked_off(operator: Operator, outputs: int, held: int) -> int:
+    """Mark any number of outputs as ordinary tuples; returns it, with `IN_BLOCK` if they are in a block."""
+    apart()
+    if held > fixed(operator, "most_outputs"):
+        clear_marks(operator, load(outputs, 1), held)
+        return held | IN_BLOCK
+    if held > 0:
+        clear_marks(operator, outputs, held)
+    return held
+
+
 def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: int, room: int) -> int:
-    """Run the function on tuples up to the next marked one.
+    """Run the function on tuples up to the next marked one, or to where a buffer begins anew.
 
     The tuples are those from the serial number `first` on or, with an address `serials`, those whose serial numbers are
     there from the place `first` on. With an address `room`, it runs on the one tuple whose address is `first`, marked
@@ -33,40 +45,38 @@ def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: in
         The tuples and their outputs (`MADE`), or the result of the function that failed, below 0.
     """
     operator = record_at(operator_at, OPERATOR, 0)
-    words, most = fixed(operator, "words_at"), fixed(operator, "most_outputs")
-    if room:
-        held = step(words, partition, first + 8, room + 8)
-        if held <= 0:
-            return held << MADE | 1 if held == 0 else held
-        clear_marks(operator, load(room, 1) if held > most else room, held)
-        return held << MADE | 1
+    words, slots = fixed(operator, "words_at"), fixed(operator, "slots_at")
     queue, mask, size = fixed(operator, "queue_at"), fixed(operator, "queue_mask"), 8 * fixed(operator, "in_words")
-    places, slots = fixed(operator, "outputs_at"), fixed(operator, "slots_at")
-    ring_mask, place_size = fixed(operator, "ring_mask"), 8 * fixed(operator, "slot_output_words")
-    made = 0
-    for number in range(tuples):
-        serial = first + number
+    places, ring_mask = fixed(operator, "outputs_at"), fixed(operator, "ring_mask")
+    place_size, made, done = 8 * fixed(operator, "slot_output_words"), 0, 0
+    given, outputs, slot, ticket = first, room, slots, ticket_of(first)
+    if not serials and not room:
+        given, outputs = queue + (first & mask) * size, places + (first & ring_mask) * place_size
+        slot = slots + 8 * (first & ring_mask)
+        tuples = min(tuples, mask + 1 - (first & mask), ring_mask + 1 - (first & ring_mask))
+    while done < tuples:
         if serials:
-            serial = load(serials, serial & mask)
-        given = queue + (serial & mask) * size
-        if load(given, MARK):
-            return made << MADE | number
-        slot = serial & ring_mask
-        outputs = places + slot * place_size
+            serial = load(serials, (first + done) & mask)
+            given, outputs = queue + (serial & mask) * size, places + (serial & ring_mask) * place_size
+            slot, ticket = slots + 8 * (serial & ring_mask), ticket_of(serial)
+        if load(given, MARK) and not room:
+            break
         held = step(words, partition, given + 8, outputs + 8)
-        ticket = ticket_of(serial) | held
         if held == 1:
             store(outputs, MARK, 0)
-        elif held > most:
-            ticket |= IN_BLOCK
-            clear_marks(operator, load(outputs, 1), held)
-        elif held > 0:
-            clear_marks(operator, outputs, held)
-        elif held < 0:
-            return held
-        publish(slots, slot, ticket)
-        made += held
-    return made << MADE | tuples
+        else:
+            held = _marked_off(operator, outputs, held)
+            if held < 0:
+                return held
+        if not room:
+            publish(slot, 0, ticket | held)
+        made += held & HELD
+        done += 1
+        given += size
+        outputs += place_size
+        slot += 8
+        ticket += 1 << HELD_BITS
+    return made << MADE | done
 
 
 @cache

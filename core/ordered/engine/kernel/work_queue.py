@@ -83,16 +83,21 @@ def enqueue_plain(operator: Operator, serial: int, tuples: int, count: int) -> N
 def enqueue_rows(operator: Operator, serial: int, rows: int, count: int) -> None:
     """`enqueue` for several rows of the input, which have no marks."""
     apart()
-    size = fixed(operator, "in_words")
+    words, keyed = fixed(operator, "in_words"), fixed(operator, "master_at")
+    place, end = tuple_at(operator, serial), tuple_at(operator, fixed(operator, "queue_mask")) + 8 * words
     for number in range(serial, serial + count):
-        place, at = tuple_at(operator, number), 1
         store(place, MARK, 0)
+        at = 1
+        # Atomic, or the loop would be unrolled, which is slower for a few words.
         while at < load_atomic(operator, "in_words"):
             put(place, at, load(rows, at - 1))
             at += 1
-        rows += 8 * (size - 1)
-        if fixed(operator, "master_at"):
+        if keyed:
             _assign(operator, number, 0, place + 8)
+        rows += 8 * (words - 1)
+        place += 8 * words
+        if place == end:
+            place = fixed(operator, "queue_at")
 
 
 @inlined
