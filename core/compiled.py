@@ -85,7 +85,7 @@ class AtAddress:
         return int(self._made.address)
 
     def within(self, signature: str, caller: Callable[..., Any], name: str) -> "AtAddress":
-        """The compiled form of a caller, in which the global `name` is this function."""
+        """A compiled caller, in which the global `name` is this function."""
         function = FunctionType(caller.__code__, {**caller.__globals__, name: inlined(self._function)}, caller.__name__)
         function.__module__ = self._function.__module__
         function.__qualname__ = f"{self._function.__qualname__}.{caller.__name__}"

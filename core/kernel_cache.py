@@ -47,7 +47,7 @@ class KernelCache:
     """
 
     def __init__(self, function: Callable[..., Any], stamp: Callable[[], str] | None = None) -> None:
-        """Sources are read on first use, unless what gives their stamp is passed."""
+        """Sources are read on first use; `stamp` replaces their digest."""
         self._function, self._given = function, stamp
 
     def stamp(self) -> str:

@@ -3,6 +3,7 @@
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
@@ -30,6 +31,10 @@ _WORK_QUEUES = {
     WorkQueue.SHARED: codes.LOCKED_TOO_LATE,
 }
 _UNMEASURED_NS = 100
+
+LANES = 8
+"""Lanes for each worker, so that few workers wait for the lane of a hot partition."""
+
 _PATIENCE = 2000
 
 
@@ -165,8 +170,14 @@ class Memory:
             **{name: total[name] for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders")},
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
-            partition_loads=self._partitions[bound.number]["load"].copy(),
+            partition_loads=self._loads(bound, total["done"] - total["bare_done"]),
         )
+
+    def _loads(self, bound: BoundOperator, inputs: int) -> NDArray[np.int64]:
+        """Tuples by partition; an operator with state and no key has one partition."""
+        if bound.operator.kind is OperatorKind.STATEFUL:
+            return np.array([inputs])
+        return np.array(self._partitions[bound.number]["load"])
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
         """The words of an operator's inputs and outputs. In a model of built-in functions, tuples pass unchanged."""
@@ -203,7 +214,9 @@ class Memory:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
-                record["partition_queues_at"] = self.storage.room(queue * bound.partitions)
+                lanes = _lanes(bound, settings, is_model=self._model is not None)
+                record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
+                record["partition_queues_at"] = self.storage.room(queue * lanes)
                 self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
         self._room = max(self._room, slot_words)
 
@@ -251,6 +264,14 @@ def runs_functions(chain: BoundChain) -> bool:
     If one is the user's own; otherwise it moves copies of tuples.
     """
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
+
+
+def _lanes(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
+    """Lanes of an operator: its partitions, or fewer if workers take chunks of many tuples."""
+    single = is_model or settings.chunk == 1 or settings.reorder is Reorder.RETRY
+    if single or settings.work_queue is not WorkQueue.HYBRID:
+        return bound.partitions
+    return min(bound.partitions, LANES << (settings.workers - 1).bit_length())
 
 
 def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:

@@ -64,13 +64,13 @@ def _run_function(header: Header, tally: Tally, operator: Operator, partition: i
 
 
 @inlined
-def _copied(header: Header, tally: Tally, operator: Operator, partition: int, serial: int) -> int:
+def _copied(header: Header, tally: Tally, operator: Operator, serial: int) -> int:
     """Write a tuple's outputs as copies, as many as are drawn; returns their number."""
     size, outputs = operator.out_words, outputs_at(operator, serial)
     given, share, count = tuple_at(operator, serial), np.uint64(operator.share), 0
     mark = load(given, MARK)
     if PUNCTUATION <= mark < BARE:
-        count_bare(tally, operator, partition)
+        count_bare(tally)
         if copy_of(mark) == operator.partitions - 1:
             tally.bare_made += 1
             hand_on(given, outputs, mark, size)
@@ -81,7 +81,7 @@ def _copied(header: Header, tally: Tally, operator: Operator, partition: int, se
         if share and _drawn(header, operator, 1, serial) < share:
             count += 1
     else:
-        count_bare(tally, operator, partition)
+        count_bare(tally)
     for output in range(count):
         store(outputs, output * size, 0)
         copy_words(given + 8, outputs + 8 * (output * size + 1), size - 1)
@@ -104,7 +104,7 @@ def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int
         _run_function(header, tally, operator, partition, serial, tuples)
         return
     for number in range(serial, serial + tuples):
-        held = _copied(header, tally, operator, partition, number)
+        held = _copied(header, tally, operator, number)
         tally.made += held
         _put(operator, number, ticket_of(number) | MARKED | held)
     tally.done += tuples

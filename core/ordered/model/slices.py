@@ -24,9 +24,6 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
             mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
             if mark:
                 record_at(header.marks_at, TIMED, mark - 1).entered = now
-    if operator.keeps_state:
-        part = partition_at(operator, partition)
-        part.load += tuples
     schedule(me, SERVED, now + service_ns(header, operator, serial, tuples))
 
 

@@ -257,8 +257,8 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         return given_costs(chain)
     if told is not None:
         told("measuring costs with one worker", 0, 0)
-    as_model = {"reorder": Reorder.CLAIM, "work_queue": WorkQueue.HYBRID, "chunk": ordered.settings.chunk or 1}
-    settings = replace(ordered.settings, workers=1, mark_every=0, **as_model)
+    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
+    settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
     return fitted_costs(chain, measured.operators, ordered.contention)

@@ -18,7 +18,7 @@ _SIGNATURE = "int64(int64, int64, int64, int64, int64, int64)"
 
 
 def step(words: int, partition: int, given: int, outputs: int) -> int:
-    """The function of the operator, which takes this place when the loop is compiled."""
+    """The operator's function; it replaces this when the loop is compiled."""
     raise NotImplementedError
 
 
@@ -35,11 +35,13 @@ def _marked_off(operator: Operator, outputs: int, held: int) -> int:
 
 
 def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: int, room: int) -> int:
-    """Run the function on tuples up to the next marked one, or to where a buffer begins anew.
+    """Run the function on tuples up to the next marked one.
 
-    The tuples are those from the serial number `first` on or, with an address `serials`, those whose serial numbers are
-    there from the place `first` on. With an address `room`, it runs on the one tuple whose address is `first`, marked
-    or not, and leaves the outputs there without a ticket.
+    Or up to where a ring buffer begins anew.
+
+    The tuples are those from the serial number `first` on or, with an address `serials`, those of a lane whose serial
+    numbers are there from the place `first` on. With an address `room`, it runs on the one tuple whose address is
+    `first`, marked or not, and leaves the outputs there without a ticket.
 
     Returns:
         The tuples and their outputs (`MADE`), or the result of the function that failed, below 0.
@@ -59,6 +61,7 @@ def chunk(operator_at: int, partition: int, serials: int, first: int, tuples: in
             serial = load(serials, (first + done) & mask)
             given, outputs = queue + (serial & mask) * size, places + (serial & ring_mask) * place_size
             slot, ticket = slots + 8 * (serial & ring_mask), ticket_of(serial)
+            partition = load(fixed(operator, "master_at"), serial & mask)
         if load(given, MARK) and not room:
             break
         held = step(words, partition, given + 8, outputs + 8)

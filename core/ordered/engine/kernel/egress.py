@@ -61,7 +61,7 @@ def leave_plain(header: Header, operator: Operator, outputs: int, count: int) ->
     return count
 
 
-@flattened
+@inlined
 def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
     """Emit outputs of the last operator.
 

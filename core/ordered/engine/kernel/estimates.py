@@ -43,7 +43,10 @@ def selectivity(operator: Operator) -> float:
 
 @inlined
 def quota_of(header: Header, operator: Operator) -> int:
-    """Tuples of a slice; one chunk before the first measurement, or one tuple if chunks adapt to the cost."""
+    """Tuples of a slice.
+
+    Before the first measurement one chunk, or one tuple if chunks adapt to the cost.
+    """
     least = max(header.chunk, 1)
     if not load_atomic(operator, "inputs"):
         return least

@@ -112,9 +112,10 @@ OPERATOR = _on_lines(
         "slot_output_words",
         "partitions",
         "partitions_at",
+        "lanes",  # bits of a partition's number that are its lane's: partitions that one worker at a time processes
         "key_at",  # the place of the key in a tuple; -1 if it has none
         "partition_of_at",  # the partition of each key; 0 for a hash
-        "partition_queues_at",
+        "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
         "closing",  # address of the function for punctuations, or 0
@@ -148,15 +149,17 @@ OPERATOR = _on_lines(
 )
 
 PARTITION = _on_lines(
-    (
+    (  # Of a lane, but for the load.
         "waiting",  # tuples claimed and not done
         "head",  # tuples taken from its queue
         "inside",  # workers, in checked runs
         "last",  # the serial number after that of its last tuple, in checked runs
-        "load",  # tuples in total
         "owned",
     ),
-    ("tail",),  # tuples put into its queue
+    (  # Of who sends.
+        "tail",  # tuples put into its queue
+        "load",  # tuples of the partition in total
+    ),
 )
 
 TIMED = of_words("fed", "entered", "left")

@@ -20,7 +20,7 @@ from adapt.core.ordered.engine.kernel.claiming import chunk_of, claimable_before
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
-from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
+from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION, tuple_at
 from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_queue_at
 
 
@@ -45,6 +45,7 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
         give_way()
         while exchange(part, "owned", 1):
             give_way()
+        part.load += load(given, MARK) < PUNCTUATION
         count_ahead(tally, operator, head + 1)
         run_claimed(header, tally, scratch, operator, partition, 0, head, 1)
         send(header, tally, operator)
@@ -54,48 +55,49 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
 
 
 @inlined
-def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, waiting: int) -> int:
-    """Process the claimed tuples of a partition, and those that others delegate meanwhile.
+def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, lane: int, waiting: int) -> int:
+    """Process the claimed tuples of a lane, and those that others delegate meanwhile.
 
     This ends after at most one ring buffer of tuples, since claims need room in it.
     """
-    part = partition_at(operator, partition)
-    queue, done = partition_queue_at(operator, partition), 0
+    part = partition_at(operator, lane)
+    queue, done = partition_queue_at(operator, lane), 0
     while waiting > 0 and not load_atomic(header, "stop"):
         if done:
             send(header, tally, operator)
         head, tuples = part.head, min(waiting, MOST_CHUNK)
         part.head = head + tuples
-        run_claimed(header, tally, scratch, operator, partition, queue, head, tuples)
+        run_claimed(header, tally, scratch, operator, lane, queue, head, tuples)
         done += tuples
         waiting = fetch_add(part, "waiting", -tuples) - tuples
     return done
 
 
 @inlined
-def _count_partitions(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
-    """Count tuples by partition, and list the partitions by their first tuples; returns how many there are."""
+def _count_lanes(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
+    """Count tuples by lane, and list the lanes by their first tuples; returns how many there are."""
     short_loops()
-    master, mask, number = fixed(operator, "master_at"), fixed(operator, "queue_mask"), 0
+    master, mask, lanes = fixed(operator, "master_at"), fixed(operator, "queue_mask"), fixed(operator, "lanes")
+    number = 0
     for at in range(head, head + tuples):
-        partition = load(master, at & mask)
-        count = load(counts, partition)
+        lane = load(master, at & mask) & lanes
+        count = load(counts, lane)
         if not count:
-            store(found, number, partition)
+            store(found, number, lane)
             number += 1
-        store(counts, partition, count + 1)
+        store(counts, lane, count + 1)
     return number
 
 
 @inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim chunks from the master queue; process or delegate the tuples of each partition.
+    """Claim chunks from the master queue, and split them by lane.
 
-    Those of a busy partition are delegated to the worker inside it.
+    The tuples of a busy lane are delegated to the worker inside it.
     """
     found, done = scratch + 8 * fixed(header, "room_words"), 0
     counts = found + 8 * MOST_CHUNK
-    # A worker that waits for room must not hold the tuples that would make room: those of other partitions.
+    # A worker that waits for room must not hold the tuples that would make room: those of other lanes.
     most = 1 if fixed(header, "reorder") == RETRY else MOST_CHUNK
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
@@ -103,20 +105,20 @@ def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operat
         if tuples <= 0:
             break
         # Read before the claim: after it the places may be reused.
-        partitions = _count_partitions(operator, found, counts, head, tuples)
+        lanes = _count_lanes(operator, found, counts, head, tuples)
         claimed = replace(operator, "head", head, head + tuples)
         if claimed:
             count_ahead(tally, operator, head + tuples)
-        for number in range(partitions):
-            partition = load(found, number)
-            waiting = load(counts, partition)
-            store(counts, partition, 0)
+        for number in range(lanes):
+            lane = load(found, number)
+            waiting = load(counts, lane)
+            store(counts, lane, 0)
             if not claimed:
                 continue
-            if fetch_add(partition_at(operator, partition), "waiting", waiting):
+            if fetch_add(partition_at(operator, lane), "waiting", waiting):
                 tally.delegated += waiting
             else:
-                done += _work_off(header, tally, scratch, operator, partition, waiting)
+                done += _work_off(header, tally, scratch, operator, lane, waiting)
         if claimed:
             send(header, tally, operator)
     return done

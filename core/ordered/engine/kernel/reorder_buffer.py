@@ -23,6 +23,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
     HELD,
     IN_BLOCK,
     MARK,
+    MARKED,
     PUNCTUATION,
     is_ready,
     outputs_at,
@@ -34,8 +35,6 @@ from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_plain, 
 @inlined
 def _pass_on(operator: Operator, outputs: int, count: int) -> int:
     """Enqueue outputs at the next operator as far as there is room; returns their number."""
-    apart()
-    short_loops()
     down = record_after(operator, 1)
     size = 8 * fixed(operator, "out_words")
     room = room_in(down, count)
@@ -57,33 +56,36 @@ def _pass_on(operator: Operator, outputs: int, count: int) -> int:
     return sent
 
 
-@flattened
-def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Send outputs downstream; returns how many had room."""
-    number = fixed(operator, "number")
-    if number == fixed(header, "operators") - 1:
+@inlined
+def _send_marked(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """Send outputs, some of them marked; returns how many had room."""
+    apart()
+    short_loops()
+    if fixed(operator, "number") == fixed(header, "operators") - 1:
         return leave(header, operator, outputs, count)
     return _pass_on(operator, outputs, count)
 
 
 @inlined
-def _send_plain(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """Send the outputs of tuples with one output each, none marked; returns how many had room."""
-    outputs = outputs_at(operator, serial)
+def _send_plain(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """`_send_marked` for outputs without marks."""
     if fixed(operator, "number") == fixed(header, "operators") - 1:
-        return leave_plain(header, operator, outputs, tuples)
+        return leave_plain(header, operator, outputs, count)
     down = record_after(operator, 1)
-    sent = min(tuples, room_in(down, tuples))
-    if sent > 0:
+    sent = max(min(count, room_in(down, count)), 0)
+    if sent:
         tail = down.tail
         enqueue_plain(down, tail, outputs, sent)
         publish(down, "tail", tail + sent)
-    return max(sent, 0)
+    return sent
 
 
 @flattened
 def plain_run(operator: Operator, serial: int) -> int:
-    """Ready tuples with one output each, none marked, whose outputs follow each other in memory."""
+    """Ready tuples whose outputs follow each other in memory.
+
+    Each has one output, which is not marked.
+    """
     slots, mask = fixed(operator, "slots_at"), fixed(operator, "ring_mask")
     if fixed(operator, "slot_output_words") != fixed(operator, "out_words"):
         return 0
@@ -95,16 +97,20 @@ def plain_run(operator: Operator, serial: int) -> int:
 
 @inlined
 def send_next(header: Header, operator: Operator) -> bool:
-    """Send the outputs of the next tuple, which are ready; returns whether all had room.
+    """Send the outputs of the next tuple, which are ready.
 
-    Needs the flag `sending`.
+    Returns whether all had room. Needs the flag `sending`.
     """
     apart()
     serial = operator.next
     place, sent = outputs_at(operator, serial), operator.sent
     ticket = load(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask"))
     outputs = load(place, 1) if ticket & IN_BLOCK else place
-    sent += send_down(header, operator, outputs + 8 * sent * fixed(operator, "out_words"), (ticket & HELD) - sent)
+    rest, count = outputs + 8 * sent * fixed(operator, "out_words"), (ticket & HELD) - sent
+    if ticket & MARKED:
+        sent += _send_marked(header, operator, rest, count)
+    elif count:
+        sent += _send_plain(header, operator, rest, count)
     if sent < ticket & HELD:
         operator.sent = sent
         return False
@@ -127,7 +133,7 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
         serial = operator.next
         tuples = plain_run(operator, serial)
         if tuples:
-            sent = _send_plain(header, operator, serial, tuples)
+            sent = _send_plain(header, operator, outputs_at(operator, serial), tuples)
             publish(operator, "next", serial + sent)
             is_full = sent < tuples
         elif is_ready(operator, serial):

@@ -23,7 +23,7 @@ from adapt.core.ordered.engine.kernel.codes import FAULTY, GOES_ON, LOCK, RETRY
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.progress import rest
 from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
-from adapt.core.ordered.engine.kernel.reorder_buffer import drain_apart, drain_if_ready, send_ready
+from adapt.core.ordered.engine.kernel.reorder_buffer import drain_apart, send_ready
 from adapt.core.ordered.engine.kernel.tuples import (
     BARE,
     COPY,
@@ -58,7 +58,7 @@ def _run_marked(
         if count > 0:
             count >>= MADE
     else:
-        count_bare(tally, operator, partition)
+        count_bare(tally)
         if mark < BARE and operator.closing:
             count = operate(operator.closing, fixed(operator, "words_at"), partition, given + 8, outputs + 8)
     if count < 0:
@@ -136,24 +136,23 @@ def _send_one(header: Header, tally: Tally, scratch: int, operator: Operator, pa
 
 
 @inlined
-def _check_in(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> None:
-    """Count the load of a partition; in checked runs, also overlaps and tuples out of order."""
-    part = partition_at(operator, partition)
-    part.load += tuples
-    if header.checked:
-        if fetch_add(part, "inside", 1):
-            tally.overlaps += 1
-        if serial < part.last:
-            tally.disorders += 1
+def _check_in(tally: Tally, operator: Operator, lane: int, serial: int) -> None:
+    """Enter a lane, and count overlaps and tuples out of order."""
+    apart()
+    part = partition_at(operator, lane)
+    if fetch_add(part, "inside", 1):
+        tally.overlaps += 1
+    if serial < part.last:
+        tally.disorders += 1
 
 
 @inlined
-def _check_out(header: Header, operator: Operator, partition: int, last: int) -> None:
-    """Leave the partition, in checked runs."""
-    if header.checked:
-        part = partition_at(operator, partition)
-        part.last = last + 1
-        fetch_add(part, "inside", -1)
+def _check_out(operator: Operator, lane: int, last: int) -> None:
+    """Leave the lane."""
+    apart()
+    part = partition_at(operator, lane)
+    part.last = last + 1
+    fetch_add(part, "inside", -1)
 
 
 @flattened
@@ -186,29 +185,22 @@ def fail(header: Header, operator: Operator, made: int) -> None:
 
 @inlined
 def run_claimed(
-    header: Header,
-    tally: Tally,
-    scratch: int,
-    operator: Operator,
-    partition: int,
-    serials: int,
-    first: int,
-    tuples: int,
+    header: Header, tally: Tally, scratch: int, operator: Operator, lane: int, serials: int, first: int, tuples: int
 ) -> None:
-    """Run the operator on claimed tuples of a partition, and put their outputs into the ring buffer.
+    """Run the operator on claimed tuples of a lane.
 
-    They are those from the serial number `first` on or, with an address `serials`, those whose serial numbers are there
-    from the place `first` on.
+    Their outputs are put into the ring buffer. The tuples are those from the serial number `first` on or, with an
+    address `serials`, those whose serial numbers are there from the place `first` on.
     """
     apart()
     short_loops()
-    mask, at, keeps = fixed(operator, "queue_mask"), 0, fixed(operator, "keeps_state")
-    if keeps:
-        _check_in(header, tally, operator, partition, load(serials, first & mask) if serials else first, tuples)
+    mask, at, checked = fixed(operator, "queue_mask"), 0, fixed(header, "checked") and fixed(operator, "keeps_state")
+    if checked:
+        _check_in(tally, operator, lane, load(serials, first & mask) if serials else first)
     while at < tuples:
         if fixed(header, "reorder") != RETRY:
             done = run_chunk(
-                *(fixed(operator, "function"), fixed(operator, "here"), partition),
+                *(fixed(operator, "function"), fixed(operator, "here"), lane),
                 *(serials, first + at, tuples - at, 0),
             )
             if done < 0:
@@ -219,20 +211,23 @@ def run_claimed(
             tally.done += done
             at += done
         if at < tuples:
-            serial = load(serials, (first + at) & mask) if serials else first + at
+            serial, partition = first + at, lane
+            if serials:
+                serial = load(serials, serial & mask)
+                partition = load(fixed(operator, "master_at"), serial & mask)
             if not _send_one(header, tally, scratch, operator, partition, serial):
                 return
             at += 1
-    if keeps:
+    if checked:
         end = first + tuples - 1
-        _check_out(header, operator, partition, load(serials, end & mask) if serials else end)
+        _check_out(operator, lane, load(serials, end & mask) if serials else end)
 
 
 @inlined
 def send(header: Header, tally: Tally, operator: Operator) -> None:
     """Send what is ready; with `LOCK`, wait for the lock first."""
     if fixed(header, "reorder") != LOCK:
-        drain_if_ready(header, tally, operator)
+        drain_apart(header, tally, operator)
         return
     while exchange(operator, "sending", 1):
         if load_atomic(header, "stop"):

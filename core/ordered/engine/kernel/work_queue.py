@@ -1,13 +1,14 @@
 """Work queue of an operator: a ring buffer in serial order.
 
-A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, each has a
-queue of the serial numbers of its tuples, and the master queue has the partition of each tuple.
+A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, the master
+queue has the partition of each tuple, and each lane has a queue of the serial numbers of its tuples. A lane is one
+partition, or several, so that a chunk has enough tuples of each lane: one worker at a time processes a lane.
 """
 
 import numpy as np
 
 from adapt.core.atomics import apart, fixed, load, load_atomic, publish, put, store
-from adapt.core.compiled import flattened, inlined
+from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
 from adapt.core.ordered.engine.kernel.tuples import (
     BARE,
@@ -39,26 +40,30 @@ def partition_of(operator: Operator, serial: int, mark: int, fields: int) -> int
 
 
 @inlined
-def partition_queue_at(operator: Operator, partition: int) -> int:
-    """The address of the queue of a partition."""
-    return fixed(operator, "partition_queues_at") + 8 * partition * (fixed(operator, "queue_mask") + 1)
+def partition_queue_at(operator: Operator, lane: int) -> int:
+    """The address of the queue of a lane."""
+    return fixed(operator, "partition_queues_at") + 8 * lane * (fixed(operator, "queue_mask") + 1)
 
 
-@flattened
+@inlined
 def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
-    """Put a tuple into the queue of its partition."""
+    """Put a tuple into the queue of its lane, and count it."""
     mask = fixed(operator, "queue_mask")
     partition = partition_of(operator, serial, mark, fields)
-    part = partition_at(operator, partition)
+    if mark < PUNCTUATION:
+        partition_at(operator, partition).load += 1
+    lane = partition & fixed(operator, "lanes")
+    part = partition_at(operator, lane)
     tail = part.tail
-    store(partition_queue_at(operator, partition), tail & mask, serial)
+    store(partition_queue_at(operator, lane), tail & mask, serial)
     store(fixed(operator, "master_at"), serial & mask, partition)
     publish(part, "tail", tail + 1)
 
 
-@flattened
+@inlined
 def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
     """Write a tuple to its place, before the tail is published."""
+    apart()
     place = tuple_at(operator, serial)
     store(place, MARK, mark)
     copy_words(fields, place + 8, fixed(operator, "in_words") - 1)

@@ -88,7 +88,7 @@ def work(address: int, worker: int) -> None:
 
 @compiled
 def release_unsent(address: int) -> None:
-    """Free the blocks with outputs that a run left in its ring buffers."""
+    """Free the blocks of outputs that a run did not send."""
     header = record_at(address, HEADER, 0)
     for number in range(header.operators):
         operator = operator_at(header, number)

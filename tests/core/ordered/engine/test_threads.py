@@ -25,6 +25,7 @@ soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set AD
 
 CHAINS = {
     "stateless": (stateless("a", 1.3),),
+    "one output": (stateless("a"),),
     "partitioned": (partitioned("b", 64),),
     "all kinds": (stateless("a", 1.2), partitioned("b", 16), counting("c", 5), stateless("d", 0.5), stateful("e")),
 }
@@ -60,7 +61,7 @@ def assert_ordered(name: str, settings: RunSettings, tuples: int = 100_000) -> W
 def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, work_queue: WorkQueue, workers: int) -> None:
     turn = SCHEMES.index((reorder, work_queue)) + WORKERS.index(workers)
     for at, (ring, chunk) in enumerate(zip(RINGS, CHUNKS, strict=True)):
-        name = list(CHAINS)[(turn + at) % 3]
+        name = list(CHAINS)[(turn + at) % len(CHAINS)]
         heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
         assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
@@ -90,6 +91,13 @@ def test_long_runs_give_the_egress_of_the_serial_run(name: str, reorder: Reorder
 def test_one_worker_with_many_partitions_and_a_small_ring_finishes(work_queue: WorkQueue) -> None:
     done = assert_ordered("partitioned", RunSettings(ring_buffer=64, work_queue=work_queue))
     assert done.operators[0].fullest <= 64
+
+
+@pytest.mark.parametrize("name", ["one output", "partitioned"])
+def test_a_chunk_is_claimed_at_once_and_split_by_partition_inside(name: str) -> None:
+    for chunk in (1, 64, 1024):
+        done = assert_ordered(name, RunSettings(chunk=chunk), tuples=10_240)
+        assert done.operators[0].in_use.sum() == 10_240 // chunk
 
 
 def test_retry_with_partitioned_work_queues_is_refused_where_it_would_hang() -> None:
@@ -179,4 +187,4 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
-        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16), pace=1)
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16, chunk=1), pace=1)

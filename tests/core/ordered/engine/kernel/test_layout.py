@@ -22,7 +22,7 @@ ALONE = [
     (OPERATOR, {"working"}),
     (OPERATOR, {"inputs", "outputs", "time_ns"}),
     (OPERATOR, {"window_time_ns"}),
-    (PARTITION, {"tail"}),
+    (PARTITION, {"tail", "load"}),
 ]
 
 
