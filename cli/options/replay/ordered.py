@@ -72,8 +72,8 @@ class RuntimeOptions:
     qst_limit: int = setting(500, "Total of all queues that qst aims for, C.", "TUPLES", panel=QUEUES_PANEL)
     chunk: str = setting(
         "auto",
-        "Most tuples that a worker claims at once, 1 to 1024; auto adapts it to their cost, so that a chunk takes no"
-        " longer than a slice. A worker never waits for a chunk to fill.",
+        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
+        " never waits for a chunk to fill.",
         "N|auto",
         panel=QUEUES_PANEL,
     )
