@@ -622,7 +622,7 @@ class replay:
         ring_buffer: int = 4096,
         queue_capacity: int = 4096,
         qst_limit: int = 500,
-        batch: int = 1,
+        chunk: str = "auto",
         mark_every: int | None = None,
         jitter: float = 0.0,
         contention: str = "0.15us",

@@ -87,6 +87,25 @@ def _operate(typing: Any, function: Any, words: Any, partition: Any, given: Any,
     return types.int64(types.int64, types.int64, types.int64, types.int64, types.int64), generate
 
 
+def _run_chunk(
+    typing: Any,  # noqa: ARG001
+    function: Any,  # noqa: ARG001
+    operator: Any,  # noqa: ARG001
+    partition: Any,  # noqa: ARG001
+    serials: Any,  # noqa: ARG001
+    first: Any,  # noqa: ARG001
+    tuples: Any,  # noqa: ARG001
+    room: Any,  # noqa: ARG001
+) -> Any:
+    """Call the loop over a chunk of tuples of an operator by address."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        called = builder.inttoptr(arguments[0], ir.FunctionType(_WORD, [_WORD] * 6).as_pointer())
+        return builder.call(called, arguments[1:])
+
+    return types.int64(*[types.int64] * 7), generate
+
+
 def _clock_ns(typing: Any) -> Any:  # noqa: ARG001
     """Nanoseconds of the machine's monotonic clock."""
 
@@ -197,7 +216,7 @@ load_atomic: Callable[[Record | int, str | int], int] = _on_word(
 )
 """Read a word, sequentially consistent."""
 
-publish: Callable[[Record, str, int], None] = _on_word(
+publish: Callable[[Record | int, str | int, int], None] = _on_word(
     "publish", types.void, lambda builder, word, new: builder.store_atomic(new, word, "release", 8), "new"
 )
 """Write a word with release order: who reads it by `load_atomic` sees all earlier writes."""
@@ -218,6 +237,7 @@ replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
 """Compare-and-swap a word; whether it succeeded."""
 
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
+run_chunk: Callable[[int, int, int, int, int, int, int], int] = _intrinsic(_run_chunk)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)
 give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)

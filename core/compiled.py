@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -12,7 +13,7 @@ from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
-from adapt.core.kernel_cache import KernelCache
+from adapt.core.kernel_cache import KernelCache, digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -88,6 +89,15 @@ class AtAddress:
         if self._made is None:
             self._made = self._make()
         return int(self._made.address)
+
+    def within(self, signature: str, caller: Callable[..., Any], name: str) -> "AtAddress":
+        """A compiled caller, in which the global `name` is this function."""
+        function = FunctionType(caller.__code__, {**caller.__globals__, name: inlined(self._function)}, caller.__name__)
+        function.__module__ = self._function.__module__
+        function.__qualname__ = f"{self._function.__qualname__}.{caller.__name__}"
+        stamps = self._cache.stamp, KernelCache(caller).stamp
+        cache = KernelCache(function, lambda: digest(*(stamp() for stamp in stamps)))
+        return AtAddress(signature, function, cache)
 
     def _make(self) -> Any:
         made = _cfunc(self._function, _normalized(self._signature), locals={}, options={})

@@ -46,9 +46,19 @@ class KernelCache:
     folder, a full disk, a damaged file), the kernel is compiled again.
     """
 
-    def __init__(self, function: Callable[..., Any], stamp: str | None = None) -> None:
-        """Sources are read on first use, unless their stamp is given."""
+    def __init__(self, function: Callable[..., Any], stamp: Callable[[], str] | None = None) -> None:
+        """Sources are read on first use; `stamp` replaces their digest."""
         self._function, self._given = function, stamp
+
+    def stamp(self) -> str:
+        """Digest of the sources of the function.
+
+        Raises:
+            OSError: a source cannot be read, or was edited since this process started.
+        """
+        if self._given is not None:
+            return self._given()
+        return stamp_of(self._function.__module__, self._function.__code__.co_filename)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The compiled function of a signature; None if not cached."""
@@ -77,7 +87,7 @@ class KernelCache:
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, Any, tuple[Any, ...]]:
         """The folder of the stamp, the files of a signature, and the key that verifies them."""
         function, code = self._function, self._function.__code__
-        stamp = self._given or stamp_of(function.__module__, code.co_filename)
+        stamp = self.stamp()
         closure = _dumps(tuple(cell.cell_contents for cell in function.__closure__ or ()))
         key = (signature, codegen.magic_tuple(), code.co_firstlineno, code.co_code, closure)
         kernel = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")
@@ -119,7 +129,12 @@ def stamp_of(module: str, file: str) -> str:
             for found, path in _imported(source.decode(), {module.partition(".")[0], __name__.partition(".")[0]})
             if found not in digests
         }
-    return sha256(repr((_VERSIONS, sorted(digests.items()))).encode()).hexdigest()[:16]
+    return digest(_VERSIONS, sorted(digests.items()))
+
+
+def digest(*parts: object) -> str:
+    """Digest of anything that prints the same in each process."""
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _imported(source: str, packages: set[str]) -> list[tuple[str, str]]:

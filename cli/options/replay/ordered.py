@@ -70,8 +70,12 @@ class RuntimeOptions:
         4096, "Work queue per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
     )
     qst_limit: int = setting(500, "Total of all queues that qst aims for, C.", "TUPLES", panel=QUEUES_PANEL)
-    batch: int = setting(
-        1, "Most tuples that are claimed together under one serial number, 1 to 64.", "TUPLES", panel=QUEUES_PANEL
+    chunk: str = setting(
+        "auto",
+        "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
+        " never waits for a chunk to fill.",
+        "N|auto",
+        panel=QUEUES_PANEL,
     )
     mark_every: int | None = setting(
         None,
@@ -97,12 +101,20 @@ class RuntimeOptions:
             heuristic=self.heuristic,
             ring_buffer=self.ring_buffer,
             queue_capacity=self.queue_capacity,
-            batch=self.batch,
+            chunk=self._chunk(),
             slice_us=_microseconds("--slice", self.slice),
             ct_window_ms=_microseconds("--ct-window", self.ct_window) / 1000,
             qst_limit=self.qst_limit,
             mark_every=self.mark_every or 0,
         )
+
+    def _chunk(self) -> int:
+        """Tuples of a chunk; 0 for `auto`."""
+        if self.chunk == "auto":
+            return 0
+        if not self.chunk.isdecimal() or self.chunk == "0":
+            raise UsageError(f"--chunk must be auto or a number of tuples (got {self.chunk!r})")
+        return int(self.chunk)
 
 
 @dataclass(frozen=True, slots=True)

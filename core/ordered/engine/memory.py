@@ -3,6 +3,7 @@
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
@@ -10,9 +11,10 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, Wor
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
-from adapt.core.ordered.engine.kernel.codes import GOES_ON
-from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY, TIMED
-from adapt.core.ordered.engine.kernel.worker import release_all, take_kept
+from adapt.core.ordered.engine.kernel.chunk import chunk_form
+from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
+from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
+from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -29,6 +31,10 @@ _WORK_QUEUES = {
     WorkQueue.SHARED: codes.LOCKED_TOO_LATE,
 }
 _UNMEASURED_NS = 100
+
+LANES = 8
+"""Lanes for each worker, so that few workers wait for the lane of a hot partition."""
+
 _PATIENCE = 2000
 
 
@@ -63,7 +69,7 @@ class Memory:
             UsageError: the run would take more than 16 GiB, or would hang (see `queue_sizes`).
         """
         self._chain, self._settings, self._model = chain, settings, model
-        self.storage, self._scratch = Storage(settings), 0
+        self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._blocks: list[tuple[int, int, int]] = []
         self._functions: list[Function] = []
         self._copies = model is not None and not runs_functions(chain)
@@ -83,7 +89,7 @@ class Memory:
                 most = max(function.most(bound), 1)
                 self._lay_out(bound, queue, most)
                 record = self.operators[bound.number]
-                record["function"] = function.compiled.address
+                record["function"] = chunk_form(function.compiled).address
                 record["closing"] = 0 if function.closing is None else function.closing.address
                 record["words_at"] = self._function_words(bound, function, pace, most)
             elif model is not None:
@@ -125,6 +131,7 @@ class Memory:
 
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
+        release_unsent(self.address)
         for blocks in self._blocks:
             release_all(*blocks)
 
@@ -163,8 +170,14 @@ class Memory:
             **{name: total[name] for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders")},
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
-            partition_loads=self._partitions[bound.number]["load"].copy(),
+            partition_loads=self._loads(bound, total["done"] - total["bare_done"]),
         )
+
+    def _loads(self, bound: BoundOperator, inputs: int) -> NDArray[np.int64]:
+        """Tuples by partition; an operator with state and no key has one partition."""
+        if bound.operator.kind is OperatorKind.STATEFUL:
+            return np.array([inputs])
+        return np.array(self._partitions[bound.number]["load"])
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
         """The words of an operator's inputs and outputs. In a model of built-in functions, tuples pass unchanged."""
@@ -182,9 +195,8 @@ class Memory:
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
         record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
         record["ring_mask"] = settings.ring_buffer - 1
-        slots = self.storage.records(settings.ring_buffer, SLOT)
-        record["slots_at"] = slots.ctypes.data
-        self._blocks.append((slots["block"].ctypes.data, SLOT.itemsize // 8, settings.ring_buffer))
+        record["slots_at"] = self.storage.zeros(settings.ring_buffer).ctypes.data
+        record["here"] = self.operators.ctypes.data + OPERATOR.itemsize * bound.number
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
         record["outputs_at"], record["slot_output_words"] = (
@@ -202,8 +214,11 @@ class Memory:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
-                record["partition_queues_at"] = self.storage.room(queue * bound.partitions)
-        self._scratch = max(self._scratch, settings.batch * slot_words)
+                lanes = _lanes(bound, settings, is_model=self._model is not None)
+                record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
+                record["partition_queues_at"] = self.storage.room(queue * lanes)
+                self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
+        self._room = max(self._room, slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
         """The word that holds the key; -1 in a model whose key is made in the chain."""
@@ -225,7 +240,7 @@ class Memory:
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["batch"], header["ring"] = settings.batch, settings.ring_buffer
+        header["chunk"], header["ring"] = settings.chunk or (self._model is not None), settings.ring_buffer
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
         header["slice_ns"], header["window_ns"] = (
             int(settings.slice_us * 1e3) or 1,
@@ -234,8 +249,8 @@ class Memory:
         header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
-        header["scratch_words"] = self._scratch + LINE // 8
-        header["scratch_at"] = self.storage.room(settings.workers * int(header["scratch_words"]))
+        header["room_words"], header["scratch_words"] = self._room, self._room + self._counts + LINE // 8
+        header["scratch_at"] = self.storage.zeros(settings.workers * int(header["scratch_words"])).ctypes.data
         header["kept_at"], header["keep"], header["kept_mask"] = self._kept.ctypes.data, keep, np.iinfo(np.int64).max
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
@@ -249,6 +264,14 @@ def runs_functions(chain: BoundChain) -> bool:
     If one is the user's own; otherwise it moves copies of tuples.
     """
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
+
+
+def _lanes(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
+    """Lanes of an operator: its partitions, or fewer if workers take chunks of many tuples."""
+    single = is_model or settings.chunk == 1 or settings.reorder is Reorder.RETRY
+    if single or settings.work_queue is not WorkQueue.HYBRID:
+        return bound.partitions
+    return min(bound.partitions, LANES << (settings.workers - 1).bit_length())
 
 
 def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:

@@ -23,7 +23,7 @@ class OperatorTally:
         overlaps: Times that a worker entered a partition with another inside; counted by checked runs, always 0.
         disorders: Tuples that reached a partition after a later one; counted by checked runs, always 0.
         fullest: Most tuples of the ring buffer in use, from the next to be sent to the last claimed.
-        in_use: Batches by the bit length of that number when they were claimed; shape (32,).
+        in_use: Chunks by the bit length of that number when they were claimed; shape (32,).
         partition_loads: Tuples by partition; shape (partitions,).
     """
 

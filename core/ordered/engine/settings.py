@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 
 MOST_WORKERS = 256
-MOST_BATCH = 64
 _MOST_SLOTS = 1 << 22
 
 
@@ -21,8 +21,8 @@ class RunSettings:
         heuristic: Which operator a worker takes next.
         ring_buffer: Size of each operator's reorder buffer in tuples; a power of two.
         queue_capacity: Size of each operator's work queue in tuples; a power of two.
-        batch: Most tuples that share a serial number, 1 to 64: neighbors in the stream and, in a partitioned operator,
-            of one partition.
+        chunk: Most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes
+            no longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill.
         slice_us: About how long a worker stays with an operator.
         ct_window_ms: Window in which `ct` counts worker time; at its end, half of the data behind the estimated costs
             and selectivities is forgotten.
@@ -42,7 +42,7 @@ class RunSettings:
     heuristic: Heuristic = Heuristic.CT
     ring_buffer: int = 4096
     queue_capacity: int = 4096
-    batch: int = 1
+    chunk: int = 0
     slice_us: float = 100.0
     ct_window_ms: float = 20.0
     qst_limit: float = 500.0
@@ -52,13 +52,10 @@ class RunSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
             raise UsageError(f"workers must be from 1 to {MOST_WORKERS} (got {self.workers})")
-        if not 1 <= self.batch <= MOST_BATCH:
-            raise UsageError(f"batch must be from 1 to {MOST_BATCH} tuples (got {self.batch})")
+        if not 0 <= self.chunk <= MOST_CHUNK:
+            raise UsageError(f"chunk must be from 1 to {MOST_CHUNK} tuples (got {self.chunk})")
         _check_slots("ring buffer", self.ring_buffer)
         _check_slots("work queue", self.queue_capacity)
-        for what, size in (("ring buffer", self.ring_buffer), ("work queue", self.queue_capacity)):
-            if size < self.batch:
-                raise UsageError(f"a {what} of {size} tuples cannot hold a batch of {self.batch}; make it larger")
         spans = (("slice_us", self.slice_us), ("ct_window_ms", self.ct_window_ms), ("qst_limit", self.qst_limit))
         for name, value in spans:
             if not 0 < value < 1e9:

@@ -61,6 +61,17 @@ def measured_pace() -> int:
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
 
+@inlined
+def _updated(words: int, given: int, value: np.uint64) -> np.uint64:
+    """The state of a tuple's key after a value."""
+    state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)
+    if key_at >= 0:
+        key = load(given, key_at)
+    value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
+    store(state, key, np.int64(value))
+    return value
+
+
 def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa: ARG001 (one state per key is enough)
     if not fixed(words, OWN + 9):
         return _work_fully(words, given, outputs)
@@ -69,7 +80,10 @@ def _work(words: int, partition: int, given: int, outputs: int) -> int:  # noqa:
     while field < load_atomic(words, OWN):
         put(outputs, field, load(given, field))
         field += 1
-    store(outputs, at, np.int64(mixed_bits(np.uint64(load(given, at)) + np.uint64(fixed(words, OWN + 4)))))
+    value = np.uint64(load(given, at))
+    if fixed(words, OWN + 3):
+        value = _updated(words, given, value)
+    store(outputs, at, np.int64(mixed_bits(value + np.uint64(fixed(words, OWN + 4)))))
     return 1
 
 
@@ -86,11 +100,7 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
         put(outputs, 0, _burnt((cost * fixed(words, PACE)) >> 10))
     value = np.uint64(load(given, at))
     if fixed(words, OWN + 3):
-        state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)
-        if key_at >= 0:
-            key = load(given, key_at)
-        value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
-        store(state, key, np.int64(value))
+        value = _updated(words, given, value)
     value = mixed_bits(value + seed)
     count = whole
     if share and mixed_bits(value ^ np.uint64(FOLD)) < share:
@@ -141,15 +151,15 @@ class Work(Function):
 
         Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
 
-        The last word says whether it has no cost, no state, and one output for each input.
+        The last word says whether it has no cost, and one output for each input.
         """
         whole, share = _outputs(bound)
         cost = bound.operator.cost
         has_state = bound.operator.kind is not OperatorKind.STATELESS
         cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
         of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
-        is_empty = not has_state and (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
-        return *of, bound.cost_at, cost_ns, is_empty
+        is_free = (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
+        return *of, bound.cost_at, cost_ns, is_free
 
     def state(self, bound: BoundOperator) -> Words:
         """One word per key."""

@@ -5,10 +5,20 @@ import numpy as np
 from adapt.core.atomics import load, store
 from adapt.core.compiled import inlined
 from adapt.core.ordered.chain.mixing import FOLD
-from adapt.core.ordered.engine.kernel.batch import fail, run_batch
-from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.punctuation import count_bare, hand_on
-from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, outputs_at, tuple_at
+from adapt.core.ordered.engine.kernel.running import fail, run_one
+from adapt.core.ordered.engine.kernel.tuples import (
+    BARE,
+    MARK,
+    MARKED,
+    PUNCTUATION,
+    copy_of,
+    copy_words,
+    outputs_at,
+    ticket_of,
+    tuple_at,
+)
 from adapt.core.random_bits import mixed
 
 
@@ -37,70 +47,64 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
 
 
 @inlined
-def _put(operator: Operator, serial: int, tuples: int, outputs: int, block: int) -> None:
-    """Put a batch into the ring buffer."""
-    slot = slot_at(operator, serial)
-    slot.tuples = tuples
-    slot.outputs = outputs
-    slot.block = block
-    slot.ticket = serial + 1
+def _put(operator: Operator, serial: int, ticket: int) -> None:
+    """Put a tuple's outputs into the ring buffer."""
+    store(operator.slots_at, serial & operator.ring_mask, ticket)
 
 
 @inlined
-def _run_function(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
-    """Run the operator's function on a batch, in as many pieces as outputs without room need; returns its outputs."""
-    end, total = serial + tuples, 0
-    while serial < end:
-        outputs = outputs_at(operator, serial)
-        done, made, block, held = run_batch(header, tally, operator, partition, serial, end - serial, outputs)
-        if made < 0:
-            fail(header, operator, made)
-            return total
-        if done:
-            _put(operator, serial, done, made, 0)
-        if block:
-            _put(operator, serial + done, 1, held, block)
-        total += made + held
-        serial += done + (block != 0)
-    return total
+def _run_function(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> None:
+    """Run the operator's function on a batch."""
+    for number in range(serial, serial + tuples):
+        ticket = run_one(header, tally, operator, partition, number, outputs_at(operator, number))
+        if ticket < 0:
+            fail(header, operator, ticket)
+            return
+        _put(operator, number, ticket)
 
 
 @inlined
-def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> int:
+def _copied(header: Header, tally: Tally, operator: Operator, serial: int) -> int:
+    """Write a tuple's outputs as copies, as many as are drawn; returns their number."""
+    size, outputs = operator.out_words, outputs_at(operator, serial)
+    given, share, count = tuple_at(operator, serial), np.uint64(operator.share), 0
+    mark = load(given, MARK)
+    if PUNCTUATION <= mark < BARE:
+        count_bare(tally)
+        if copy_of(mark) == operator.partitions - 1:
+            tally.bare_made += 1
+            hand_on(given, outputs, mark, size)
+            count = 1
+        return count
+    if mark < BARE:
+        count = operator.whole
+        if share and _drawn(header, operator, 1, serial) < share:
+            count += 1
+    else:
+        count_bare(tally)
+    for output in range(count):
+        store(outputs, output * size, 0)
+        copy_words(given + 8, outputs + 8 * (output * size + 1), size - 1)
+    if mark and count:
+        store(outputs, (count - 1) * size, mark)
+    elif mark:
+        tally.bare_made += 1
+        store(outputs, 0, mark | BARE)
+        count = 1
+    return count
+
+
+@inlined
+def put_outputs(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> None:
     """Put a batch's outputs into the ring buffer.
 
     Those of its function, or copies by drawn selectivity.
     """
     if operator.function:
-        return _run_function(header, tally, operator, partition, serial, tuples)
-    size, made = operator.out_words, 0
-    outputs, whole, share = outputs_at(operator, serial), operator.whole, np.uint64(operator.share)
+        _run_function(header, tally, operator, partition, serial, tuples)
+        return
     for number in range(serial, serial + tuples):
-        given = tuple_at(operator, number)
-        mark = load(given, MARK)
-        count = 0
-        if PUNCTUATION <= mark < BARE:
-            count_bare(tally, operator, partition)
-            if copy_of(mark) == operator.partitions - 1:
-                tally.bare_made += 1
-                hand_on(given, outputs + 8 * made * size, mark, size)
-                made += 1
-            continue
-        if mark < BARE:
-            count = whole
-            if share and _drawn(header, operator, 1, number) < share:
-                count += 1
-        else:
-            count_bare(tally, operator, partition)
-        for output in range(made, made + count):
-            store(outputs, output * size, 0)
-            copy_words(given + 8, outputs + 8 * (output * size + 1), size - 1)
-        made += count
-        if mark and count:
-            store(outputs, (made - 1) * size, mark)
-        elif mark:
-            tally.bare_made += 1
-            store(outputs, made * size, mark | BARE)
-            made += 1
-    _put(operator, serial, tuples, made, 0)
-    return made
+        held = _copied(header, tally, operator, number)
+        tally.made += held
+        _put(operator, number, ticket_of(number) | MARKED | held)
+    tally.done += tuples

@@ -20,6 +20,7 @@ MODEL_WORKER = of_words(
     "partition",
     "serial",
     "tuples",
+    "sends",  # tuples that it is sending
     "left",  # of the quota
     "start_ns",  # of the slice
     "done_before",  # what it had done of the operator before the slice

@@ -1,32 +1,30 @@
 """Sending in the model, by flag or by lock."""
 
-from adapt.core.atomics import load, release
+from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
-from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
-from adapt.core.ordered.engine.kernel.reorder_buffer import send_down
-from adapt.core.ordered.engine.kernel.tuples import outputs_at
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
+from adapt.core.ordered.engine.kernel.reorder_buffer import send_next
+from adapt.core.ordered.engine.kernel.tuples import HELD, is_ready
 from adapt.core.ordered.engine.kernel.work_queue import room_in
 from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_worker_at, schedule, wake_idle
 
 
 @inlined
-def _ready(operator: Operator) -> bool:
-    """Whether the next batch is in the ring buffer."""
-    serial = operator.next
-    return slot_at(operator, serial).ticket == serial + 1
-
-
-@inlined
 def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) -> bool:
-    """Begin to send the next batch if possible.
+    """Begin to send the next tuples, at most a batch, if possible.
 
-    Only with the flag `sending`, if the batch is there and has room.
+    Only with the flag `sending`, if the first is ready and has room.
     """
-    if not _ready(operator):
+    first = operator.next
+    if not is_ready(operator, first):
         return False
     if operator.number < header.operators - 1 and room_in(record_after(operator, 1), 1) <= 0:
         return False
-    held = slot_at(operator, operator.next).outputs - operator.sent
+    held, end = -operator.sent, first
+    while end < first + header.chunk and is_ready(operator, end):
+        held += load(operator.slots_at, end & operator.ring_mask) & HELD
+        end += 1
+    me.sends = end - first
     schedule(me, state, header.now_ns + header.send_ns + held * header.output_ns)
     return True
 
@@ -44,27 +42,14 @@ def release_sending(header: Header, operator: Operator) -> None:
 
 
 @inlined
-def send_batch(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send as much of the next batch as has room.
-
-    Returns whether all of it was sent.
-    """
-    serial = operator.next
-    slot = slot_at(operator, serial)
-    held, sent = slot.outputs, operator.sent
-    block = slot.block
-    outputs = (block if block else outputs_at(operator, serial)) + 8 * sent * operator.out_words
-    sent += send_down(header, operator, outputs, held - sent)
+def send_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
+    """Send as much as has room; returns whether it was all."""
+    for _ in range(me.sends):
+        if not send_next(header, operator):
+            tally.blocked += 1
+            wake_idle(header)
+            return False
     wake_idle(header)
-    if sent < held:
-        operator.sent = sent
-        tally.blocked += 1
-        return False
-    operator.sent = 0
-    slot.block = 0
-    release(block)
-    slot.ticket = 0
-    operator.next = serial + slot.tuples
     return True
 
 

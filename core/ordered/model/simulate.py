@@ -2,11 +2,11 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.batch import count_ahead
 from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
 from adapt.core.ordered.engine.kernel.progress import is_finished
+from adapt.core.ordered.engine.kernel.running import count_ahead
 from adapt.core.ordered.engine.kernel.schedule import choose_operator
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
@@ -80,9 +80,7 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
 def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
     """Put a processed batch into the ring buffer; returns the worker's next state, `LOCKED_OUT` if it must wait."""
     count_ahead(tally, operator, me.serial + me.tuples)
-    made = put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
-    tally.done += me.tuples
-    tally.made += made
+    put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
     if not operator.sending:
         operator.sending = 1
         return SENT_ON
@@ -101,7 +99,7 @@ def _send_on(header: Header, tally: Tally, me: ModelWorker, operator: Operator, 
         begun = begin_send(header, me, operator, state)
         if begun and load(me.due_at, 0) > header.now_ns:
             return False
-        if not begun or not send_batch(header, tally, operator):
+        if not begun or not send_batch(header, tally, me, operator):
             release_sending(header, operator)
             return True
 
@@ -123,7 +121,7 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
             return
     elif state == LOCKED:
         sends = SENT_ON
-    elif not send_batch(header, tally, operator):
+    elif not send_batch(header, tally, me, operator):
         release_sending(header, operator)
         sends = WAITS
     if sends != WAITS and not _send_on(header, tally, me, operator, sends):

@@ -2,11 +2,10 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_at
-from adapt.core.ordered.engine.kernel.claiming import claimable_before, run_length, until_wrap
+from adapt.core.ordered.engine.kernel.claiming import claimable_before
 from adapt.core.ordered.engine.kernel.codes import HYBRID, PARTITIONED
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, tuples_done
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
-from adapt.core.ordered.engine.kernel.partitions import partition_run
 from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, tuple_at
 from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
 from adapt.core.ordered.model.draws import service_ns
@@ -25,10 +24,31 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
             mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
             if mark:
                 record_at(header.marks_at, TIMED, mark - 1).entered = now
-    if operator.keeps_state:
-        part = partition_at(operator, partition)
-        part.load += tuples
     schedule(me, SERVED, now + service_ns(header, operator, serial, tuples))
+
+
+@inlined
+def _run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
+    """Consecutive tuples at the head of a partition's queue.
+
+    At most a batch.
+    """
+    mask = operator.queue_mask
+    first, tuples = load(queue, head & mask), 1
+    most = min(most, header.chunk)
+    while tuples < most and load(queue, (head + tuples) & mask) == first + tuples:
+        tuples += 1
+    return tuples
+
+
+@inlined
+def _partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
+    """Partition at the head of the master queue, and its consecutive tuples."""
+    master, mask = operator.master_at, operator.queue_mask
+    partition, tuples = load(master, head & mask), 1
+    while tuples < most and load(master, (head + tuples) & mask) == partition:
+        tuples += 1
+    return partition, tuples
 
 
 @inlined
@@ -36,7 +56,7 @@ def _next_in_partition(header: Header, me: ModelWorker, operator: Operator, part
     """Start the batch at the head of a partition's queue."""
     part, queue = partition_at(operator, partition), partition_queue_at(operator, partition)
     head = part.head
-    tuples = run_length(header, operator, queue, head, most)
+    tuples = _run_length(header, operator, queue, head, most)
     serial = load(queue, head & operator.queue_mask)
     part.head = head + tuples
     _begin_batch(header, me, operator, partition, serial, tuples)
@@ -47,10 +67,10 @@ def _begin_delegating(header: Header, tally: Tally, me: ModelWorker, operator: O
     """Claim from the master queue until a partition is idle; delegate to the workers inside busy ones."""
     while me.left > 0:
         head = operator.head
-        most = min(claimable_before(header, operator) - head, header.batch)
+        most = min(claimable_before(header, operator) - head, header.chunk)
         if most <= 0:
             return False
-        partition, tuples = partition_run(operator, head, most)
+        partition, tuples = _partition_run(operator, head, most)
         operator.head = head + tuples
         part = partition_at(operator, partition)
         waiting = part.waiting
@@ -118,7 +138,7 @@ def begin_next(header: Header, tally: Tally, me: ModelWorker, operator: Operator
     if work_queue == PARTITIONED:
         return _begin_owned(header, tally, me, operator)
     head = operator.head
-    tuples = min(claimable_before(header, operator) - head, header.batch, until_wrap(operator, head))
+    tuples = min(claimable_before(header, operator) - head, header.chunk)
     if tuples <= 0:
         return False
     operator.head = head + tuples

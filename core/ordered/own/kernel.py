@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from adapt.core.atomics import allocate, load, reallocate, replace, store
 from adapt.core.compiled import AtAddress, inlined
-from adapt.core.kernel_cache import KernelCache, stamp_of
+from adapt.core.kernel_cache import KernelCache, digest, stamp_of
 from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, SIGNATURE, STATE, STRIDE
 from adapt.core.ordered.own import table as tables
@@ -178,11 +178,7 @@ def _at_address(own: OwnFunction, function: Any, source: str, name: str) -> AtAd
     names["run"] = inlined(names["run"])
     called = names["call"]
     called.__module__, called.__qualname__ = __name__, f"{own.name.replace(':', '.')}.{name}"
-    try:
-        stamp = sha256(f"{stamp_of(__name__, __file__)} {decisive}".encode()).hexdigest()[:16]
-    except OSError:  # this file was edited: compile without the cache
-        return AtAddress(SIGNATURE, called)
-    return AtAddress(SIGNATURE, called, KernelCache(called, stamp))
+    return AtAddress(SIGNATURE, called, KernelCache(called, lambda: digest(stamp_of(__name__, __file__), decisive)))
 
 
 def _code(function: Any, seen: dict[int, str]) -> object:

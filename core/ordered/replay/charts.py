@@ -163,8 +163,8 @@ def rings_in_use(occupancy: Table) -> Chart:
     across = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
     encoding = {"x": across, "y": up(occupancy, "share", zero=True)}
     sentence = (
-        f"How full the ring buffer of each operator was when a batch was claimed, with {most} "
-        f"worker{'' if most == 1 else 's'}: share of its batches, by powers of two."
+        f"How full the ring buffer of each operator was when a chunk of tuples was claimed, with {most} "
+        f"worker{'' if most == 1 else 's'}: share of its chunks, by powers of two."
     )
     return chart("Ring buffer occupancy", {"encoding": encoding, "layer": _lines(names)}, points, sentence, occupancy)
 

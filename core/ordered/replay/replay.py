@@ -258,6 +258,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
     if told is not None:
         told("measuring costs with one worker", 0, 0)
     settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
+    settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
     return fitted_costs(chain, measured.operators, ordered.contention)
@@ -353,6 +354,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
+    told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

@@ -175,22 +175,22 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
 
 
 def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
-    """Ring buffer occupancy as batches are claimed."""
+    """Ring buffer occupancy as chunks are claimed."""
     columns = (
         WORKERS,
         OPERATOR,
         Column(
             "up_to", Kind.COUNT, "tuples", "in use, from the next to be sent to the last claimed; above half of this"
         ),
-        Column("batches", Kind.COUNT, about="batches that were claimed at this occupancy"),
-        Column("share", Kind.SHARE, about="share of the operator's batches"),
+        Column("chunks", Kind.COUNT, about="chunks of tuples that were claimed at this occupancy"),
+        Column("share", Kind.SHARE, about="share of the operator's chunks"),
     )
     rows: list[list[Cell]] = []
     for one in outcomes:
         for tally in one.run.operators:
-            all_batches = int(tally.in_use.sum())
+            chunks = int(tally.in_use.sum())
             rows += [
-                [one.workers, tally.name, (1 << bits) - 1, count, count / all_batches]
+                [one.workers, tally.name, (1 << bits) - 1, count, count / chunks]
                 for bits, count in enumerate(tally.in_use.tolist())
                 if count
             ]

@@ -1,11 +1,10 @@
 """Claims of tuples from a work queue by compare-and-swap."""
 
-from adapt.core.atomics import fixed, load, load_atomic, replace, short_loops
+from adapt.core.atomics import fixed, load_atomic, replace
 from adapt.core.compiled import flattened, inlined, record_after
-from adapt.core.ordered.engine.kernel.batch import process, process_plain
-from adapt.core.ordered.engine.kernel.codes import CLAIM, RETRY
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
-from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
+from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
 
 
 @flattened
@@ -27,43 +26,31 @@ def claimable_before(header: Header, operator: Operator) -> int:
 
 
 @flattened
-def until_wrap(operator: Operator, serial: int) -> int:
-    """Tuples from this one to the end of the ring buffer."""
-    mask = fixed(operator, "ring_mask")
-    return mask + 1 - (serial & mask)
+def chunk_of(header: Header, claimable: int, quota: int) -> int:
+    """Tuples to claim at once; below 1 if none can be.
 
-
-@inlined
-def run_length(header: Header, operator: Operator, queue: int, head: int, most: int) -> int:
-    """Consecutive tuples at the head of a partition's queue.
-
-    At most a batch.
+    A worker never waits for a chunk to fill: it claims what has arrived. A chunk that adapts to cost takes no longer
+    than a slice, and leaves the other workers their share.
     """
-    mask = operator.queue_mask
-    first = load(queue, head & mask)
-    most = min(most, header.batch, until_wrap(operator, first))
-    tuples = 1
-    while tuples < most and load(queue, (head + tuples) & mask) == first + tuples:
-        tuples += 1
-    return tuples
+    chunk = fixed(header, "chunk")
+    if not chunk:
+        chunk = min(quota, MOST_CHUNK, claimable // fixed(header, "workers") + 1)
+    return min(claimable, chunk)
 
 
 @inlined
 def take_shared(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
     """Process tuples of an operator without partitions; returns their number."""
-    short_loops()
-    plain = fixed(header, "reorder") == CLAIM and not fixed(operator, "keeps_state")
     done = 0
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
-        tuples = min(claimable_before(header, operator) - head, fixed(header, "batch"), until_wrap(operator, head))
+        tuples = chunk_of(header, claimable_before(header, operator) - head, quota)
         if tuples <= 0:
             break
         if not replace(operator, "head", head, head + tuples):
             continue
-        if plain and tuples == 1 and not load(tuple_at(operator, head), MARK):
-            process_plain(header, tally, operator, head)
-        else:
-            process(header, tally, scratch, operator, 0, head, tuples)
+        count_ahead(tally, operator, head + tuples)
+        run_claimed(header, tally, scratch, operator, 0, 0, head, tuples)
+        send(header, tally, operator)
         done += tuples
     return done

@@ -10,5 +10,8 @@ late."""
 CLAIM, RETRY, LOCK = range(3)
 """Reorder buffers, see `Reorder`."""
 
+MOST_CHUNK = 1024
+"""Most tuples that a worker claims at once."""
+
 CT, LP, ET, QST, CT_LITERAL = range(5)
 """Scheduling heuristics, see `Heuristic`."""

@@ -32,6 +32,36 @@ def awaits_taking(header: Header) -> bool:
 
 
 @flattened
+def _folded(operator: Operator, fold: np.uint64, place: int) -> np.uint64:
+    """The hash with another tuple."""
+    at = 1
+    # Atomic, or the loop would be unrolled, which is slower for a few words.
+    while at < load_atomic(operator, "out_words"):
+        fold = (fold ^ np.uint64(load(place, at))) * np.uint64(FOLD)
+        fold = fold ^ (fold >> np.uint64(32))
+        at += 1
+    return fold
+
+
+@inlined
+def leave_plain(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """`leave` for outputs without marks."""
+    apart()
+    size, left, keep = fixed(operator, "out_words"), header.egress_tuples, load_atomic(header, "keep")
+    if fixed(header, "waits"):
+        count = max(min(count, keep - left), 0)
+    for number in range(min(count, keep - left)):
+        _keep(header, left + number, outputs + 8 * (number * size + 1), size - 1)
+    fold, place, end = np.uint64(header.egress_hash), outputs, outputs + 8 * count * size
+    while place < end:
+        fold = _folded(operator, fold, place)
+        place += 8 * size
+    header.egress_hash = np.int64(fold)
+    publish(header, "egress_tuples", left + count)
+    return count
+
+
+@inlined
 def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
     """Emit outputs of the last operator.
 
@@ -52,12 +82,7 @@ def leave(header: Header, operator: Operator, outputs: int, count: int) -> int:
             _time_leaving(header, mark)
         if mark >= PUNCTUATION:
             continue
-        at = 1
-        # Atomic, or the loop would be unrolled, which is slower for a few words.
-        while at < load_atomic(operator, "out_words"):
-            fold = (fold ^ np.uint64(load(place, at))) * np.uint64(FOLD)
-            fold = fold ^ (fold >> np.uint64(32))
-            at += 1
+        fold = _folded(operator, fold, place)
         if left < keep:
             _keep(header, left, place + 8, size - 1)
         left += 1

@@ -43,10 +43,14 @@ def selectivity(operator: Operator) -> float:
 
 @inlined
 def quota_of(header: Header, operator: Operator) -> int:
-    """Tuples of a slice; one batch before the first measurement."""
+    """Tuples of a slice.
+
+    Before the first measurement one chunk, or one tuple if chunks adapt to the cost.
+    """
+    least = max(header.chunk, 1)
     if not load_atomic(operator, "inputs"):
-        return header.batch
-    return max(int(header.slice_ns / cost_ns(operator)), header.batch)
+        return least
+    return max(int(header.slice_ns / cost_ns(operator)), least)
 
 
 @inlined

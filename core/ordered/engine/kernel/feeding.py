@@ -4,7 +4,7 @@ from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atom
 from adapt.core.compiled import flattened, inlined, record_at
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, operator_at
 from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
-from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_rows, room_in
 
 MOST_FED = 1024
 """Rows that enter at once."""
@@ -14,6 +14,13 @@ MOST_FED = 1024
 def current_ns(header: Header) -> int:
     """The time by the machine's clock, or by the model's."""
     return header.now_ns if fixed(header, "model_workers_at") else clock_ns()
+
+
+@flattened
+def _plain_rows(header: Header, row: int) -> int:
+    """Rows from this one on up to the next one that is timed or a punctuation."""
+    every, plain = fixed(header, "mark_every"), header.punctuation_row - row
+    return min(plain, -row % every) if every else plain
 
 
 @flattened
@@ -68,6 +75,13 @@ def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
     tail, row = first.tail, header.fed
     serial, end = tail, row + rows
     while row < end and serial < tail + room:
+        plain = min(_plain_rows(header, row), end - row, tail + room - serial)
+        if plain:
+            fields = fixed(header, "ingress_at") + 8 * row * (fixed(first, "in_words") - 1)
+            enqueue_rows(first, serial, fields, plain)
+            row += plain
+            serial += plain
+            continue
         serial += _take_in(header, first, row, serial)
         if first.copied:
             break

@@ -55,7 +55,7 @@ HEADER = _on_lines(
         "ingress_at",
         "tallies_at",
         "reorder",
-        "batch",
+        "chunk",  # most tuples to claim at once; 0 to adapt it to their cost
         "ring",
         "queue",
         "heuristic",
@@ -66,8 +66,9 @@ HEADER = _on_lines(
         "marks_at",
         "checked",
         "patience",  # rounds without progress after which a run has stalled
-        "scratch_at",  # room for the outputs of a batch, a worker
+        "scratch_at",  # room of a worker: a tuple's outputs, or the partitions of a chunk
         "scratch_words",
+        "room_words",  # of them, those of a tuple's outputs
         "kept_at",  # the first tuples that left
         "kept_mask",
         "waits",  # whether tuples wait to be kept
@@ -95,8 +96,9 @@ HEADER = _on_lines(
 OPERATOR = _on_lines(
     (  # What never changes in a run.
         "number",
+        "here",  # address of this record
         "work_queue",
-        "function",  # address of its compiled function
+        "function",  # address of the loop over chunks that calls its function
         "words_at",  # what the function is given in addition to a tuple
         "in_words",
         "out_words",
@@ -110,9 +112,10 @@ OPERATOR = _on_lines(
         "slot_output_words",
         "partitions",
         "partitions_at",
+        "lanes",  # bits of a partition's number that are its lane's: partitions that one worker at a time processes
         "key_at",  # the place of the key in a tuple; -1 if it has none
         "partition_of_at",  # the partition of each key; 0 for a hash
-        "partition_queues_at",
+        "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
         "closing",  # address of the function for punctuations, or 0
@@ -128,7 +131,7 @@ OPERATOR = _on_lines(
     ),
     (
         "next",  # tuples whose outputs were sent
-        "sent",  # outputs already sent of a batch that is sent in part
+        "sent",  # outputs already sent of a tuple whose outputs are sent in part
     ),
     ("sending",),  # whether a worker sends
     ("working",),  # workers inside
@@ -146,24 +149,18 @@ OPERATOR = _on_lines(
 )
 
 PARTITION = _on_lines(
-    (
+    (  # Of a lane, but for the load.
         "waiting",  # tuples claimed and not done
         "head",  # tuples taken from its queue
         "inside",  # workers, in checked runs
-        "last",  # the serial number after that of its last batch, in checked runs
-        "load",  # tuples in total
+        "last",  # the serial number after that of its last tuple, in checked runs
         "owned",
     ),
-    ("tail",),  # tuples put into its queue
+    (  # Of who sends.
+        "tail",  # tuples put into its queue
+        "load",  # tuples of the partition in total
+    ),
 )
-
-SLOT = of_words(
-    "ticket",  # the serial number of its batch plus 1
-    "tuples",
-    "outputs",
-    "block",  # the block with the outputs, if they are not in the ring buffer
-)
-"""A slot of the ring buffer."""
 
 TIMED = of_words("fed", "entered", "left")
 """When a timed tuple arrived, was started, and left."""
@@ -182,7 +179,7 @@ TALLY = _on_lines(
         "cursor",  # the partition to start with
         "bare_done",  # tuples without fields, among those done and made
         "bare_made",
-        ("in_use", 32),  # batches by the bit length of the tuples from the next to be sent to their end
+        ("in_use", 32),  # chunks by the bit length of the tuples from the next to be sent to their end
     )
 )
 """Counters of one worker for one operator."""
@@ -198,10 +195,6 @@ class Operator(Record):
 
 class Partition(Record):
     """A record of the kind `PARTITION`."""
-
-
-class Slot(Record):
-    """A record of the kind `SLOT`."""
 
 
 class Tally(Record):
@@ -221,13 +214,6 @@ def operator_at(header: Header, number: int) -> Operator:
 def partition_at(operator: Operator, partition: int) -> Partition:
     """A partition of an operator by its number."""
     found: Partition = record_at(fixed(operator, "partitions_at"), PARTITION, partition)
-    return found
-
-
-@inlined
-def slot_at(operator: Operator, serial: int) -> Slot:
-    """The slot of a serial number in an operator's ring buffer."""
-    found: Slot = record_at(fixed(operator, "slots_at"), SLOT, serial & fixed(operator, "ring_mask"))
     return found
 
 

@@ -3,12 +3,24 @@
 Source: ordered streams, section 4 (Figure 7).
 """
 
-from adapt.core.atomics import exchange, fetch_add, give_way, load, load_atomic, publish, replace
+from adapt.core.atomics import (
+    exchange,
+    fetch_add,
+    fixed,
+    give_way,
+    load,
+    load_atomic,
+    publish,
+    replace,
+    short_loops,
+    store,
+)
 from adapt.core.compiled import inlined
-from adapt.core.ordered.engine.kernel.batch import process
-from adapt.core.ordered.engine.kernel.claiming import claimable_before, run_length
+from adapt.core.ordered.engine.kernel.claiming import chunk_of, claimable_before
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK, RETRY
 from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, partition_at
-from adapt.core.ordered.engine.kernel.tuples import MARK, tuple_at
+from adapt.core.ordered.engine.kernel.running import count_ahead, run_claimed, send
+from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION, tuple_at
 from adapt.core.ordered.engine.kernel.work_queue import partition_of, partition_queue_at
 
 
@@ -33,63 +45,82 @@ def take_too_late(header: Header, tally: Tally, scratch: int, operator: Operator
         give_way()
         while exchange(part, "owned", 1):
             give_way()
-        process(header, tally, scratch, operator, partition, head, 1)
+        part.load += load(given, MARK) < PUNCTUATION
+        count_ahead(tally, operator, head + 1)
+        run_claimed(header, tally, scratch, operator, partition, 0, head, 1)
+        send(header, tally, operator)
         exchange(part, "owned", 0)
         done += 1
     return done
 
 
 @inlined
-def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, waiting: int) -> int:
-    """Process the claimed tuples of a partition, and those that others delegate meanwhile.
+def _work_off(header: Header, tally: Tally, scratch: int, operator: Operator, lane: int, waiting: int) -> int:
+    """Process the claimed tuples of a lane, and those that others delegate meanwhile.
 
     This ends after at most one ring buffer of tuples, since claims need room in it.
     """
-    part = partition_at(operator, partition)
-    queue, mask = partition_queue_at(operator, partition), operator.queue_mask
-    done = 0
+    part = partition_at(operator, lane)
+    queue, done = partition_queue_at(operator, lane), 0
     while waiting > 0 and not load_atomic(header, "stop"):
-        head = part.head
-        tuples = run_length(header, operator, queue, head, waiting)
-        serial = load(queue, head & mask)
+        if done:
+            send(header, tally, operator)
+        head, tuples = part.head, min(waiting, MOST_CHUNK)
         part.head = head + tuples
-        process(header, tally, scratch, operator, partition, serial, tuples)
+        run_claimed(header, tally, scratch, operator, lane, queue, head, tuples)
         done += tuples
         waiting = fetch_add(part, "waiting", -tuples) - tuples
     return done
 
 
 @inlined
-def partition_run(operator: Operator, head: int, most: int) -> tuple[int, int]:
-    """Partition at the head of the master queue, and its consecutive tuples."""
-    master, mask = operator.master_at, operator.queue_mask
-    partition, tuples = load(master, head & mask), 1
-    while tuples < most and load(master, (head + tuples) & mask) == partition:
-        tuples += 1
-    return partition, tuples
+def _count_lanes(operator: Operator, found: int, counts: int, head: int, tuples: int) -> int:
+    """Count tuples by lane, and list the lanes by their first tuples; returns how many there are."""
+    short_loops()
+    master, mask, lanes = fixed(operator, "master_at"), fixed(operator, "queue_mask"), fixed(operator, "lanes")
+    number = 0
+    for at in range(head, head + tuples):
+        lane = load(master, at & mask) & lanes
+        count = load(counts, lane)
+        if not count:
+            store(found, number, lane)
+            number += 1
+        store(counts, lane, count + 1)
+    return number
 
 
 @inlined
 def take_delegating(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Claim from the master queue; process or delegate each tuple.
+    """Claim chunks from the master queue, and split them by lane.
 
-    A tuple of a busy partition is delegated to the worker inside it.
+    The tuples of a busy lane are delegated to the worker inside it.
     """
-    done = 0
+    found, done = scratch + 8 * fixed(header, "room_words"), 0
+    counts = found + 8 * MOST_CHUNK
+    # A worker that waits for room must not hold the tuples that would make room: those of other lanes.
+    most = 1 if fixed(header, "reorder") == RETRY else MOST_CHUNK
     while done < quota and not load_atomic(header, "stop"):
         head = load_atomic(operator, "head")
-        most = min(claimable_before(header, operator) - head, header.batch)
-        if most <= 0:
+        tuples = min(chunk_of(header, claimable_before(header, operator) - head, quota), most)
+        if tuples <= 0:
             break
-        # Read before the claim: after it the place may be reused.
-        partition, tuples = partition_run(operator, head, most)
-        if not replace(operator, "head", head, head + tuples):
-            continue
-        part = partition_at(operator, partition)
-        if fetch_add(part, "waiting", tuples):
-            tally.delegated += tuples
-        else:
-            done += _work_off(header, tally, scratch, operator, partition, tuples)
+        # Read before the claim: after it the places may be reused.
+        lanes = _count_lanes(operator, found, counts, head, tuples)
+        claimed = replace(operator, "head", head, head + tuples)
+        if claimed:
+            count_ahead(tally, operator, head + tuples)
+        for number in range(lanes):
+            lane = load(found, number)
+            waiting = load(counts, lane)
+            store(counts, lane, 0)
+            if not claimed:
+                continue
+            if fetch_add(partition_at(operator, lane), "waiting", waiting):
+                tally.delegated += waiting
+            else:
+                done += _work_off(header, tally, scratch, operator, lane, waiting)
+        if claimed:
+            send(header, tally, operator)
     return done
 
 
@@ -104,14 +135,17 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
         most = load_atomic(part, "tail") - head
         if most <= 0:
             break
-        serial = load(queue, head & mask)
-        end = claimable_before(header, operator)
-        if serial >= end:
+        end, tuples = claimable_before(header, operator), 0
+        most = chunk_of(header, most, quota)
+        while tuples < most and load(queue, (head + tuples) & mask) < end:
+            tuples += 1
+        if not tuples:
             break
-        tuples = min(run_length(header, operator, queue, head, most), end - serial)
+        count_ahead(tally, operator, load(queue, (head + tuples - 1) & mask) + 1)
         publish(part, "head", head + tuples)
         fetch_add(operator, "head", tuples)
-        process(header, tally, scratch, operator, partition, serial, tuples)
+        run_claimed(header, tally, scratch, operator, partition, queue, head, tuples)
+        send(header, tally, operator)
         done += tuples
     return done
 

@@ -5,7 +5,7 @@ The copies have consecutive serial numbers, so the last one follows all outputs 
 
 from adapt.core.atomics import apart, load, store
 from adapt.core.compiled import inlined
-from adapt.core.ordered.engine.kernel.layout import Operator, Tally, partition_at
+from adapt.core.ordered.engine.kernel.layout import Operator, Tally
 from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, PUNCTUATION
 from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
 
@@ -30,11 +30,9 @@ def enqueue_copies(operator: Operator, serial: int, mark: int, fields: int) -> i
 
 
 @inlined
-def count_bare(tally: Tally, operator: Operator, partition: int) -> None:
-    """Count a tuple without data, which adds no load."""
+def count_bare(tally: Tally) -> None:
+    """Count a tuple without data."""
     tally.bare_done += 1
-    if operator.keeps_state:
-        partition_at(operator, partition).load -= 1
 
 
 @inlined

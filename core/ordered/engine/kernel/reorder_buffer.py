@@ -1,26 +1,40 @@
-"""Reorder buffer: a ring buffer of batches, sent on in serial order.
+"""Reorder buffer: a ring buffer of outputs, sent on in serial order.
 
-One worker at a time sends. A batch has the serial number of its first tuple, and `next` advances by the number of its
-tuples. Their places in the work queue and in the ring buffer are reused only after their outputs were sent. Outputs
-without room in the ring buffer wait in a memory block of their own.
+One worker at a time sends. Each tuple has a place for its outputs and a ticket, and `next` advances by tuples. Its
+places in the work queue and in the ring buffer are reused only after its outputs were sent. Outputs without room in the
+ring buffer wait in a memory block of their own.
+
+Orders that make this right on processors that reorder memory accesses: a ticket is written with release order after
+the outputs, and read with acquire order before them. `next` is written with release order after the outputs were read,
+and read with acquire order before their places are written again. A worker writes its tickets before it exchanges
+`sending`; the one that sends exchanges it before it looks for tickets again. Exchanges of one word have one order, so
+either the first one gets the flag or the other one sees the ticket.
 
 Source: ordered streams, section 3 (Figure 4).
 """
 
 from adapt.core.atomics import apart, exchange, fixed, load, load_atomic, publish, release, short_loops
 from adapt.core.compiled import flattened, inlined, record_after
-from adapt.core.ordered.engine.kernel.egress import leave
-from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, slot_at
+from adapt.core.ordered.engine.kernel.egress import leave, leave_plain
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
-from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, outputs_at
-from adapt.core.ordered.engine.kernel.work_queue import enqueue, room_in
+from adapt.core.ordered.engine.kernel.tuples import (
+    BARE,
+    HELD,
+    IN_BLOCK,
+    MARK,
+    MARKED,
+    PUNCTUATION,
+    is_ready,
+    outputs_at,
+    ticket_of,
+)
+from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_plain, room_in
 
 
 @inlined
 def _pass_on(operator: Operator, outputs: int, count: int) -> int:
     """Enqueue outputs at the next operator as far as there is room; returns their number."""
-    apart()
-    short_loops()
     down = record_after(operator, 1)
     size = 8 * fixed(operator, "out_words")
     room = room_in(down, count)
@@ -42,18 +56,74 @@ def _pass_on(operator: Operator, outputs: int, count: int) -> int:
     return sent
 
 
-@flattened
-def send_down(header: Header, operator: Operator, outputs: int, count: int) -> int:
-    """Send outputs downstream; returns how many had room."""
-    number = fixed(operator, "number")
-    if number == fixed(header, "operators") - 1:
+@inlined
+def _send_marked(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """Send outputs, some of them marked; returns how many had room."""
+    apart()
+    short_loops()
+    if fixed(operator, "number") == fixed(header, "operators") - 1:
         return leave(header, operator, outputs, count)
     return _pass_on(operator, outputs, count)
 
 
+@inlined
+def _send_plain(header: Header, operator: Operator, outputs: int, count: int) -> int:
+    """`_send_marked` for outputs without marks."""
+    if fixed(operator, "number") == fixed(header, "operators") - 1:
+        return leave_plain(header, operator, outputs, count)
+    down = record_after(operator, 1)
+    sent = max(min(count, room_in(down, count)), 0)
+    if sent:
+        tail = down.tail
+        enqueue_plain(down, tail, outputs, sent)
+        publish(down, "tail", tail + sent)
+    return sent
+
+
+@flattened
+def plain_run(operator: Operator, serial: int) -> int:
+    """Ready tuples whose outputs follow each other in memory.
+
+    Each has one output, which is not marked.
+    """
+    slots, mask = fixed(operator, "slots_at"), fixed(operator, "ring_mask")
+    if fixed(operator, "slot_output_words") != fixed(operator, "out_words"):
+        return 0
+    slot, tuples = serial & mask, 0
+    while slot + tuples <= mask and load_atomic(slots, slot + tuples) == ticket_of(serial + tuples) | 1:
+        tuples += 1
+    return tuples
+
+
+@inlined
+def send_next(header: Header, operator: Operator) -> bool:
+    """Send the outputs of the next tuple, which are ready.
+
+    Returns whether all had room. Needs the flag `sending`.
+    """
+    apart()
+    serial = operator.next
+    place, sent = outputs_at(operator, serial), operator.sent
+    ticket = load(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask"))
+    outputs = load(place, 1) if ticket & IN_BLOCK else place
+    rest, count = outputs + 8 * sent * fixed(operator, "out_words"), (ticket & HELD) - sent
+    if ticket & MARKED:
+        sent += _send_marked(header, operator, rest, count)
+    elif count:
+        sent += _send_plain(header, operator, rest, count)
+    if sent < ticket & HELD:
+        operator.sent = sent
+        return False
+    operator.sent = 0
+    if ticket & IN_BLOCK:
+        release(outputs)
+    publish(operator, "next", serial + 1)
+    return True
+
+
 @flattened
 def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
-    """Send ready batches; returns whether there is no room for more.
+    """Send ready outputs; returns whether there is no room for more.
 
     In the next work queue, or for kept tuples.
 
@@ -61,24 +131,18 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
     """
     while True:
         serial = operator.next
-        slot = slot_at(operator, serial)
-        if load_atomic(slot, "ticket") != serial + 1:
+        tuples = plain_run(operator, serial)
+        if tuples:
+            sent = _send_plain(header, operator, outputs_at(operator, serial), tuples)
+            publish(operator, "next", serial + sent)
+            is_full = sent < tuples
+        elif is_ready(operator, serial):
+            is_full = not send_next(header, operator)
+        else:
             return False
-        held, sent, block = slot.outputs, operator.sent, slot.block
-        outputs = (block if block else outputs_at(operator, serial)) + 8 * sent * fixed(operator, "out_words")
-        sent += send_down(header, operator, outputs, held - sent)
-        if sent < held:
-            operator.sent = sent
+        if is_full:
             tally.blocked += 1
             return True
-        if operator.sent:
-            operator.sent = 0
-        if block:
-            slot.block = 0
-            release(block)
-        covered = slot.tuples
-        slot.ticket = 0
-        publish(operator, "next", serial + covered)
 
 
 @flattened
@@ -86,10 +150,8 @@ def drain(header: Header, tally: Tally, operator: Operator) -> None:
     """Send what is ready, unless another worker is sending."""
     while not exchange(operator, "sending", 1):
         full = send_ready(header, tally, operator)
-        # An exchange, to be ordered with that of a worker that added a batch and found the flag set.
         exchange(operator, "sending", 0)
-        serial = load_atomic(operator, "next")
-        if full or load_atomic(slot_at(operator, serial), "ticket") != serial + 1:
+        if full or not is_ready(operator, load_atomic(operator, "next")):
             return
 
 
@@ -103,6 +165,5 @@ def drain_apart(header: Header, tally: Tally, operator: Operator) -> None:
 @inlined
 def drain_if_ready(header: Header, tally: Tally, operator: Operator) -> None:
     """Send what is ready, if anything is."""
-    serial = load_atomic(operator, "next")
-    if load_atomic(slot_at(operator, serial), "ticket") == serial + 1:
+    if is_ready(operator, load_atomic(operator, "next")):
         drain_apart(header, tally, operator)

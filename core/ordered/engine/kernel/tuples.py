@@ -4,13 +4,32 @@ A mark is 0, or the number of a timed tuple plus 1. A timed tuple that a filter 
 so that selective chains are timed too. A punctuation is a tuple whose first field is the time up to which all tuples
 have arrived."""
 
-from adapt.core.atomics import fixed, load, put
+from adapt.core.atomics import fixed, load, load_atomic, put, store
 from adapt.core.compiled import flattened, inlined
 from adapt.core.ordered.engine.kernel.layout import Operator
 
 MARK, BARE, PUNCTUATION, COPY = 0, 1 << 62, 1 << 61, 1 << 40
 """Word of a tuple that holds its mark; flag of a tuple without fields; flag of a punctuation; unit of the partition
 number in the mark of a punctuation's copy. Numbers of timed tuples are below that unit."""
+
+
+HELD_BITS = 30
+MARKED, IN_BLOCK, HELD = 1 << 28, 1 << 29, (1 << 28) - 1
+"""A ticket is the word of a tuple in the ring buffer: its serial number plus 1, from this bit on; whether an output is
+marked; whether the outputs are in a block, whose address is the first field of its place; and how many they are."""
+
+
+@flattened
+def ticket_of(serial: int) -> int:
+    """The ticket of a tuple without outputs."""
+    return (serial + 1) << HELD_BITS
+
+
+@flattened
+def is_ready(operator: Operator, serial: int) -> bool:
+    """Whether the outputs of a tuple are in the ring buffer."""
+    ticket = load_atomic(fixed(operator, "slots_at"), serial & fixed(operator, "ring_mask"))
+    return ticket & -(1 << HELD_BITS) == ticket_of(serial)
 
 
 @inlined
@@ -24,6 +43,13 @@ def copy_words(source: int, place: int, words: int) -> None:
     """Copy words."""
     for at in range(words):
         put(place, at, load(source, at))
+
+
+@flattened
+def move_words(source: int, place: int, words: int) -> None:
+    """Copy many words, which are apart."""
+    for at in range(words):
+        store(place, at, load(source, at))
 
 
 @flattened

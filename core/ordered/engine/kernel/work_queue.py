@@ -1,15 +1,24 @@
 """Work queue of an operator: a ring buffer in serial order.
 
-A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, each has a
-queue of the serial numbers of its tuples, and the master queue has the partition of each tuple.
+A serial number is the number of a tuple in the input of its operator. Where an operator has partitions, the master
+queue has the partition of each tuple, and each lane has a queue of the serial numbers of its tuples. A lane is one
+partition, or several, so that a chunk has enough tuples of each lane: one worker at a time processes a lane.
 """
 
 import numpy as np
 
-from adapt.core.atomics import fixed, load, load_atomic, publish, store
-from adapt.core.compiled import flattened, inlined
+from adapt.core.atomics import apart, fixed, load, load_atomic, publish, put, store
+from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
-from adapt.core.ordered.engine.kernel.tuples import BARE, MARK, PUNCTUATION, copy_of, copy_words, tuple_at
+from adapt.core.ordered.engine.kernel.tuples import (
+    BARE,
+    MARK,
+    PUNCTUATION,
+    copy_of,
+    copy_words,
+    move_words,
+    tuple_at,
+)
 from adapt.core.random_bits import mixed
 
 
@@ -31,25 +40,69 @@ def partition_of(operator: Operator, serial: int, mark: int, fields: int) -> int
 
 
 @inlined
-def partition_queue_at(operator: Operator, partition: int) -> int:
-    """The address of the queue of a partition."""
-    return fixed(operator, "partition_queues_at") + 8 * partition * (fixed(operator, "queue_mask") + 1)
+def partition_queue_at(operator: Operator, lane: int) -> int:
+    """The address of the queue of a lane."""
+    return fixed(operator, "partition_queues_at") + 8 * lane * (fixed(operator, "queue_mask") + 1)
 
 
-@flattened
-def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
-    """Write a tuple to its place, before the tail is published."""
-    place, mask = tuple_at(operator, serial), fixed(operator, "queue_mask")
-    store(place, MARK, mark)
-    copy_words(fields, place + 8, fixed(operator, "in_words") - 1)
-    if not fixed(operator, "master_at"):
-        return
-    partition = partition_of(operator, serial, mark, place + 8)
-    part = partition_at(operator, partition)
+@inlined
+def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
+    """Put a tuple into the queue of its lane, and count it."""
+    mask = fixed(operator, "queue_mask")
+    partition = partition_of(operator, serial, mark, fields)
+    if mark < PUNCTUATION:
+        partition_at(operator, partition).load += 1
+    lane = partition & fixed(operator, "lanes")
+    part = partition_at(operator, lane)
     tail = part.tail
-    store(partition_queue_at(operator, partition), tail & mask, serial)
+    store(partition_queue_at(operator, lane), tail & mask, serial)
     store(fixed(operator, "master_at"), serial & mask, partition)
     publish(part, "tail", tail + 1)
+
+
+@inlined
+def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
+    """Write a tuple to its place, before the tail is published."""
+    apart()
+    place = tuple_at(operator, serial)
+    store(place, MARK, mark)
+    copy_words(fields, place + 8, fixed(operator, "in_words") - 1)
+    if fixed(operator, "master_at"):
+        _assign(operator, serial, mark, place + 8)
+
+
+@inlined
+def enqueue_plain(operator: Operator, serial: int, tuples: int, count: int) -> None:
+    """`enqueue` for several tuples without marks."""
+    apart()
+    size, mask = fixed(operator, "in_words"), fixed(operator, "queue_mask")
+    before = min(count, mask + 1 - (serial & mask))
+    move_words(tuples, tuple_at(operator, serial), before * size)
+    move_words(tuples + 8 * before * size, fixed(operator, "queue_at"), (count - before) * size)
+    if fixed(operator, "master_at"):
+        for number in range(serial, serial + count):
+            _assign(operator, number, 0, tuple_at(operator, number) + 8)
+
+
+@inlined
+def enqueue_rows(operator: Operator, serial: int, rows: int, count: int) -> None:
+    """`enqueue` for several rows of the input, which have no marks."""
+    apart()
+    words, keyed = fixed(operator, "in_words"), fixed(operator, "master_at")
+    place, end = tuple_at(operator, serial), tuple_at(operator, fixed(operator, "queue_mask")) + 8 * words
+    for number in range(serial, serial + count):
+        store(place, MARK, 0)
+        at = 1
+        # Atomic, or the loop would be unrolled, which is slower for a few words.
+        while at < load_atomic(operator, "in_words"):
+            put(place, at, load(rows, at - 1))
+            at += 1
+        if keyed:
+            _assign(operator, number, 0, place + 8)
+        rows += 8 * (words - 1)
+        place += 8 * words
+        if place == end:
+            place = fixed(operator, "queue_at")
 
 
 @inlined

@@ -16,7 +16,7 @@ from adapt.core.ordered.engine.kernel.partitions import take_delegating, take_pa
 from adapt.core.ordered.engine.kernel.progress import is_finished, rest
 from adapt.core.ordered.engine.kernel.reorder_buffer import drain_if_ready
 from adapt.core.ordered.engine.kernel.schedule import choose_operator, enter
-from adapt.core.ordered.engine.kernel.tuples import copy_words
+from adapt.core.ordered.engine.kernel.tuples import IN_BLOCK, copy_words, is_ready, outputs_at
 
 
 @inlined
@@ -84,6 +84,17 @@ def work(address: int, worker: int) -> None:
             replace(header, "stop", GOES_ON, FINISHED)
         else:
             moved, rounds = rest(header, moved, rounds)
+
+
+@compiled
+def release_unsent(address: int) -> None:
+    """Free the blocks of outputs that a run did not send."""
+    header = record_at(address, HEADER, 0)
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        for serial in range(operator.next, operator.next + operator.ring_mask + 1):
+            if is_ready(operator, serial) and load(operator.slots_at, serial & operator.ring_mask) & IN_BLOCK:
+                release(load(outputs_at(operator, serial), 1))
 
 
 @compiled

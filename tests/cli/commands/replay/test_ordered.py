@@ -96,7 +96,7 @@ def test_every_option_is_taken(adapt, here):
     _build_plan(adapt, here)
     line = (
         "x.trace --chain plan.toml --plan five.plan --workers 2 --backend sim --reorder lock --work-queue partitioned"
-        " --heuristic qst --slice 50us --ct-window 5ms --ring-buffer 64 --queue-capacity 128 --qst-limit 20 --batch 8 "
+        " --heuristic qst --slice 50us --ct-window 5ms --ring-buffer 64 --queue-capacity 128 --qst-limit 20 --chunk 8 "
         "--mark-every 7"
         " --rows 1000 --seed 5 --jitter 0.2 --contention 0.1us --send-time 20ns --output-time 0.01us --lock-handover "
         "0.3us"
@@ -107,7 +107,7 @@ def test_every_option_is_taken(adapt, here):
     assert (told["backend"], told["reorder"], told["work_queue"]) == ("sim", "lock", "partitioned")
     assert told["heuristic"] == "qst"
     assert (told["slice_us"], told["ct_window_ms"], told["ring_buffer"], told["queue_capacity"]) == (50, 5, 64, 128)
-    assert (told["qst_limit"], told["batch"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
+    assert (told["qst_limit"], told["chunk"], told["mark_every"], told["rows"], told["seed"]) == (20, 8, 7, 1000, 5)
     assert list(told["contention"].values()) == [0.2, 0.1, 0.02, 0.01, 0.3]
     assert document["summary"]["rows"] == 1000
     assert document["workers"][0]["ordered"] is None
@@ -178,9 +178,9 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
     [
         (2, "--workers 0", "workers must be from 1 to 256 (got 0)"),
         (2, "--workers two", "--workers takes a list of integers such as 1,2,4,8 (got 'two')"),
-        (2, "--ring-buffer 16 --batch 32", "a ring buffer of 16 tuples cannot hold a batch of 32; make it larger"),
         (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
-        (2, "--batch 65", "batch must be from 1 to 64 tuples (got 65)"),
+        (2, "--chunk 1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
+        (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),
         (2, "--slice 0us", "slice_us must be above 0"),
         (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),

@@ -10,9 +10,7 @@ from adapt.core.ordered.engine.settings import RunSettings
     ("choices", "told"),
     [
         ({"workers": 0}, "workers must be from 1 to 256 (got 0)"),
-        ({"batch": 65}, "batch must be from 1 to 64 tuples (got 65)"),
-        ({"batch": 64, "ring_buffer": 32}, "a ring buffer of 32 tuples cannot hold a batch of 64"),
-        ({"batch": 64, "queue_capacity": 32}, "a work queue of 32 tuples cannot hold a batch of 64"),
+        ({"chunk": 1025}, "chunk must be from 1 to 1024 tuples (got 1025)"),
         ({"ring_buffer": 1000}, "ring buffer size must be a power of two, at most 4194304 (got 1000); try 1024"),
         ({"ring_buffer": 0}, "(got 0); try 1"),
         ({"queue_capacity": 2**23}, "(got 8388608); try 4194304"),

@@ -25,6 +25,7 @@ soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set AD
 
 CHAINS = {
     "stateless": (stateless("a", 1.3),),
+    "one output": (stateless("a"),),
     "partitioned": (partitioned("b", 64),),
     "all kinds": (stateless("a", 1.2), partitioned("b", 16), counting("c", 5), stateless("d", 0.5), stateful("e")),
 }
@@ -37,7 +38,7 @@ SCHEMES = [
 ]
 RINGS = (16, 64, 512, 4096)
 WORKERS = (1, 2, 4, 8)
-BATCHES = (1, 8, 1, 16)
+CHUNKS = (1, 8, 1, 16)
 
 
 @cache
@@ -59,21 +60,21 @@ def assert_ordered(name: str, settings: RunSettings, tuples: int = 100_000) -> W
 @pytest.mark.parametrize("workers", WORKERS)
 def test_the_egress_is_that_of_the_serial_run(reorder: Reorder, work_queue: WorkQueue, workers: int) -> None:
     turn = SCHEMES.index((reorder, work_queue)) + WORKERS.index(workers)
-    for at, (ring, batch) in enumerate(zip(RINGS, BATCHES, strict=True)):
-        name = list(CHAINS)[(turn + at) % 3]
+    for at, (ring, chunk) in enumerate(zip(RINGS, CHUNKS, strict=True)):
+        name = list(CHAINS)[(turn + at) % len(CHAINS)]
         heuristic = list(Heuristic)[(turn + 2 * at) % len(Heuristic)]
-        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
 
 @soak
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 @pytest.mark.parametrize("name", CHAINS)
-@pytest.mark.parametrize("batch", [1, 16])
+@pytest.mark.parametrize("chunk", [1, 16])
 def test_every_choice_gives_the_egress_of_the_serial_run(
-    reorder: Reorder, work_queue: WorkQueue, name: str, batch: int
+    reorder: Reorder, work_queue: WorkQueue, name: str, chunk: int
 ) -> None:
     for workers, heuristic, ring in itertools.product(WORKERS, Heuristic, RINGS):
-        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, batch=batch, checked=True))
+        assert_ordered(name, RunSettings(workers, reorder, work_queue, heuristic, ring, chunk=chunk, checked=True))
 
 
 @soak
@@ -90,6 +91,13 @@ def test_long_runs_give_the_egress_of_the_serial_run(name: str, reorder: Reorder
 def test_one_worker_with_many_partitions_and_a_small_ring_finishes(work_queue: WorkQueue) -> None:
     done = assert_ordered("partitioned", RunSettings(ring_buffer=64, work_queue=work_queue))
     assert done.operators[0].fullest <= 64
+
+
+@pytest.mark.parametrize("name", ["one output", "partitioned"])
+def test_a_chunk_is_claimed_at_once_and_split_by_partition_inside(name: str) -> None:
+    for chunk in (1, 64, 1024):
+        done = assert_ordered(name, RunSettings(chunk=chunk), tuples=10_240)
+        assert done.operators[0].in_use.sum() == 10_240 // chunk
 
 
 def test_retry_with_partitioned_work_queues_is_refused_where_it_would_hang() -> None:
@@ -179,4 +187,4 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
-        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16), pace=1)
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16, chunk=1), pace=1)

@@ -108,10 +108,10 @@ def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> Non
     fold = FOLD
     for word in itertools.chain.from_iterable(rows):
         fold = folded(fold, word)
-    for workers, reorder, work_queue, ring, batch in itertools.product(
+    for workers, reorder, work_queue, ring, chunk in itertools.product(
         (1, 5), (Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED), (8, 128), (1, 4)
     ):
-        settings = RunSettings(workers, reorder, work_queue, ring_buffer=ring, queue_capacity=64, batch=batch)
+        settings = RunSettings(workers, reorder, work_queue, ring_buffer=ring, queue_capacity=64, chunk=chunk)
         done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
         assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
         assert all(tally.fullest <= ring for tally in done.operators)

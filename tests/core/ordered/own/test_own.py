@@ -162,7 +162,7 @@ def test_threads_the_compiled_reference_and_the_model_give_the_egress_of_plain_p
     assert egress.tuples > 20
     assert reference_egress(chain) == egress
     for workers, queue in ((1, WorkQueue.HYBRID), (3, WorkQueue.HYBRID), (2, WorkQueue.PARTITIONED)):
-        how = RunSettings(workers, work_queue=queue, batch=workers, ring_buffer=64, mark_every=7)
+        how = RunSettings(workers, work_queue=queue, chunk=workers, ring_buffer=64, mark_every=7)
         assert run_by_workers(chain, how, pace=1).egress == egress
         model = run_model(chain, how, Contention(0.3, 0.1), np.random.default_rng(1), (1.0,) * (2 + len(more)))
         assert model.run.egress == egress

@@ -58,9 +58,9 @@ def test_the_egress_is_that_of_the_serial_run(name: str, reorder: Reorder) -> No
     chain, serial = chain_of(name, 5000)
     heuristics = itertools.cycle(Heuristic)
     for workers, work_queue in itertools.product((1, 2, 4), (WorkQueue.HYBRID, WorkQueue.PARTITIONED)):
-        for size, batch in ((16, 1), (1024, 8)):
+        for size, chunk in ((16, 1), (1024, 8)):
             settings = RunSettings(
-                workers, reorder, work_queue, next(heuristics), size, size, batch, mark_every=7, checked=True
+                workers, reorder, work_queue, next(heuristics), size, size, chunk, mark_every=7, checked=True
             )
             done = run_by_workers(chain, settings, pace=1, keep=ALL)
             assert done.egress == serial.egress, settings
@@ -77,11 +77,11 @@ def test_every_choice_gives_the_egress_of_the_serial_run(name: str) -> None:
     chain = bind(preset.chain, {column: rows.column(column) for column in columns_of(preset.chain)})
     serial = run_serially(chain)
     schemes = itertools.product((Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED))
-    for (reorder, work_queue), workers, (size, batch) in itertools.product(
+    for (reorder, work_queue), workers, (size, chunk) in itertools.product(
         schemes, (1, 2, 4, 8), ((16, 1), (64, 16), (4096, 1))
     ):
         settings = RunSettings(
-            workers, reorder, work_queue, ring_buffer=size, queue_capacity=size, batch=batch, checked=True
+            workers, reorder, work_queue, ring_buffer=size, queue_capacity=size, chunk=chunk, checked=True
         )
         done = run_by_workers(chain, settings, pace=1)
         assert done.egress == serial.egress, settings

@@ -17,7 +17,7 @@ import numpy as np
 from adapt.core import random_bits
 from adapt.core.ordered.chain.names import FunctionName
 from adapt.core.ordered.engine.kernel import (
-    batch,
+    chunk,
     claiming,
     egress,
     estimates,
@@ -27,8 +27,8 @@ from adapt.core.ordered.engine.kernel import (
     progress,
     punctuation,
     reorder_buffer,
+    running,
     schedule,
-    sending,
     tuples,
     work_queue,
     worker,
@@ -42,14 +42,14 @@ _ENGINE = (
     random_bits,
     layout,
     tuples,
+    chunk,
     work_queue,
     punctuation,
     feeding,
     egress,
     reorder_buffer,
     progress,
-    sending,
-    batch,
+    running,
     claiming,
     partitions,
     estimates,
@@ -175,7 +175,7 @@ def plain(*modules: ModuleType, **more: object) -> SimpleNamespace:
 
 def plain_model() -> Callable[[int], None]:
     """`simulate`, interpreted."""
-    names = plain(*_ENGINE, *_MODEL, operate=None)
+    names = plain(*_ENGINE, *_MODEL, operate=None, run_chunk=None)
 
     def simulate(header: int) -> None:
         with np.errstate(over="ignore"):
@@ -193,20 +193,28 @@ def _closing(name: FunctionName) -> int:
 def plain_worker() -> Callable[[int, int], None]:
     """`worker.work`, interpreted."""
     counting, pairing = plain(random_bits, top), plain(baskets)
-    functions = {
-        FUNCTIONS[FunctionName.WORK].compiled.address: plain(work, mixed_bits=plain(random_bits).mixed)._work,
-        FUNCTIONS[FunctionName.COUNT].compiled.address: plain(count)._count,
+    closings = {
         _closing(FunctionName.WINDOW_TOP_100): counting._close,
-        FUNCTIONS[FunctionName.WINDOW_TOP_100].compiled.address: counting._count,
         _closing(FunctionName.BASKET_PAIRS): pairing._forget,
-        FUNCTIONS[FunctionName.BASKET_PAIRS].compiled.address: pairing._pair,
-        FUNCTIONS[FunctionName.HOUR].compiled.address: plain(stateless)._hour,
+    }
+    loops = {
+        chunk.chunk_form(FUNCTIONS[name].compiled).address: plain(layout, tuples, chunk, step=step).chunk
+        for name, step in {
+            FunctionName.WORK: plain(work, mixed_bits=plain(random_bits).mixed)._work,
+            FunctionName.COUNT: plain(count)._count,
+            FunctionName.WINDOW_TOP_100: counting._count,
+            FunctionName.BASKET_PAIRS: pairing._pair,
+            FunctionName.HOUR: plain(stateless)._hour,
+        }.items()
     }
 
     def operate(function: int, words: int, partition: int, given: int, outputs: int) -> int:
-        return int(functions[function](words, partition, given, outputs))
+        return int(closings[function](words, partition, given, outputs))
 
-    names = plain(*_ENGINE, operate=operate)
+    def run_chunk(function: int, *arguments: int) -> int:
+        return int(loops[function](*arguments))
+
+    names = plain(*_ENGINE, operate=operate, run_chunk=run_chunk)
 
     def worker(header: int, number: int) -> None:
         with np.errstate(over="ignore"):

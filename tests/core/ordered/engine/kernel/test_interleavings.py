@@ -58,17 +58,17 @@ def assert_ordered(chain: BoundChain, settings: RunSettings) -> WorkersRun:
 
 
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
-@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("chunk", [1, 5])
 @pytest.mark.parametrize("heuristic", [Heuristic.CT, Heuristic.QST])
 def test_the_egress_is_that_of_the_serial_run(
-    reorder: Reorder, work_queue: WorkQueue, batch: int, heuristic: Heuristic
+    reorder: Reorder, work_queue: WorkQueue, chunk: int, heuristic: Heuristic
 ) -> None:
     chain = bound(
         [stateless("a", 1.5), partitioned("b", 4), stateless("c", 0.4), counting("d", 3), stateful("e")], 80, 9
     )
     for workers, ring in itertools.product((1, 3), (8, 32)):
         settings = RunSettings(
-            workers, reorder, work_queue, heuristic, ring, queue_capacity=16, batch=batch, mark_every=7, checked=True
+            workers, reorder, work_queue, heuristic, ring, queue_capacity=16, chunk=chunk, mark_every=7, checked=True
         )
         assert_ordered(chain, settings)
 
@@ -100,9 +100,9 @@ def baskets(rows: int) -> BoundChain:
 @pytest.mark.parametrize(("reorder", "work_queue"), [scheme for scheme in SCHEMES if scheme[0] is not Reorder.RETRY])
 def test_windows_end_for_all_partitions_where_the_stream_says(reorder: Reorder, work_queue: WorkQueue) -> None:
     chain = baskets(90)
-    for workers, batch, ring in ((1, 1, 16), (3, 4, 8)):
+    for workers, chunk, ring in ((1, 1, 16), (3, 4, 8)):
         settings = RunSettings(
-            workers, reorder, work_queue, ring_buffer=ring, queue_capacity=16, batch=batch, mark_every=7, checked=True
+            workers, reorder, work_queue, ring_buffer=ring, queue_capacity=16, chunk=chunk, mark_every=7, checked=True
         )
         done = assert_ordered(chain, settings)
         assert done.egress.tuples > 100
@@ -132,7 +132,7 @@ def test_a_full_work_queue_stops_who_sends_and_not_the_run() -> None:
 
 def test_the_ring_is_never_fuller_than_it_is_long() -> None:
     chain = bound([stateless("a"), partitioned("b", 8)], 200)
-    done = assert_ordered(chain, RunSettings(workers=4, ring_buffer=8, batch=3))
+    done = assert_ordered(chain, RunSettings(workers=4, ring_buffer=8, chunk=3))
     assert all(0 < tally.fullest <= 8 for tally in done.operators)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from adapt.core.atomics import fetch_add, load_atomic
 from adapt.core.compiled import record_after, record_at
-from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, SLOT, TALLY
+from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 
 ALONE = [
     (HEADER, {"stop"}),
@@ -22,7 +22,7 @@ ALONE = [
     (OPERATOR, {"working"}),
     (OPERATOR, {"inputs", "outputs", "time_ns"}),
     (OPERATOR, {"window_time_ns"}),
-    (PARTITION, {"tail"}),
+    (PARTITION, {"tail", "load"}),
 ]
 
 
@@ -42,14 +42,14 @@ def test_records_of_an_array_share_no_cache_line(kind: np.dtype[np.void]) -> Non
 def test_fields_are_read_and_written_by_name() -> None:
     @numba.njit
     def touch(address: int) -> int:
-        slot = record_after(record_at(address, SLOT, 0), 1)
-        slot.tuples += 3
-        return fetch_add(slot, "outputs", 5) + load_atomic(slot, "tuples")
+        time = record_after(record_at(address, TIMED, 0), 1)
+        time.entered += 3
+        return fetch_add(time, "left", 5) + load_atomic(time, "entered")
 
-    slots = np.zeros(2, SLOT)
-    slots["outputs"] = 10
-    assert touch(slots.ctypes.data) == 13
-    assert slots.tolist() == [(0, 0, 10, 0), (0, 3, 15, 0)]
+    times = np.zeros(2, TIMED)
+    times["left"] = 10
+    assert touch(times.ctypes.data) == 13
+    assert times.tolist() == [(0, 0, 10), (0, 3, 15)]
 
 
 @pytest.mark.parametrize("field", ["ring", "in_use"])
