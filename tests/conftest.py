@@ -207,3 +207,13 @@ def flink_jar() -> Path:
         "Flink's jar is not there; set ADAPT_FLINK_JAR to the flink-dist jar that PyPI's apache-flink-libraries carries"
         " (some 330 MB: pip download --no-deps apache-flink-libraries, then unzip pyflink/lib/flink-dist-*.jar of it)"
     )
+
+
+@pytest.fixture(scope="session")
+def table_path(flink_jar: Path) -> str:
+    """Class path of Flink with its table jars, which lie next to its jar."""
+    names = ("flink-table-api-java-uber", "flink-table-runtime", "flink-table-planner-loader", "flink-cep")
+    found = [jar for name in names for jar in sorted(flink_jar.parent.glob(f"{name}-*.jar"))]
+    if len(found) < len(names):
+        pytest.skip(f"no {', '.join(names)} next to {flink_jar}; unzip them from PyPI's apache-flink-libraries, too")
+    return os.pathsep.join(map(str, (flink_jar, *found)))

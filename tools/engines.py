@@ -40,8 +40,8 @@ channel.
 
 Where the placements come from: [the plan format](plan-format.md) has test vectors for all. `kafka` and `librdkafka`
 are tested through a broker against confluent-kafka with each partitioner, kafka-python, aiokafka, Java's
-kafka-clients and kafkajs; `spark` and `flink` against Spark and Flink; the others against vectors that their
-projects publish.
+kafka-clients and kafkajs; `spark`, `flink` and `flink-sql` against Spark and Flink; the others against vectors that
+their projects publish.
 
 | name | channel | worker | channels by default | key groups | export |
 |---|---|---|---|---|---|

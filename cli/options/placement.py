@@ -18,7 +18,7 @@ _MOST_REPLICAS = 100_000
 
 ENGINES = (
     "One of spark, flink, kafka (the Java client), librdkafka[:PARTITIONER], sarama, kinesis[:SHARDS.json],"
-    " pulsar[:HASHING], risingwave, uniform, consistent."
+    " pulsar[:HASHING], risingwave, flink-sql, uniform, consistent."
 )
 """What `--engine` may be."""
 

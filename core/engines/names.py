@@ -35,6 +35,7 @@ class Engine(StrEnum):
     PULSAR_JAVA = "pulsar:java_string_hash"
     PULSAR_MURMUR3 = "pulsar:murmur3_32"
     RISINGWAVE = "risingwave"
+    FLINK_SQL = "flink-sql"
 
     def __new__(cls, name: str) -> "Engine":
         """A member without a list of shards."""
@@ -64,6 +65,11 @@ class Engine(StrEnum):
     def family(self) -> str:
         """The engine without its partitioner."""
         return self.value.partition(":")[0]
+
+    @property
+    def folder(self) -> str:
+        """The folder of its definition."""
+        return self.family.replace("-", "_")
 
     @property
     def target(self) -> "Target":

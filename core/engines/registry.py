@@ -14,7 +14,7 @@ from adapt.core.partitioning.schemes.names import Scheme
 @cache
 def definition_of(engine: Engine) -> EngineDefinition:
     """The definition of an engine, imported from its folder."""
-    module = import_module(f"adapt.core.engines.{engine.family}.engine")
+    module = import_module(f"adapt.core.engines.{engine.folder}.engine")
     found: EngineDefinition = module.definition(engine) if hasattr(module, "definition") else module.ENGINE
     return found
 

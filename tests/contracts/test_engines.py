@@ -39,7 +39,7 @@ def columns(draw):
 
 def test_the_folders_of_engines_are_their_names():
     (root,) = map(Path, adapt.core.engines.__path__)
-    assert {path.parent.name for path in root.glob("*/engine.py")} == {engine.family for engine in Engine}
+    assert {path.parent.name for path in root.glob("*/engine.py")} == {engine.folder for engine in Engine}
 
 
 def test_no_engine_has_the_name_of_a_scheme_of_ours():

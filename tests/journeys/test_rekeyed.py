@@ -16,7 +16,7 @@ import pytest
 
 from adapt.core.engines.names import Engine
 from adapt.core.engines.rekey.build import rekey_table
-from adapt.core.engines.rekey.dialects import SPARK
+from adapt.core.engines.rekey.dialects import FLINK, SPARK
 from adapt.core.engines.rekey.export import rekey_bundle
 from adapt.core.engines.rekey.sql import (
     joined,
@@ -30,6 +30,7 @@ from adapt.core.engines.rekey.sql import (
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
+from tests.core.engines.rekey.references import CHANNELS_OF, keys_of, plan_of
 from tests.kafka_broker import create_topic
 from tests.tiers import soak
 
@@ -194,6 +195,78 @@ def test_a_running_flink_job_places_every_key(flink_jar, tmp_path, parallelism, 
     check(plan, table, [natural[key] for key in STREAM], after)
     last = {key: int(count) for _, key, count in rows if int(count) == 4}
     assert len(last) == KEYS - SPLIT + sum(len(table.as_mapping()[key]) == 1 for key in plan.splits)
+
+
+def by_sql(table_path, folder, keys, shape, sql, *mode):
+    """The fields of each result of a job of SQL over a stream of keys, with its subtask first."""
+    (folder / "keys").write_text("".join(f"{key}\n" for key in keys))
+    (folder / "job.sql").write_text(sql)
+    if not (folder / "GroupSql.class").exists():
+        compiled(folder, table_path, HERE / "GroupSql.java")
+    said = java(folder, table_path, "GroupSql", folder / "keys", *shape, folder / "job.sql", *mode)
+    found = (line.rpartition("> ")[2] for line in said)  # without the number of the printing task, if it has one
+    return [line.split(",") for line in found if line]
+
+
+@pytest.mark.parametrize(("parallelism", "groups"), [(4, 128), (3, 60)])
+def test_a_running_sql_job_places_every_key(table_path, tmp_path, parallelism, groups):
+    plan = a_plan(Engine.FLINK_SQL, parallelism, groups)
+    table = rekey_table(plan, keys=[pa.array(STREAM)])
+    sent = [*STREAM, *table.replacements.to_pylist()]
+    query = "SELECT key, COUNT(*) AS n FROM `stream` GROUP BY key"
+    rows = by_sql(table_path, tmp_path, sent, (parallelism, groups), query)
+    placed = {key: int(subtask) for subtask, key, _ in rows}
+    check(plan, table, [placed[key] for key in STREAM], placed)
+    assert max(int(count) for *_, count in rows) == 2  # a split key that is one of its own replacements
+
+
+@pytest.mark.parametrize("key_type", [KeyType.STRING, KeyType.INT64])
+def test_flink_sql_merges_partial_results_to_those_of_whole_keys(table_path, tmp_path, key_type):
+    made = plan_of(Engine.FLINK_SQL, key_type, 4, 60, 3, 128)
+    table, place = rekey_table(made), CHANNELS_OF[Engine.FLINK_SQL]
+    chance = np.random.default_rng(5)
+    keys = [*keys_of(key_type, 80), *list(made.splits) * 20]
+    stream = [keys[at] for at in chance.integers(len(keys), size=4000)]
+    comment = "-- numbers\n" if key_type is KeyType.INT64 else ""
+    values = {key: [row % 50 for row, each in enumerate(stream) if each == key] for key in {*stream}}
+    for turn in FLINK.turns.values():
+        by = rekeyed(table, FLINK, turn=turn.replace("second", "x"))
+        views = f"CREATE TEMPORARY VIEW rekeyed_stream AS SELECT *, {by} AS rekeyed FROM `stream`;\n"
+        partial = f"{comment}{views}SELECT rekeyed, COUNT(*) AS n FROM rekeyed_stream GROUP BY rekeyed"
+        parts = by_sql(table_path, tmp_path, stream, (4, 128), partial)
+        typed = str if key_type is KeyType.STRING else int
+        assert all(int(subtask) == place(typed(key), 4, 128) for subtask, key, _ in parts)
+        assert {typed(key) for _, key, _ in parts} >= {*table.replacements.to_pylist()}
+        views += f"CREATE TEMPORARY VIEW partials AS {partial_query(FLINK)};\n"
+        merged = by_sql(table_path, tmp_path, stream, (4, 128), f"{comment}{views}{merging_query(table, FLINK)}")
+        last = {typed(key): (int(rows), int(least), int(most)) for _, key, rows, _, least, most, *_ in merged}
+        assert last == {key: (len(each), min(each), max(each)) for key, each in values.items()}
+        if turn != FLINK.turns["at random"]:
+            distinct = {typed(fields[1]): int(fields[-1]) for fields in merged}
+            assert distinct == {key: len({*each}) for key, each in values.items()}
+
+
+def test_flink_sql_joins_and_ranks_as_exported(table_path, tmp_path):
+    made = plan_of(Engine.FLINK_SQL, KeyType.STRING, 4, 60, 3, 128)
+    table, keys = rekey_table(made), keys_of(KeyType.STRING, 80)
+    stream = [keys[at] for at in np.random.default_rng(6).integers(len(keys), size=2000)]
+    rows = ", ".join(
+        f"({FLINK.literal(row['key'])}, {FLINK.literal(row['replacement'])}, {row['turn']}, {row['turns']})"
+        for row in csv.DictReader(table.to_csv().splitlines())
+    )
+    views = f"CREATE TEMPORARY VIEW rekey AS SELECT * FROM (VALUES {rows}) AS r (key, replacement, turn, turns);\n"
+    shape, new = (4, 128), table.as_mapping()
+    found = by_sql(table_path, tmp_path, stream, shape, f"{views}SELECT * FROM ({joined('x', FLINK)})", "batch")
+    wanted = [(key, str(row % 50), new.get(key, (key,))) for row, key in enumerate(stream)]
+    assert sorted((key, x, last) for _, key, x, *_, last in found) == sorted(
+        (key, x, each[int(x) % len(each)]) for key, x, each in wanted
+    )
+    by = rekeyed(table, FLINK, turn="x")
+    views = f"CREATE TEMPORARY VIEW rekeyed_stream AS SELECT *, {by} AS rekeyed FROM `stream`;\n"
+    views += f"CREATE TEMPORARY VIEW top_partials AS {partial_top(3)};\n"
+    found = by_sql(table_path, tmp_path, stream, shape, views + merging_top(table, FLINK, 3), "batch")
+    values = {key: sorted(row % 50 for row, each in enumerate(stream) if each == key)[-3:] for key in {*stream}}
+    assert sorted((key, int(x)) for _, key, x in found) == sorted((key, x) for key in values for x in values[key])
 
 
 PARTITIONS = 12

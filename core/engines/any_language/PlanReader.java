@@ -75,6 +75,7 @@ public class PlanReader {
       case "pulsar:murmur3_32" -> murmur3x32(base64(key)) % channels;
       case "risingwave" -> actor((int) (given == null ? crc32(NULL) : vnodeHash(key)) & 255);
       case "flink" -> (int) ((long) (flink(hashCode(given)) % groups) * channels / groups);
+      case "flink-sql" -> (int) ((long) (flink(rowCode(given)) % groups) * channels / groups);
       case "consistent" -> Optional.ofNullable(ring.ceilingEntry(number(key))).orElseGet(ring::firstEntry).getValue();
       default -> throw new UnsupportedOperationException("unknown: " + hashing);
     };
@@ -137,6 +138,17 @@ public class PlanReader {
       case "int64" -> Long.hashCode(little(key).getLong());
       default -> Arrays.hashCode(key);
     };
+  }
+  private int rowCode(byte[] key) { // of Flink SQL's binary row: kind and null bit, the field, what does not fit in it
+    boolean fits = key == null || key.length < 8, isNumber = fields.get("key_type").equals("int64");
+    ByteBuffer row = little(new byte[key == null || fits || isNumber ? 16 : 16 + (key.length + 7) / 8 * 8]);
+    if (key == null) row.put(1, (byte) 1);
+    else if (!fits && !isNumber) row.putLong(8, 16L << 32 | key.length).put(16, key);
+    else row.put(8, key);
+    if (fits && key != null && !isNumber) row.put(15, (byte) (0x80 | key.length));
+    int h = 42;
+    while (row.hasRemaining()) h = with(h, row.getInt());
+    return mixed(h ^ row.capacity());
   }
   private static int spark(byte[] key) {
     int h = 42;

@@ -22,12 +22,7 @@ def flink_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
 
     Source: users and peers, section 5.1.
     """
-    return _mixed_codes(hash_codes(keys))
-
-
-def flink_hash_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
-    """Flink's hash of keys as bytes, without nulls; shape (rows,)."""
-    return _mixed_codes(_codes(keys, key_type))
+    return mixed_codes(hash_codes(keys))
 
 
 def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
@@ -39,13 +34,14 @@ def hash_codes(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
         ValueError: the column is none of string, int64 and binary.
     """
     column = one_array(keys)
-    codes = _codes(key_bytes(column), key_type_of(column.type))
+    codes = codes_of_bytes(key_bytes(column), key_type_of(column.type))
     if column.null_count:
         codes[column.is_null().to_numpy(zero_copy_only=False)] = 0
     return codes
 
 
-def _codes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
+def codes_of_bytes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
+    """The same of keys as bytes, without nulls."""
     match key_type:
         case KeyType.INT64:
             return long_codes(keys)
@@ -55,7 +51,8 @@ def _codes(keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
             return array_codes(keys)
 
 
-def _mixed_codes(codes: NDArray[np.int32]) -> NDArray[np.int32]:
+def mixed_codes(codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Hash codes as Flink mixes them, each >= 0."""
     hashes = np.empty(len(codes), np.int32)
     _mixed(codes, hashes)
     return hashes

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adapt.core.engines.flink.hash import flink_hash_of_bytes
-from adapt.core.engines.placement import EnginePartitioner, empty_key
+from adapt.core.engines.flink.hash import codes_of_bytes, mixed_codes
+from adapt.core.engines.placement import EnginePartitioner
 from adapt.core.keys.columns import KeyBytes
 from adapt.core.keys.partitioner import Channels
 from adapt.core.partitioning.schemes.key_groups import MOST_GROUPS, channels_of_groups, groups_for
@@ -42,9 +43,17 @@ class FlinkPartitioner(EnginePartitioner):
 
     def of_bytes(self, keys: KeyBytes, key_type: KeyType) -> Channels:
         """The channel of each key, without nulls."""
-        groups = np.mod(flink_hash_of_bytes(keys, key_type), np.int32(self.groups))
+        return self.of_codes(self.codes_of(keys, key_type))
+
+    def of_codes(self, codes: NDArray[np.int32]) -> Channels:
+        """The channel of each hash code."""
+        groups = np.mod(mixed_codes(codes), np.int32(self.groups))
         return channels_of_groups(groups, self.channels, self.groups)
+
+    def codes_of(self, keys: KeyBytes, key_type: KeyType) -> NDArray[np.int32]:
+        """The hash code of each key, without nulls."""
+        return codes_of_bytes(keys, key_type)
 
     def of_null(self, key_type: KeyType) -> int:  # noqa: ARG002 - of every type
         """The channel of the null key, of hash code 0."""
-        return int(self.of_bytes(empty_key(), KeyType.INT64)[0])
+        return int(self.of_codes(np.zeros(1, np.int32))[0])

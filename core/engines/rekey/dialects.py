@@ -20,6 +20,7 @@ class Dialect:
         turns: Whole numbers from 0 that choose among replacements, by how they choose.
         distinct: Distinct values `x` as a partial result `d`, and those merged. A sum of counts is right only if the
             replacement is chosen by `x`.
+        stream: The table that is rekeyed, quoted where its name is a word of the dialect.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Dialect:
     strip: Callable[[str, str], str]
     turns: dict[str, str]
     distinct: tuple[str, str]
+    stream: str = "stream"
 
     def literal(self, key: Key) -> str:
         """A key as a literal."""
@@ -92,10 +94,28 @@ KSQLDB = Dialect(
 )
 
 
+FLINK = Dialect(
+    title="Flink SQL",
+    file="flink.sql",
+    text=_quoted,
+    binary=lambda digits: f"X'{digits}'",
+    choice=lambda values, turn, count: (
+        f"ARRAY[{values}][CAST(MOD(MOD({turn}, {count}) + {count}, {count}) AS INT) + 1]"
+    ),
+    strip=lambda column, separator: (
+        f"CASE WHEN POSITION('{separator}' IN {column}) > 0"
+        f" THEN SUBSTRING({column} FROM 1 FOR POSITION('{separator}' IN {column}) - 1) ELSE {column} END"
+    ),
+    turns={"at random": "RAND_INTEGER(2147483647)", "by a second key": "HASH_CODE(second)"},
+    distinct=("COUNT(DISTINCT x)", "SUM(d)"),
+    stream="`stream`",
+)
+
+
 def dialects_of(engine: Engine) -> tuple[Dialect, ...]:
     """The dialects in an export: the engine's, and DuckDB's."""
     return (*_OF_ENGINE.get(engine.family, ()), DUCKDB)
 
 
-_OF_ENGINE: dict[str, tuple[Dialect, ...]] = {"spark": (SPARK,), "kafka": (KSQLDB,)}
-"""By family. Flink SQL has none: it hashes its own row format, not the key's Java hash code."""
+_OF_ENGINE: dict[str, tuple[Dialect, ...]] = {"spark": (SPARK,), "kafka": (KSQLDB,), "flink-sql": (FLINK,)}
+"""By family. Flink's DataStream jobs have none: Flink SQL hashes rows, not the key's Java hash code."""

@@ -33,7 +33,13 @@ original(rekey(key)) == key  # undo
 {flink}{splitting}"""
 
 _FLINK = """\
-- The table is for jobs that key by `String` or `Long`: Flink SQL hashes its own row format, and places keys elsewhere.
+- The table is for jobs that key by `String` or `Long`. Flink SQL hashes its own row format; its engine is `flink-sql`.
+"""
+
+_FLINK_SQL = """\
+- The table is for Table and SQL jobs that group or join by this column alone, of type STRING, BIGINT or BYTES (an INT
+  from 0 up has the hash of the same BIGINT). Columns of a window TVF do not count. Local aggregation
+  (`table.optimizer.agg-phase-strategy`) sends partial results instead of rows; a hot key may need no more than that.
 """
 
 _SPLITTING = """\
@@ -91,7 +97,7 @@ def rekey_bundle(table: RekeyTable) -> Bundle:
         "pinned": counted(table.pinned, "pinned key"),
         "split": counted(table.split, "split key"),
         "groups": "" if table.job.max_parallelism is None else f", of max parallelism {table.job.max_parallelism}",
-        "flink": _FLINK if table.job.engine is Engine.FLINK else "",
+        "flink": {Engine.FLINK: _FLINK, Engine.FLINK_SQL: _FLINK_SQL}.get(table.job.engine, ""),
         "undo": _undo(table),
         "checked": _checked(table),
     }

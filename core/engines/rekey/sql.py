@@ -1,6 +1,6 @@
 """Rekeying and merging in SQL."""
 
-from adapt.core.engines.rekey.dialects import KSQLDB, Dialect
+from adapt.core.engines.rekey.dialects import DUCKDB, KSQLDB, Dialect
 from adapt.core.engines.rekey.marks import HighBits
 from adapt.core.engines.rekey.table import RekeyTable
 from adapt.core.stream import KeyType
@@ -84,11 +84,11 @@ def merging_top(table: RekeyTable, dialect: Dialect, k: int) -> str:
     )
 
 
-def joined(turn: str) -> str:
+def joined(turn: str, dialect: Dialect = DUCKDB) -> str:
     """The stream with its replacements, by a join with `rekey`, rekey.csv."""
     return (
         "SELECT t.*, COALESCE(r.replacement, t.key) AS rekeyed FROM (\n"
-        f"  SELECT *, {turn} AS number FROM stream\n"
+        f"  SELECT *, {turn} AS number FROM {dialect.stream}\n"
         ") AS t LEFT JOIN rekey AS r ON r.key = t.key AND r.turn = t.number % r.turns"
     )
 
@@ -102,7 +102,7 @@ def sql_file(table: RekeyTable, dialect: Dialect) -> bytes:
     if dialect is not KSQLDB:
         parts.append(
             "-- The same by a join with rekey.csv as table `rekey`, best for many keys"
-            f" ({len(table.keys):,} here):\n{joined(turn)};"
+            f" ({len(table.keys):,} here):\n{joined(turn, dialect)};"
         )
     parts.append(f"-- Undo: the key that `rekeyed` stands for:\n{original(table, dialect)}")
     if table.split:

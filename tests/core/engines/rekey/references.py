@@ -10,6 +10,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.schemes.names import Scheme
 from adapt.core.stream import KeyType
 from tests.core.engines.flink.test_hash import plain_code, utf16
+from tests.core.engines.flink_sql.test_hash import code_of
 from tests.core.engines.kafka.test_hash import plain as kafka_plain
 from tests.core.engines.spark.test_hash import plain as spark_plain
 from tests.core.engines.test_placements import sent
@@ -44,6 +45,7 @@ CHANNELS_OF = {
     Engine.KAFKA: lambda key, n, _: kafka_plain(sent(key)) % n,
     Engine.LIBRDKAFKA: lambda key, n, _: zlib.crc32(sent(key)) % n,
     Engine.FLINK: lambda key, n, groups: group_of_code(in_java(key), groups) * n // groups,
+    Engine.FLINK_SQL: lambda key, n, groups: group_of_code(code_of(key), groups) * n // groups,
 }
 """The channel of a key, from the definition of each engine."""
 

@@ -1,0 +1,1 @@
+"""Flink SQL: key groups by the hash of a binary row."""
