@@ -108,7 +108,9 @@ NOTE = (
 )
 
 SPLIT_NOTE = (
-    "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream."
+    "Splitting keys can go below the floors, and adds merge_tuples: the messages of one merge of the whole stream. The"
+    " state of a split key migrates from channels that hold no part of it any more; schemes that split by load have no"
+    " migration."
 )
 
 ESTIMATE_NOTE = (
@@ -185,7 +187,10 @@ def compare_schemes(
             raise UsageError(f"scheme split-hot does not support {' and '.join(recipe.given)}; omit one")
         first = split_plan(population, recipe, channels[0], max_imbalance, trace)
         kept = replace(recipe, max_parallelism=first.plan.max_parallelism)  # a rescale keeps the key groups
-        planned = [first, *(split_plan(population, kept, count, max_imbalance, trace) for count in channels[1:])]
+        planned = [first]
+        for count in channels[1:]:
+            before = planned[-1].plan.dealer()
+            planned.append(split_plan(population, kept, count, max_imbalance, trace, before))
         rows += [
             ComparisonRow(PlannedSplitting.SPLIT_HOT, None, each.plan.channels, each.metrics, None, each.merge)
             for each in planned

@@ -8,11 +8,14 @@ from adapt.core.keys.partitioner import Partitioner
 from adapt.core.partitioning.build import Built, Recipe, describe
 from adapt.core.partitioning.compare import Compared, Comparison, ComparisonRow
 from adapt.core.partitioning.measures.metrics import Metrics, evaluate
-from adapt.core.partitioning.measures.population import Counted
+from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import Parts, follow
 from adapt.core.partitioning.problem.at_random import spread_at_random
 from adapt.core.partitioning.schemes.names import Construction
+from adapt.core.partitioning.schemes.split_map import SplitPartitioner
+from adapt.core.partitioning.split_plan import dealt_metrics
+from adapt.core.partitioning.splitting.names import PlannedSplitting
 
 
 def with_nothing_done(
@@ -48,6 +51,13 @@ def with_nothing_done(
             for plan in plans
             if not plan.splits
         }
+        for plan in plans:
+            dealer = plan.dealer()
+            if isinstance(dealer, SplitPartitioner):
+                split = dealt_metrics(
+                    Population.from_counts(counted, last.partitioner), recipe, dealer, last.partitioner
+                )
+                moving[PlannedSplitting.SPLIT_HOT, None] = split
         others = [replace(row, metrics=moving.get((row.scheme, row.construction), row.metrics)) for row in others]
     return replace(comparison, rows=(*rows, *others), plans=plans)
 

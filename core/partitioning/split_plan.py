@@ -14,6 +14,7 @@ from adapt.core.partitioning.loads.load import load_of
 from adapt.core.partitioning.measures.channel_loads import channel_loads
 from adapt.core.partitioning.measures.key_loads import listed_loads
 from adapt.core.partitioning.measures.metrics import Metrics, metrics_of
+from adapt.core.partitioning.measures.migration import Migration, migration
 from adapt.core.partitioning.measures.population import Counted, Population
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.partitioning.plans.registry import max_parallelism_of
@@ -37,7 +38,14 @@ class SplitPlan:
     merge: MergeCost
 
 
-def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, trace: str | None = None) -> SplitPlan:
+def split_plan(
+    counted: Counted,
+    recipe: Recipe,
+    channels: int,
+    limit: float,
+    trace: str | None = None,
+    before: Partitioner | None = None,
+) -> SplitPlan:
     """Split the keys above the mean load, and pin others as needed.
 
     A key is split into equal parts that are at most a fraction of the mean load: the largest fraction of
@@ -48,15 +56,16 @@ def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, tr
     Args:
         recipe: The base, the load, and the keys that may be pinned.
         limit: Highest tolerated imbalance.
+        before: The placement from which state migrates, which may split keys. Default: migration is not measured.
     """
     hybrid = replace(recipe, scheme=Scheme.HYBRID)
     base = build_partitioner(counted, replace(recipe, scheme=hybrid.hashing), channels)
-    population = Population.from_counts(counted, base)
+    population = Population.from_counts(counted, base, *(() if before is None else (_whole(before),)))
     hot = problem_of(population, hybrid, channels).keys
     found: SplitPlan | None = None
     for largest in LARGEST_PARTS:
         dealer = _assigned(population, recipe, base, hot, limit, largest)
-        metrics = dealt_metrics(population, recipe, dealer)
+        metrics = dealt_metrics(population, recipe, dealer, before)
         if found is None or (metrics.imbalance or 0.0) < (found.metrics.imbalance or 0.0):
             found = _described(population, hybrid, dealer, metrics, trace)
         if (metrics.imbalance or 0.0) <= limit:
@@ -65,8 +74,14 @@ def split_plan(counted: Counted, recipe: Recipe, channels: int, limit: float, tr
     return found
 
 
-def dealt_metrics(population: Population, recipe: Recipe, dealer: SplitPartitioner) -> Metrics:
-    """The metrics of a plan with split keys; floors of whole keys."""
+def dealt_metrics(
+    population: Population, recipe: Recipe, dealer: SplitPartitioner, before: Partitioner | None = None
+) -> Metrics:
+    """The metrics of a plan with split keys; floors of whole keys.
+
+    Args:
+        before: The placement from which state migrates.
+    """
     resources = recipe.resources
     rows = dealer.rows_of(population.keys)
     kept = np.ones(population.entries, np.bool_)
@@ -87,8 +102,30 @@ def dealt_metrics(population: Population, recipe: Recipe, dealer: SplitPartition
         heavy=population.heaviest(resources.network, dealer.channels),
         pair_floor=None,
         explicit_keys=len(whole.explicit) if isinstance(whole, HybridPartitioner) else 0,
-        moved=None,
+        moved=None if before is None else _migration(population, recipe, before, dealer),
     )
+
+
+def _migration(population: Population, recipe: Recipe, before: Partitioner, after: SplitPartitioner) -> Migration:
+    """The state that moves.
+
+    A split key has an equal part on each of its channels; parts stay where it has a channel again.
+    """
+    old, new = population.placed(_whole(before)), population.placed(after.whole)
+    leaving = (old != new).astype(np.float64)
+    former = before.splits if isinstance(before, SplitPartitioner) else SplitMap({}, population.frequencies.key_type)
+    for key in {*former, *after.splits}:
+        row = pc.index(population.keys, pa.scalar(key, population.keys.type)).as_py()
+        if row >= 0:
+            places = {*former.get(key, (int(old[row]),))}
+            leaving[row] = len(places - {*after.splits.get(key, (int(new[row]),))}) / len(places)
+    state = population.loads(recipe.resources.state)
+    return migration(old, new, state, after.channels, population.represented, leaving)
+
+
+def _whole(partitioner: Partitioner) -> Partitioner:
+    """What places the keys that are not split."""
+    return partitioner.whole if isinstance(partitioner, SplitPartitioner) else partitioner
 
 
 def _assigned(

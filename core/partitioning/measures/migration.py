@@ -32,7 +32,12 @@ class Migration:
 
 
 def migration(
-    before: Channels, after: Channels, state: Floats, channels: int, represented: Floats | None = None
+    before: Channels,
+    after: Channels,
+    state: Floats,
+    channels: int,
+    represented: Floats | None = None,
+    leaving: Floats | None = None,
 ) -> Migration:
     """M (Eq. 9): the state of the keys whose channel changed.
 
@@ -44,9 +49,11 @@ def migration(
         state: beta_s of each key's new count, shape (keys,).
         channels: N of the new partitioner (decision of ours: Eq. 10 does not say which N).
         represented: Number of keys that each entry represents, shape (keys,). Default: 1.
+        leaving: The share of each key's state that moves, shape (keys,). Default: all of it if its channel changed.
 
     Source: partitioning functions, sections 3.3 and 3.4.
     """
-    moved = before != after
+    share = (before != after).astype(np.float64) if leaving is None else leaving
+    moved = share > 0
     keys = np.count_nonzero(moved) if represented is None else round(represented[moved].sum())
-    return Migration(int(keys), float(state[moved].sum()), float(state.sum()) / channels)
+    return Migration(int(keys), float((state[moved] * share[moved]).sum()), float(state.sum()) / channels)

@@ -6,6 +6,7 @@ import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.names import Engine
+from adapt.core.engines.registry import definition_of
 from adapt.core.engines.rekey.build import rekey_table
 from adapt.core.errors import BadInput
 from adapt.core.partitioning.build import Recipe
@@ -55,6 +56,25 @@ def test_loads_are_those_of_the_rekeyed_stream(channels):
     messages = found.plan.dealer().merge_messages()
     home = [place(key, channels, None) for key, places in found.plan.splits.items() for _ in places]
     assert messages.tolist() == np.bincount(home, minlength=channels).tolist()
+
+
+def test_state_moves_from_the_channels_that_a_key_leaves():
+    place = CHANNELS_OF[Engine.KAFKA]
+    today = definition_of(Engine.KAFKA).placement(4, None)
+    first = split_plan(counted(), RECIPE, 4, 1.1, before=today)
+    second = split_plan(counted(), RECIPE, 6, 1.1, before=first.plan.dealer())
+    held = {key: {place(key, 4, None)} for key in KEYS}
+    for found in (first, second):
+        plan = found.plan
+        placed = {
+            key: {*plan.splits.get(key, (plan.explicit.get(key, place(key, plan.channels, None)),))} for key in KEYS
+        }
+        left = {key: len(held[key] - placed[key]) / len(held[key]) for key in KEYS}
+        state = sum(left[key] * count for key, count in zip(KEYS, COUNTS.tolist(), strict=True))
+        assert found.metrics.migrated_state == pytest.approx(state)
+        assert found.metrics.migrated_keys == sum(share > 0 for share in left.values())
+        assert found.metrics.m == pytest.approx(state / (COUNTS.sum() / plan.channels))
+        held = placed
 
 
 def test_a_split_key_has_no_channel_of_its_own():
