@@ -6,7 +6,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 ADAPT_DATA ?= ../shared/data
 export ADAPT_DATA
 
-.PHONY: demo test check format lint types bench soak paper reality lock clean
+.PHONY: demo test check format lint types bench soak paper reality reality-rekeyed lock clean
 
 demo: .venv/.run
 	$(BIN)/adapt demo --out adapt-demo
@@ -64,6 +64,11 @@ paper: .venv/.dev
 # names Flink's jar. REALITY="--quick --runs 1 --page build/reality" rehearses it, REALITY="--only flink" runs one engine.
 reality: .venv/.dev
 	$(BIN)/python -m reality --page docs $(REALITY)
+
+# The same job by natural, pinned and split keys on Flink and Spark, as docs/reality-rekeyed.md and docs/reality-rekeyed.json.
+# REALITY="--runs 1 --page build/reality" rehearses it, REALITY="--only spark" runs one engine.
+reality-rekeyed: .venv/.dev
+	$(BIN)/python -m reality.rekeyed --page docs $(REALITY)
 
 # New locks from pyproject.toml: hashes of every platform's files, no address of any index.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

@@ -158,7 +158,7 @@ def test_every_schema_has_an_output(made):
     seen = {document["schema"] for document in made[0].values()}
     assert {f"adapt.{name}/1" for name in NAMES} - seen == {
         *("adapt.manifest/1", "adapt.faults/1", "adapt.tables/1", "adapt.network/1", "adapt.stages/1"),
-        "adapt.reality/1",  # tests/reality
+        *("adapt.reality/1", "adapt.rekeyed/1"),  # tests/reality
         "adapt.costs/1",
         "adapt.rekey/1",
     }
