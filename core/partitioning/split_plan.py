@@ -107,7 +107,10 @@ def dealt_metrics(
 
 
 def _migration(population: Population, recipe: Recipe, before: Partitioner, after: SplitPartitioner) -> Migration:
-    """The state that moves; a split key has an equal part on each channel, and those stay that have a channel again."""
+    """The state that moves.
+
+    A split key has an equal part on each of its channels; parts stay where it has a channel again.
+    """
     old, new = population.placed(_whole(before)), population.placed(after.whole)
     leaving = (old != new).astype(np.float64)
     former = before.splits if isinstance(before, SplitPartitioner) else SplitMap({}, population.frequencies.key_type)

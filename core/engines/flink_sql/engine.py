@@ -13,7 +13,7 @@ from adapt.core.engines.flink_sql.scheme import FlinkSqlPartitioner
 
 
 def flink_sql_hash(keys: pa.Array | pa.ChunkedArray) -> NDArray[np.int32]:
-    """Flink's hash of the key's binary row, before modulo the key groups; shape (rows,), each >= 0."""
+    """Flink's hash of binary rows, before modulo the key groups."""
     return mixed_codes(row_codes(keys))
 
 
