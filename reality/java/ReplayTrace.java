@@ -4,7 +4,6 @@ import java.nio.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.util.*;
-import java.util.concurrent.locks.LockSupport;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.*;
 import org.apache.flink.api.common.state.*;
@@ -27,7 +26,6 @@ import org.apache.flink.util.Collector;
  */
 public class ReplayTrace {
   static final int MAX_PARALLELISM = 128; // as in the plan and in the prediction
-  static final long LEAD_NS = 500_000_000; // until the first row, so that all subtasks run by then
 
   public static void main(String[] given) throws Exception {
     String input = given[0], output = given[1], plan = given.length > 7 ? given[7] : "";
@@ -91,7 +89,7 @@ public class ReplayTrace {
     @Override public void open(OpenContext context) throws IOException {
       lines = Files.readAllLines(Path.of(input));
       Path first = Path.of(output, "first");
-      if (!Files.exists(first)) Files.writeString(first, Long.toString(System.nanoTime() + LEAD_NS));
+      if (!Files.exists(first)) Files.writeString(first, Long.toString(System.nanoTime()));
       firstNs = Long.parseLong(Files.readString(first));
     }
 
@@ -103,10 +101,7 @@ public class ReplayTrace {
       row.key = fields[2];
       if (speedup > 0) {
         row.dueNs = firstNs + (long) (Double.parseDouble(fields[0]) / speedup * 1e9);
-        for (long left; (left = row.dueNs - System.nanoTime()) > 0; ) {
-          LockSupport.parkNanos(left); // a sleep rounds up to a millisecond
-          if (Thread.interrupted()) throw new InterruptedException();
-        }
+        for (long left; (left = row.dueNs - System.nanoTime()) > 0; ) Thread.sleep(left / 1_000_000, (int) (left % 1_000_000));
       }
       row.sentNs = System.nanoTime();
       if (speedup == 0) row.dueNs = row.sentNs;
