@@ -44,6 +44,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "papers": (
         "core/flux/policies",
         "core/flux/replay",
+        "core/elastic/planning",
         "core/elastic/policies",
         "core/elastic/replay",
         "core/fit/network",

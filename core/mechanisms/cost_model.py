@@ -33,6 +33,9 @@ PERIODS = 100
 SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
 """Default times, in periods; the retention is that of buffers."""
 
+TARGET = 5.0
+"""Latency that plan-ahead plans for, in periods."""
+
 OFFERED = 1.2
 """Default load of the busiest channel of static-uniform over its capacity."""
 

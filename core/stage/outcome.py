@@ -130,6 +130,12 @@ def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
     return replace(table, rows=((f"{verdict}{said}).", *rest),))
 
 
+def with_sentence(table: Table, said: str) -> Table:
+    """A summary whose verdict ends with a further sentence."""
+    (verdict, *rest) = table.rows[0]
+    return replace(table, rows=((f"{verdict}{said}", *rest),))
+
+
 def _lengths(of: Simulated) -> list[float]:
     """How long each checkpoint took."""
     return [end_s - start_s for start_s, end_s in of.checkpoints]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.backend import BackendOptions
-from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
+from adapt.cli.options.replay.elastic import PlanOptions, PriceOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.stage import SpeedupOption, StageOptions, TroubleOptions, check_speedup
 from adapt.cli.options.result import RunOutput
@@ -25,6 +25,7 @@ def elastic(
     output: RunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
+    prices: PriceOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
@@ -52,7 +53,11 @@ def elastic(
     options = ElasticOptions(
         reading=stage.reading(opened, placed, speedup),
         elastic=scaling.elastic(
-            plans, stage.shedding.thresholds(), engine=stage.queues.queueing, profile=stage.costs.profile()
+            plans,
+            stage.shedding.thresholds(),
+            engine=stage.queues.queueing,
+            profile=stage.costs.profile(),
+            prices=prices.prices(),
         ),
         operator=operator,
         duration_s=stage.duration_s,

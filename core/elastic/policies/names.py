@@ -18,6 +18,12 @@ class ScalingPolicy(StrEnum):
     LAG = "lag"
     """One worker for a fixed number of waiting rows, as KEDA scales Kafka consumers."""
 
+    PLAN_AHEAD = "plan-ahead"
+    """Least expected cost over a receding horizon; learns the load and what its rescales cost."""
+
+    OPTIMUM = "optimum"
+    """Least cost with the whole stream known in advance; the others' regret is beside it."""
+
 
 class Signal(StrEnum):
     """The utilization that the thresholds are compared with."""

@@ -4,6 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from adapt.core.elastic.planning.cheapest_schedule import Schedule
+from adapt.core.elastic.planning.optimum import FollowSchedule
+from adapt.core.elastic.planning.plan_ahead import PlanAhead
+from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.comparators import FixedWorkers, LagThreshold, TrueRates
 from adapt.core.elastic.policies.names import ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
@@ -26,6 +30,9 @@ class Chosen:
         scale_on: Whose utilization it is.
         utilization: Target utilization of DS2.
         lag_rows: Lag threshold of a worker, in rows.
+        prices: What a schedule of workers costs, for plan-ahead.
+        bounds: Fewest and most workers, likewise.
+        schedule: Workers by window, for the optimum; None, not yet made.
     """
 
     thresholds: Thresholds = Thresholds()  # noqa: RUF009 - frozen
@@ -34,6 +41,9 @@ class Chosen:
     utilization: float = 0.8
     lag_rows: float = LAG_ROWS
     scale_on: ScaleOn = BUSIEST
+    prices: Prices = Prices()  # noqa: RUF009 - frozen
+    bounds: tuple[int, int] = (1, 1)
+    schedule: Schedule | None = None
 
 
 POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
@@ -44,6 +54,10 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ),
         ScalingPolicy.DS2: lambda chosen: TrueRates(chosen.utilization),
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),
+        ScalingPolicy.PLAN_AHEAD: lambda chosen: PlanAhead(*chosen.bounds, chosen.prices),
+        ScalingPolicy.OPTIMUM: lambda chosen: (
+            FixedWorkers() if chosen.schedule is None else FollowSchedule(chosen.schedule)
+        ),
     }
 )
 """How each policy is made from its settings."""

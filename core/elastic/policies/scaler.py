@@ -11,7 +11,10 @@ from adapt.core.stage.control.workers import Decision, Seen, Waiting
 
 
 class Policy(Protocol):
-    """Stateless scaling policy: the number of workers for one observation."""
+    """Scaling policy: the number of workers for one observation.
+
+    One whose `paces_itself` is true needs no scale-out delay and no cooldown.
+    """
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers wanted, without regard to bounds."""
@@ -102,6 +105,8 @@ class ElasticController:
         now, present = seen.at_s, seen.workers
         wanted = self._allowed(self.policy.wanted(seen), present)
         waits = Waiting(waiting.changed_s)
+        if wanted != present and getattr(self.policy, "paces_itself", False):
+            return Decision(wanted), waits
         if wanted > present:
             since_s = now if waiting.more_since_s is None else waiting.more_since_s
             if _passed(since_s, now, self.patience.scale_out_delay_s):

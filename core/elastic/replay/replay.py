@@ -5,12 +5,17 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar
 
+import numpy as np
+
+from adapt.core.elastic.planning.known_load import KnownLoad
+from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement, RangePlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.policies.thresholds import initial_workers, starts_at, workers_for
 from adapt.core.elastic.replay.outcome import ElasticOutcome, Start, elastic_outcome_of
+from adapt.core.elastic.replay.regret import Bill, Plannable
 from adapt.core.elastic.replay.tables import elastic_cases, elastic_series, elastic_summary, trade_off
 from adapt.core.errors import UsageError
 from adapt.core.partitioning.build import Recipe
@@ -23,7 +28,7 @@ from adapt.core.stage.conditions.settings import PACKET_TUPLES, StageSettings
 from adapt.core.stage.control.workers import Migration, Placement, Scaling
 from adapt.core.stage.input.keyed_rows import Reading
 from adapt.core.stage.input.offered_load import Bounds, Demand, bounds_of
-from adapt.core.stage.outcome import measured_on, outcome_of, with_queues
+from adapt.core.stage.outcome import measured_on, outcome_of, with_queues, with_sentence
 from adapt.core.stage.replay_parameters import Told, stage_parameters, telling, usual_interval_s
 from adapt.core.stage.simulate import simulate
 from adapt.core.table import Displayed, Table
@@ -51,6 +56,7 @@ class Elastic:
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
         backend: What runs the stage.
+        prices: What a case costs beside its worker time.
     """
 
     pool: int
@@ -67,6 +73,7 @@ class Elastic:
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
     backend: Backend = SIMULATOR
+    prices: Prices = Prices()  # noqa: RUF009 - frozen
 
     def swept(self) -> "list[tuple[str, Elastic]]":
         """For each tau1, the suffix of the case names and the settings.
@@ -109,6 +116,8 @@ class ElasticRun(Displayed):
         least: M.
         starts: Offered load over capacity at which thresholds scale out; None without thresholds.
         parameters: Everything that decides the result except the stream; JSON data.
+        bill: How cases are priced.
+        bound_s: Lower bound of the cost in the optimum's model; None without the optimum, or with a sweep.
     """
 
     mechanism: ClassVar[str] = "elastic"
@@ -119,6 +128,8 @@ class ElasticRun(Displayed):
     least: int
     starts: float | None
     parameters: Mapping[str, Any]
+    bill: Bill
+    bound_s: float | None = None
 
     def summary(self) -> Table:
         """One row with the verdict."""
@@ -126,12 +137,16 @@ class ElasticRun(Displayed):
         speedup = self.parameters.get("speedup")
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
-        return measured_on(with_queues(table, outcomes), self.parameters, pool, outcomes)
+        said = with_sentence(with_queues(table, outcomes), self.bill.sentence(self.outcomes, self.bound_s))
+        return measured_on(said, self.parameters, pool, outcomes)
 
     def tables(self) -> dict[str, Table]:
         """`cases`, `trade_off` of a sweep, the stage's series, and `rescales`."""
         swept = {"trade_off": trade_off(self.outcomes)} if self.parameters.get("sweep") else {}
-        return {"cases": elastic_cases(self.outcomes), **swept, **elastic_series(self.outcomes, self.bounds)}
+        return {"cases": self._cases(), **swept, **elastic_series(self.outcomes, self.bounds)}
+
+    def _cases(self) -> Table:
+        return self.bill.with_costs(elastic_cases(self.outcomes), self.outcomes)
 
     def shown(self) -> tuple[Table, Table]:
         """The cases, or the trade-off of a sweep, then the summary."""
@@ -144,7 +159,7 @@ class ElasticRun(Displayed):
 
     def displayed(self) -> list[Table]:
         """Summary and cases."""
-        return [self.summary(), elastic_cases(self.outcomes)]
+        return [self.summary(), self._cases()]
 
 
 def replay_elastic(
@@ -176,10 +191,14 @@ def replay_elastic(
     settings = replace(settings, owners=elastic.placement(settings.partitions, costed).place(starts[0].least).owners)
     bounds = bounds_of(demand, settings)
     every_s = usual_interval_s(bounds, duration_s) if interval_s is None else interval_s
-    outcomes = []
-    for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
+    bill, load = Bill(elastic.prices, bounds.row_s, settings.partitions), None
+    if ScalingPolicy.OPTIMUM in elastic.policies:
+        ends_s = min(demand.last_s, np.inf if duration_s is None else duration_s)
+        load = KnownLoad.from_chunks(rows.chunks(), settings, ends_s, elastic.period_s)
+
+    def replayed(policy: ScalingPolicy, rebuild: Rebuild, name: str, start: _Begun, chosen: Chosen) -> ElasticOutcome:
         case = f"{name}{start.named}"
-        bounded = policy_of(policy, start.chosen), start.least, elastic.pool
+        bounded = policy_of(policy, chosen), start.least, elastic.pool
         scaler = ElasticController(*bounded, elastic.patience, rebuild, settings.partitions, elastic.alignment)
         placement = elastic.placement(settings.partitions, costed)
         scaling = Scaling(scaler, placement, elastic.period_s, elastic.migration, elastic.startup_s)
@@ -187,14 +206,25 @@ def replay_elastic(
         done = simulate(settings, rows, duration_s, actors, interval_s=every_s, on_interval=tell, backend=backend)
         began = Start(name, start.chosen.thresholds.tau1, start.least)
         outcome = outcome_of(case, done, bounds)
-        outcomes.append(elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers))
+        return elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers)
+
+    outcomes, bound_s = [], None
+    for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
+        choices = [start.chosen]
+        if policy is ScalingPolicy.OPTIMUM and load is not None:
+            moving = elastic.migration, elastic.startup_s
+            known = Plannable.of_stage(load, settings, moving, start.least, elastic.prices)
+            choices = [replace(start.chosen, schedule=schedule) for schedule in known.schedules()]
+            bound_s = known.bound_s() if len(starts) == 1 else None
+        tried = [replayed(policy, rebuild, name, start, chosen) for chosen in choices]
+        outcomes.append(min(tried, key=lambda one: bill.cost(one).total_s))
     asks_from = None
     if ScalingPolicy.THRESHOLDS in elastic.policies:
         factor = None if settings.overload is None else settings.overload.factor
         asks_from = starts_at(elastic.chosen.thresholds, factor, elastic.chosen.signal)
     least = starts[0].least
     decisive = {**(parameters or {}), "workers": least, "interval_s": every_s, "sweep": list(elastic.sweep)}
-    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive)
+    return ElasticRun(tuple(outcomes), bounds, settings, least, asks_from, decisive, bill, bound_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +243,8 @@ def _start(named: str, elastic: Elastic, demand: Demand, settings: StageSettings
     except UsageError as error:
         raise UsageError(f"{error}{' (' + named.removeprefix(', ') + ')' if named else ''}") from None
     capacity = None if settings.overload is None else settings.overload.capacity_tuples
-    return _Begun(named, least, replace(elastic.chosen, capacity_tuples=capacity))
+    bounds = (least, elastic.pool)
+    return _Begun(named, least, replace(elastic.chosen, capacity_tuples=capacity, prices=elastic.prices, bounds=bounds))
 
 
 def expected_workers(demand: Demand, settings: StageSettings, elastic: Elastic) -> int:
@@ -252,6 +283,7 @@ def elastic_parameters(
         "period_s": elastic.period_s,
         "migration": asdict(elastic.migration),
         "startup_s": elastic.startup_s,
+        "prices": asdict(elastic.prices),
     }
 
 

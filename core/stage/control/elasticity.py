@@ -115,6 +115,7 @@ class Elasticity:
             waiting=arrived - int(processed.sum()) - stage.shed,
             held=self._held.take(m),
             offered=self._offered(m),
+            moved_bytes=sum(moved.state_bytes for step in self.steps for moved in step.moves),
         )
         self._idle_s, self._processed = idle_s, processed
         self._sheddings.note(taken.times_s, m)

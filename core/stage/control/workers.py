@@ -26,6 +26,7 @@ class Seen:
         waiting: Rows that arrived and were neither processed nor shed.
         held: Most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers.
         offered: Rows for each worker that arrived within the retention of its buffer; likewise.
+        moved_bytes: State that rescales have moved since the start.
     """
 
     at_s: float
@@ -38,6 +39,7 @@ class Seen:
     waiting: int
     held: NDArray[np.int64] | None = None
     offered: NDArray[np.float64] | None = None
+    moved_bytes: int = 0
 
     @property
     def imbalance(self) -> float:

@@ -1,0 +1,97 @@
+"""Receding horizon: the number of workers that is cheapest over what may come next.
+
+The choice of now is held until a rescale could follow, whatever comes. From then on, each possible load is taken as
+known, and the cheapest workers for it are found by dynamic programming, stage by stage.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.compiled import compiled, inlined
+from adapt.core.elastic.planning.moves import MoveCosts
+from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.planning.window_model import backlog_after, late_work
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outlook:
+    """Possible loads of the coming stages.
+
+    Attributes:
+        stage_s: Length of a stage.
+        work: Worker seconds that may arrive in each stage; the loads are equally likely. Shape (loads, stages).
+    """
+
+    stage_s: float
+    work: Floats
+
+
+def costs_ahead(
+    outlook: Outlook, moves: MoveCosts, busy: Floats, prices: Prices, workers: int, backlog: float
+) -> Floats:
+    """Expected cost of going to each number of workers now, shape (counts,).
+
+    Args:
+        busy: Workers that can be busy with each count, shape (counts,).
+        workers: Present workers, one of the counts of `moves`.
+        backlog: Work that waits, in worker seconds.
+
+    O(loads * stages * counts^2).
+    """
+    first = int(np.searchsorted(moves.counts, workers))
+    terms = np.array([prices.target_s / outlook.stage_s, prices.late, backlog])
+    capacity, pay = busy * outlook.stage_s, moves.counts * outlook.stage_s
+    return np.asarray(_costs(outlook.work, capacity, pay, moves.lost, moves.price, moves.stop, terms, first))
+
+
+_late_work, _backlog_after = map(inlined, (late_work, backlog_after))
+
+
+@compiled
+def _costs(
+    work: Floats,
+    capacity: Floats,
+    pay: Floats,
+    lost: Floats,
+    price: Floats,
+    stop: Floats,
+    terms: Floats,
+    first: int,
+) -> Floats:
+    """Backward over the stages of each load, without a backlog from the third stage on.
+
+    Args:
+        terms: Target latency in stages, price of late work, present backlog.
+    """
+    target, late, present = terms[0], terms[1], terms[2]
+    loads, stages, counts = work.shape[0], work.shape[1], len(pay)
+    found = np.zeros(counts)
+    after, here = np.empty(counts), np.empty(counts)
+    for load in range(loads):
+        after[:] = 0.0
+        for back in range(stages - 2):
+            at = stages - 1 - back
+            for j in range(counts):
+                left = _backlog_after(0.0, work[load, at], capacity[j])
+                is_late = _late_work(0.0, work[load, at], capacity[j], target * capacity[j])
+                here[j] = after[j] + pay[j] + late * is_late + (1 + late) * left
+            for i in range(counts):
+                after[i] = here[i]
+                for j in range(counts):
+                    waits = _late_work(stop[i, j], work[load, at], capacity[j], target * capacity[j])
+                    after[i] = min(after[i], here[j] + price[i, j] + late * waits)
+        for j in range(counts):
+            begins = present + lost[first, j]
+            best = np.inf
+            left = _backlog_after(begins, work[load, 0], capacity[j])
+            for i in range(counts):
+                is_late = _late_work(left + lost[j, i], work[load, 1], capacity[i], target * capacity[i])
+                rest = _backlog_after(left + lost[j, i], work[load, 1], capacity[i])
+                best = min(best, price[j, i] + pay[i] + late * is_late + (1 + late) * rest + after[i])
+            held = late * _late_work(begins, work[load, 0], capacity[j], target * capacity[counts - 1])
+            found[j] += price[first, j] + pay[j] + held + best
+    return found / loads
