@@ -50,6 +50,15 @@ def costs_ahead(
 
 _late_work, _backlog_after = map(inlined, (late_work, backlog_after))
 
+MOST_BUSY = 0.9
+"""Utilization at which a backlog is taken to drain where the load is higher."""
+
+
+@inlined
+def _late_until_drained(backlog: float, work: float, capacity: float, target: float) -> float:
+    """Work that arrives until a backlog is down to the target latency, at the load of this stage."""
+    return work * max(0.0, backlog / capacity - target) / (1 - min(MOST_BUSY, work / capacity))
+
 
 @compiled
 def _costs(
@@ -82,8 +91,8 @@ def _costs(
             for i in range(counts):
                 after[i] = here[i]
                 for j in range(counts):
-                    waits = _late_work(stop[i, j], work[load, at], capacity[j], target * capacity[j])
-                    after[i] = min(after[i], here[j] + price[i, j] + late * waits)
+                    waits = late * _late_until_drained(stop[i, j], work[load, at], capacity[j], target)
+                    after[i] = min(after[i], here[j] + price[i, j] + lost[i, j] - stop[i, j] + waits)
         for j in range(counts):
             begins = present + lost[first, j]
             best = np.inf
@@ -91,7 +100,10 @@ def _costs(
             for i in range(counts):
                 is_late = _late_work(left + lost[j, i], work[load, 1], capacity[i], target * capacity[i])
                 rest = _backlog_after(left + lost[j, i], work[load, 1], capacity[i])
-                best = min(best, price[j, i] + pay[i] + late * is_late + (1 + late) * rest + after[i])
-            held = late * _late_work(begins, work[load, 0], capacity[j], target * capacity[counts - 1])
+                ends = rest + late * _late_until_drained(rest, work[load, 1], capacity[i], target)
+                best = min(best, price[j, i] + pay[i] + late * is_late + ends + after[i])
+            limit = target * capacity[j]
+            held = late * _late_work(begins, work[load, 0], capacity[j], limit)
+            held += late * min(present, max(0.0, begins - limit))  # what waits already
             found[j] += price[first, j] + pay[j] + held + best
     return found / loads

@@ -31,7 +31,13 @@ class MoveCosts:
 
     @classmethod
     def priced(
-        cls, counts: Floats, stop_s: Floats, delay_s: Floats, moved_bytes: Floats, prices: Prices
+        cls,
+        counts: Floats,
+        stop_s: Floats,
+        delay_s: Floats,
+        moved_bytes: Floats,
+        prices: Prices,
+        busy: Floats | None = None,
     ) -> "MoveCosts":
         """Costs of rescales from what they take.
 
@@ -40,11 +46,13 @@ class MoveCosts:
             stop_s: Time in which all partitions stop, or the same in parts; shape (before, after), as all below.
             delay_s: Time until the rescale is over; new workers are paid and do nothing, workers that go are paid.
             moved_bytes: State that changes its worker.
+            busy: Workers that can be busy with each count, shape (counts,); None, all.
         """
         before, after = counts[:, None], counts[None, :]
         changes = before != after
-        stop = stop_s * np.minimum(before, after)
-        lost = stop + delay_s * np.maximum(0.0, after - before)
+        able = counts if busy is None else busy
+        stop = stop_s * np.minimum(able[:, None], able[None, :])
+        lost = stop + delay_s * np.maximum(0.0, able[None, :] - able[:, None])
         price = delay_s * np.maximum(0.0, before - after) + prices.pause * stop_s + prices.moved * moved_bytes / GIB
         return cls(counts, lost * changes, price * changes, stop * changes)
 

@@ -18,7 +18,7 @@ SHORT, LONG = 2, 8
 """Periods that make the level, and the level before it."""
 
 UNSEEN = (0.7, 1.0, 1.5)
-"""Growth that counts as seen once each, so that a short past does not promise a still load."""
+"""Growth that counts as seen once each while the past is short, so that it does not promise a still load."""
 
 Floats = NDArray[np.float64]
 
@@ -61,5 +61,6 @@ class Past:
         known = np.diff(cuts, axis=1)
         means = np.where(known, np.diff(sums[cuts], axis=1) / np.maximum(known, 1), rates.mean())
         seen = np.maximum(0.0, means + (level - short[like - 1])[:, None] * 0.8 ** np.arange(STAGES))
-        grown = np.outer(UNSEEN, np.full(STAGES, level if level > 0 else float(rates.mean())))
+        unseen = UNSEEN if len(like) < LOADS else ()
+        grown = np.outer(unseen, np.full(STAGES, level if level > 0 else float(rates.mean())))
         return Outlook(stage * period_s, np.concatenate([seen, grown]) * stage * period_s)

@@ -65,7 +65,7 @@ class PlanAhead:
         stage = 1 + round((self._delay_s or 0.0) / seen.collected_s)
         outlook = self._past.outlook(seen.collected_s, stage)
         busy = self._counts / (1 + (self._imbalance - 1) * np.sqrt(self._counts / seen.workers))
-        costs = costs_ahead(outlook, self._moves(), busy, self._prices, seen.workers, seen.waiting * self._row_s)
+        costs = costs_ahead(outlook, self._moves(busy), busy, self._prices, seen.workers, seen.waiting * self._row_s)
         stay = float(costs[seen.workers - int(self._counts[0])])
         best = int(np.argmin(costs))
         if costs[best] >= stay * (1 - WORTHWHILE):
@@ -94,12 +94,12 @@ class PlanAhead:
             self._delay_s = _mixed(self._delay_s, took_s)
             self._moved_bytes = _mixed(self._moved_bytes, (seen.moved_bytes - begun.moved_bytes) / share)
 
-    def _moves(self) -> MoveCosts:
+    def _moves(self, busy: Floats) -> MoveCosts:
         """What rescales cost, as far as measured; state moves by the share of the workers that come or go."""
         before, after = self._counts[:, None], self._counts[None, :]
         share = np.abs(after - before) / np.maximum(before, after)
         stop_s, delay_s = (np.full_like(share, one or 0.0) for one in (self._stop_s, self._delay_s))
-        return MoveCosts.priced(self._counts, stop_s, delay_s, share * (self._moved_bytes or 0.0), self._prices)
+        return MoveCosts.priced(self._counts, stop_s, delay_s, share * (self._moved_bytes or 0.0), self._prices, busy)
 
 
 def _mixed(before: float | None, new: float) -> float:
