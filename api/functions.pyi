@@ -408,8 +408,8 @@ class replay:
         out: File | None = None,
         pool: int = 16,
         workers: int | None = None,
-        policy: Literal["fixed", "thresholds", "ds2", "lag"]
-        | Sequence[Literal["fixed", "thresholds", "ds2", "lag"]]
+        policy: Literal["fixed", "thresholds", "ds2", "lag", "plan-ahead", "optimum"]
+        | Sequence[Literal["fixed", "thresholds", "ds2", "lag", "plan-ahead", "optimum"]]
         | None = None,
         speedup: float = 1.0,
         service_time: str | None = None,
@@ -438,6 +438,10 @@ class replay:
         restart: Literal["flink-savepoint", "flink-adaptive", "kafka-eager", "kafka-cooperative"] | None = None,
         restart_time: str | None = None,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
+        target_latency: str = "5s",
+        late_price: float = 10.0,
+        pause_price: float = 1.0,
+        moved_price: float = 20.0,
         join: str | None = None,
         join_window: str | None = None,
         match_time: str | None = None,
