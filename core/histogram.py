@@ -42,7 +42,7 @@ _EDGES = upper_edges()
 
 
 def bins_upto(limit_s: float) -> int:
-    """Number of the bins that reach a latency: those after them hold only what is above it."""
+    """Number of bins up to a latency."""
     return int(np.searchsorted(_EDGES, limit_s)) + 1
 
 

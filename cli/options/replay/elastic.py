@@ -77,7 +77,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True)
 class PriceOptions:
-    """What a case costs beside its worker time."""
+    """Prices of late rows, pauses and moved state."""
 
     PANEL: ClassVar[str] = "Cost and regret"
     target_latency: str = setting("5s", "Latency above which a row is late.", "5s")
@@ -145,7 +145,7 @@ class ScalingOptions:
         """How the stage scales.
 
         Args:
-            prices: What a case costs beside its worker time; None, the defaults.
+            prices: Prices of late rows, pauses and moved state; None, the defaults.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """

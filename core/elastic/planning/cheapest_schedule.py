@@ -65,7 +65,7 @@ def cheapest_schedule(load: KnownLoad, moves: MoveCosts, prices: Prices, start: 
 def cost_of_schedule(
     workers: NDArray[np.int64], load: KnownLoad, moves: MoveCosts, prices: Prices, start: int, used: float = 1.0
 ) -> float:
-    """Cost of a schedule in the fluid model: worker time, rescales, late rows, backlog at the end."""
+    """Cost of a schedule in the fluid model."""
     capacity, cost, backlog, before = moves.counts * used * load.window_s, 0.0, 0.0, start
     target, late = prices.target_s / load.window_s, prices.late
     limit = 1.0
@@ -100,7 +100,7 @@ def _search(
     """Fill `chosen` with the index of the count in each window.
 
     Args:
-        terms: Target latency in windows, price of late work, cost difference that does not matter in a window.
+        terms: Target latency in windows, price of work that is late, cost difference that does not matter in a window.
 
     Returns:
         The least cost, and how much merging ways may have added to it.

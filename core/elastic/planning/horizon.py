@@ -1,4 +1,4 @@
-"""Receding horizon: the number of workers that is cheapest over what may come next.
+"""Receding horizon: the cheapest workers over what may come next.
 
 The choice of now is held until a rescale could follow, whatever comes. From then on, each possible load is taken as
 known, and the cheapest workers for it are found by dynamic programming, stage by stage.
@@ -56,7 +56,7 @@ MOST_BUSY = 0.9
 
 @inlined
 def _late_until_drained(backlog: float, work: float, capacity: float, target: float) -> float:
-    """Work that arrives until a backlog is down to the target latency, at the load of this stage."""
+    """Work that arrives until a backlog is down to the target latency."""
     return work * max(0.0, backlog / capacity - target) / (1 - min(MOST_BUSY, work / capacity))
 
 
@@ -74,7 +74,7 @@ def _costs(
     """Backward over the stages of each load, without a backlog from the third stage on.
 
     Args:
-        terms: Target latency in stages, price of late work, present backlog.
+        terms: Target latency in stages, price of work that is late, present backlog.
     """
     target, late, present = terms[0], terms[1], terms[2]
     loads, stages, counts = work.shape[0], work.shape[1], len(pay)

@@ -60,7 +60,7 @@ class MoveCosts:
 def known_moves(
     counts: Floats, migration: Migration, network: Network, state_bytes: float, start_s: float, partitions: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Stop, delay and state moved of each rescale, from the settings of a stage.
+    """Stop, delay and state moved of each rescale.
 
     A rescale moves the share of the state that an ideal plan moves, evenly over the workers.
 

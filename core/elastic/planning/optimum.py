@@ -1,4 +1,4 @@
-"""Offline optimum: follows a schedule that was made with the whole stream known."""
+"""Offline optimum: follows a schedule made in advance."""
 
 from dataclasses import dataclass
 from typing import ClassVar

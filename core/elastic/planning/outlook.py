@@ -36,7 +36,7 @@ class Past:
         self._last_s = 0.0
 
     def add(self, at_s: float, period_s: float, rate: float) -> None:
-        """Note the rate of the last period; a gap since the last one is filled with a straight line."""
+        """Note the rate of the last period; fill a gap linearly."""
         gap = max(1, round((at_s - self._last_s) / period_s)) if len(self._rates) else 1
         last = self._rates[-1] if len(self._rates) else rate
         filled = last + (rate - last) * np.arange(1, gap + 1) / gap

@@ -1,4 +1,4 @@
-"""Plan ahead: learns the load and what its own rescales cost, and plans over a receding horizon."""
+"""Plan ahead: learns load and rescale costs, plans over a receding horizon."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -59,6 +59,8 @@ class PlanAhead:
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers with the least expected cost."""
+        ends = min(seen.workers, int(self._counts[0])), max(seen.workers, int(self._counts[-1]))
+        self._counts = np.arange(ends[0], ends[1] + 1, dtype=np.float64)
         self._measure(seen)
         if self._row_s is None:
             return seen.workers

@@ -12,7 +12,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a replay costs beside its worker seconds; all prices are in worker seconds.
+    """Prices of late rows, pauses and moved state, in worker seconds.
 
     Attributes:
         target_s: Target latency, above which a row is late.

@@ -1,8 +1,8 @@
-"""Fluid model of one window: rows above the target latency, and backlog left."""
+"""Fluid model of one window: late work, and backlog left."""
 
 
 def late_work(backlog: float, work: float, capacity: float, limit: float) -> float:
-    """The part of a window's work that arrives while the backlog is above a limit.
+    """Work that arrives while the backlog is above a limit.
 
     Work arrives and is done at even rates, so the backlog is a straight line. All are in worker seconds.
 
@@ -27,5 +27,5 @@ def backlog_after(backlog: float, work: float, capacity: float) -> float:
 
 
 def price_at_end(backlog: float, limit: float, late: float) -> float:
-    """Price of the work that is left at the end: worker time to do it, and that it is late."""
+    """Price of the work that is left at the end."""
     return backlog + late * max(0.0, backlog - limit)

@@ -19,10 +19,10 @@ class ScalingPolicy(StrEnum):
     """One worker for a fixed number of waiting rows, as KEDA scales Kafka consumers."""
 
     PLAN_AHEAD = "plan-ahead"
-    """Least expected cost over a receding horizon; learns the load and what its rescales cost."""
+    """Least expected cost over a receding horizon."""
 
     OPTIMUM = "optimum"
-    """Least cost with the whole stream known in advance; the others' regret is beside it."""
+    """Least cost with the whole stream known in advance."""
 
 
 class Signal(StrEnum):

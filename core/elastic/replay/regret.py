@@ -1,4 +1,4 @@
-"""Cost of each case in worker seconds, and its regret: how much more than the optimum."""
+"""Cost and regret of cases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Bill:
         return replace(cases, columns=(*cases.columns, *COST_COLUMNS), rows=tuple(rows))
 
     def regrets(self, outcomes: Sequence[ElasticOutcome]) -> list[float | None]:
-        """Cost of each case above that of the optimum with the same start, as a share of it."""
+        """Cost above that of the optimum with the same start, relative."""
         costs = [self.cost(one).total_s for one in outcomes]
         optima = {
             one.start: cost
@@ -81,11 +81,11 @@ class Bill:
             if one.start is not None and one.start.policy == ScalingPolicy.OPTIMUM
         }
         best = {(start.tau1, start.workers): cost for start, cost in optima.items() if start is not None}
-        beside = [None if one.start is None else best.get((one.start.tau1, one.start.workers)) for one in outcomes]
-        return [cost / least - 1 if least else None for cost, least in zip(costs, beside, strict=True)]
+        optimal = [None if one.start is None else best.get((one.start.tau1, one.start.workers)) for one in outcomes]
+        return [cost / least - 1 if least else None for cost, least in zip(costs, optimal, strict=True)]
 
     def sentence(self, outcomes: Sequence[ElasticOutcome], bound_s: float | None) -> str:
-        """What the cases cost beside the optimum, and a space before; empty without it."""
+        """Sentence on costs and regrets, after a space; empty without an optimum."""
         regrets = self.regrets(outcomes)
         said = [
             f"{one.case} {_more(regret)}"
@@ -97,7 +97,7 @@ class Bill:
             return ""
         gap = ""
         if bound_s is not None:
-            gap = f", at most {max(0.0, best[0] / bound_s - 1):.0%} above the least with free rescales"
+            gap = f", {best[0] / bound_s - 1:.0%} above the least in its model with free rescales"
         known = f"the optimum, which knows the stream, costs {duration(best[0])}{gap}"
         return f" {self.prices.sentence()}: {known}; {', '.join(said)}."
 
@@ -137,13 +137,13 @@ class Plannable:
         return cls(load, MoveCosts.priced(counts, *taken, prices), prices)
 
     def schedules(self) -> list[Schedule]:
-        """The cheapest schedules in the fluid model, one for each of `USED`, without repetitions."""
+        """The cheapest schedule for each of `USED`, without repetitions."""
         start = int(self.moves.counts[0])
         made = [cheapest_schedule(self.load, self.moves, self.prices, start, used) for used in USED]
         return list({one.workers.tobytes(): one for one in made}.values())
 
     def bound_s(self) -> float:
-        """A lower bound of the cost in the fluid model: rescales are free, workers never wait."""
+        """Lower bound of the cost in the fluid model, with free rescales."""
         free = MoveCosts(self.moves.counts, *(0 * one for one in (self.moves.lost, self.moves.price, self.moves.stop)))
         found = cheapest_schedule(self.load, free, self.prices, int(self.moves.counts[0]))
         return found.cost - found.gap

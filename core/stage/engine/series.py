@@ -39,7 +39,7 @@ class Latencies:
         return None if value is None else min(value, self.max_s)
 
     def above(self, limit_s: float) -> int:
-        """Tuples with a latency above a limit, which counts as at most 1/32 higher."""
+        """Tuples above a latency, which counts as at most 1/32 higher."""
         return int(self.counts[max(0, bins_upto(limit_s) - self.first) :].sum())
 
 

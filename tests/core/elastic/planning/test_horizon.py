@@ -14,6 +14,11 @@ from adapt.core.elastic.planning.window_model import late_work
 COUNTS = np.arange(1.0, 4.0)
 
 
+def until_drained(backlog, load, workers, target_s):
+    """Work that arrives while a backlog takes longer than the target."""
+    return load * max(0.0, backlog / workers - target_s) / (1 - min(0.9, load / workers))
+
+
 def literal(first, sequence, load, moves, prices, begun):
     """Cost of going to `first` now and of a sequence from the second stage on, one load, from 2 workers."""
     counts = (2, first, *sequence)
@@ -23,12 +28,17 @@ def literal(first, sequence, load, moves, prices, begun):
         carried = backlog + moves.lost[i, j] if at else begun + moves.lost[i, j]
         if at > 1:
             carried = 0.0
-        limit = prices.target_s * (COUNTS[-1] if at == 0 else now)
+            cost += moves.lost[i, j] - moves.stop[i, j]
+        limit = prices.target_s * now
         backlog = max(0.0, carried + load[at] - now)
         cost += moves.price[i, j] + now + prices.late * late_work(carried, load[at], now, limit)
-        cost += (1 + prices.late) * backlog if at else 0.0
-        if at > 1 and before != now:
-            cost += prices.late * late_work(moves.stop[i, j], load[at], now, limit)
+        if at == 0:
+            cost += prices.late * min(begun, max(0.0, carried - limit))
+        elif at == 1:
+            cost += backlog + prices.late * until_drained(backlog, load[at], now, prices.target_s)
+        else:
+            cost += (1 + prices.late) * backlog
+            cost += prices.late * until_drained(moves.stop[i, j], load[at], now, prices.target_s)
     return cost
 
 
