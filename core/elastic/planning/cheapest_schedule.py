@@ -83,7 +83,9 @@ def _close_to_all(load: KnownLoad, moves: MoveCosts) -> float:
     return CLOSE * max(float(load.work.sum()), float(moves.counts[0]) * load.window_s * len(load.work))
 
 
-_late_work, _backlog_after, _price_at_end = map(inlined, (late_work, backlog_after, price_at_end))
+_late_work = inlined(late_work)
+_backlog_after = inlined(backlog_after)
+_price_at_end = inlined(price_at_end)
 
 
 @compiled

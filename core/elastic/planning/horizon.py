@@ -48,7 +48,8 @@ def costs_ahead(
     return np.asarray(_costs(outlook.work, capacity, pay, moves.lost, moves.price, moves.stop, terms, first))
 
 
-_late_work, _backlog_after = map(inlined, (late_work, backlog_after))
+_late_work = inlined(late_work)
+_backlog_after = inlined(backlog_after)
 
 MOST_BUSY = 0.9
 """Utilization at which a backlog is taken to drain where the load is higher."""
@@ -106,4 +107,5 @@ def _costs(
             held = late * _late_work(begins, work[load, 0], capacity[j], limit)
             held += late * min(present, max(0.0, begins - limit))  # what waits already
             found[j] += price[first, j] + pay[j] + held + best
-    return found / loads
+    found /= loads
+    return found
