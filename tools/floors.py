@@ -46,6 +46,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/flux/comparators",
         "core/flux/policies",
         "core/flux/replay",
+        "core/elastic/planning",
         "core/elastic/policies",
         "core/elastic/replay",
         "core/fit/network",

@@ -31,6 +31,9 @@ from adapt.core.stream import Weight
 SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
 """Default times, in periods; the retention is that of buffers."""
 
+TARGET = 5.0
+"""Latency that plan-ahead plans for, in periods."""
+
 SHORT = 0.75
 """Workers at the start of scenarios that scale, over those that the rows keep busy."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
+from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
@@ -21,7 +22,7 @@ from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
-from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.cost_model import TARGET, Terms
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.own.own_code import OwnCode
@@ -275,6 +276,8 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
+        if scenario.elastic is ScalingPolicy.OPTIMUM:
+            raise UsageError('elastic = "optimum" needs the whole run in advance; use `adapt replay elastic`')
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))
         if isinstance(scenario.flux, OwnCode):
@@ -364,6 +367,8 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
+        prices=Prices(TARGET * terms.period_s),
+        bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 
 

@@ -128,6 +128,12 @@ def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
     return replace(table, rows=((f"{verdict}{said}).", *rest),))
 
 
+def with_sentence(table: Table, said: str) -> Table:
+    """A summary whose verdict ends with a further sentence."""
+    (verdict, *rest) = table.rows[0]
+    return replace(table, rows=((f"{verdict}{said}", *rest),))
+
+
 def _lengths(of: Simulated) -> list[float]:
     """How long each checkpoint took."""
     return [end_s - start_s for start_s, end_s in of.checkpoints]
@@ -143,12 +149,6 @@ def measured_on(table: Table, parameters: Mapping[str, Any], workers: int, outco
     if len(known) == len(checked):
         said += f"; the state of all {max(known):,} keys was checked row by row"
     return with_sentence(table, f"{said}.")
-
-
-def with_sentence(table: Table, sentence: str) -> Table:
-    """A summary whose verdict ends with a sentence."""
-    (verdict, *rest) = table.rows[0]
-    return replace(table, rows=((f"{verdict} {sentence}", *rest),))
 
 
 def _of_capacity(all_done: bool, processed: int, due: int, finished_s: float, timed: bool, bounds: Bounds) -> float:

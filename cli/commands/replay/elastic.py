@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import short_help
 from adapt.cli.options.replay.backend import BackendOptions
-from adapt.cli.options.replay.elastic import PlanOptions, ScalingOptions
+from adapt.cli.options.replay.elastic import PlanOptions, PriceOptions, ScalingOptions
 from adapt.cli.options.replay.join import JoinOptions
 from adapt.cli.options.replay.speed import PoolSpeedOptions
 from adapt.cli.options.replay.stage import StageOptions, TroubleOptions
@@ -27,6 +27,7 @@ def elastic(
     output: LongRunOutput,
     scaling: ScalingOptions,
     plans: PlanOptions,
+    prices: PriceOptions,
     join: JoinOptions,
     trouble: TroubleOptions,
     stage: StageOptions,
@@ -60,7 +61,12 @@ def elastic(
     options = ElasticOptions(
         reading=replace(reading, speedup=speedup),
         elastic=scaling.elastic(
-            plans, stage.shedding.thresholds(), tempo, engine=stage.queues.queueing, profile=stage.costs.profile()
+            plans,
+            stage.shedding.thresholds(),
+            tempo,
+            engine=stage.queues.queueing,
+            profile=stage.costs.profile(),
+            prices=prices.prices(),
         ),
         operator=operator,
         duration_s=stage.duration_s,

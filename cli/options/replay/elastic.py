@@ -18,6 +18,7 @@ from adapt.core.stage.conditions.names import QueueingName
 
 if TYPE_CHECKING:
     from adapt.core.costs.profile import Profile
+    from adapt.core.elastic.planning.prices import Prices
     from adapt.core.elastic.policies.scaler import Rebuild
     from adapt.core.elastic.replay.replay import Elastic
     from adapt.core.engines.units import EngineUnits
@@ -133,6 +134,26 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceOptions:
+    """Prices of late rows, pauses and moved state."""
+
+    PANEL: ClassVar[str] = "Cost and regret"
+    target_latency: str = setting("5s", "Latency above which a row is late.", "5s")
+    late_price: float = setting(10.0, "Price of a late row, in multiples of the mean work of a row.", "TIMES")
+    pause_price: float = setting(
+        1.0, "Price of a second in which all partitions are paused, in worker seconds.", "SECONDS"
+    )
+    moved_price: float = setting(20.0, "Price of a GiB of state moved, in worker seconds.", "SECONDS")
+
+    def prices(self) -> "Prices":
+        """The prices."""
+        from adapt.core.elastic.planning.prices import Prices
+
+        target_s = above_0("--target-latency", self.target_latency)
+        return Prices(target_s, self.late_price, self.pause_price, self.moved_price)
+
+
+@dataclass(frozen=True, slots=True)
 class ScalingOptions:
     """When and how far the stage scales."""
 
@@ -195,14 +216,17 @@ class ScalingOptions:
         tempo: "Tempo",
         engine: QueueingName | None = None,
         profile: "Profile | None" = None,
+        prices: "Prices | None" = None,
     ) -> "Elastic":
         """How the stage scales.
 
         Args:
             tempo: Speed of the replay.
+            prices: Prices of late rows, pauses and moved state; None, the defaults.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
+        from adapt.core.elastic.planning.prices import Prices
         from adapt.core.elastic.policies.placements import Counting
         from adapt.core.elastic.policies.registry import Chosen
         from adapt.core.elastic.policies.scale_on import ScaleOn
@@ -241,6 +265,7 @@ class ScalingOptions:
             migration=plans.migration.chosen(engine),
             startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),
+            prices=prices or Prices(),
         )
 
     def _swept(self) -> tuple[float, ...]:

@@ -5,6 +5,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from adapt.core.elastic.planning.cheapest_schedule import Schedule
+from adapt.core.elastic.planning.optimum import FollowSchedule
+from adapt.core.elastic.planning.plan_ahead import PlanAhead
+from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
 from adapt.core.elastic.policies.fixed import FixedWorkers
 from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
@@ -43,6 +47,9 @@ class Chosen:
         pool: The maximum number of workers.
         partitions: Partitions of the stage.
         times: Factor of all times of published policies, restarts included.
+        prices: What a schedule of workers costs, for plan-ahead.
+        bounds: Fewest and most workers, likewise.
+        schedule: Workers by window, for the optimum; None, not yet made.
 
     Raises:
         UsageError: the factor is not above 0.
@@ -57,6 +64,9 @@ class Chosen:
     pool: int = 1
     partitions: int = 1
     times: float = 1.0
+    prices: Prices = Prices()  # noqa: RUF009 - frozen
+    bounds: tuple[int, int] = (1, 1)
+    schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.times < float("inf"):
@@ -121,6 +131,10 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ScalingPolicy.FLINK: _flink,
         ScalingPolicy.SPARK: _spark,
         ScalingPolicy.SPARK_STREAMING: _spark_streaming,
+        ScalingPolicy.PLAN_AHEAD: lambda chosen: PlanAhead(*chosen.bounds, chosen.prices),
+        ScalingPolicy.OPTIMUM: lambda chosen: (
+            FixedWorkers() if chosen.schedule is None else FollowSchedule(chosen.schedule)
+        ),
     }
 )
 """How each policy is made from its settings."""
@@ -162,7 +176,8 @@ def timed_policy(
     own = published(name)
     if own is not None and (patience is None or own.made in POLICIES.values()):
         return own.made(chosen), None
-    return policy_of(name, chosen), patience or usual
+    policy = policy_of(name, chosen)
+    return policy, None if getattr(policy, "paces_itself", False) else patience or usual
 
 
 def migration_of(name: AnyScalingPolicy, given: Migration | None, times: float = 1.0) -> Migration:

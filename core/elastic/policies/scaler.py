@@ -11,7 +11,10 @@ from adapt.core.stage.control.workers import Decision, Seen, Waiting
 
 
 class Policy(Protocol):
-    """Scaling policy: the number of workers for one observation."""
+    """Scaling policy: the number of workers for one observation.
+
+    One whose `paces_itself` is true needs no scale-out delay and no cooldown.
+    """
 
     def wanted(self, seen: Seen) -> int:
         """The number of workers wanted, without regard to bounds."""

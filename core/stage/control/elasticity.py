@@ -116,6 +116,7 @@ class Elasticity:
             held=self._held.take(m),
             offered=self._offered(m),
             partitions=self._partitions,
+            moved_bytes=sum(moved.state_bytes for step in self.steps for moved in step.moves),
         )
         self._idle_s, self._processed = idle_s, processed
         self._sheddings.note(taken.times_s, m)

@@ -47,6 +47,7 @@ class Seen:
         held: Most tuples that the buffer of each worker held in the period, shape (workers,); None without buffers.
         offered: Rows for each worker that arrived within the retention of its buffer; likewise.
         partitions: Gives the statistics of the partitions, for policies that look at them; None, not known.
+        moved_bytes: State that rescales have moved since the start.
     """
 
     at_s: float
@@ -60,6 +61,7 @@ class Seen:
     held: NDArray[np.int64] | None = None
     offered: NDArray[np.float64] | None = None
     partitions: Callable[[], PartitionsSeen] | None = None
+    moved_bytes: int = 0
 
     @property
     def imbalance(self) -> float:

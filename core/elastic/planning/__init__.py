@@ -1,0 +1,1 @@
+"""Schedules of workers planned by their cost: offline optimum, receding horizon."""

@@ -1,0 +1,90 @@
+"""What a rescale costs, by the workers before and after."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adapt.core.elastic.planning.prices import GIB, Prices
+from adapt.core.stage.conditions.names import Migrating
+from adapt.core.stage.conditions.settings import Network
+from adapt.core.stage.control.workers import Migration
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MoveCosts:
+    """Costs of rescales, shape (before, after) each.
+
+    Attributes:
+        counts: Numbers of workers, ascending; shape (counts,).
+        lost: Work that is not done because of the rescale, in worker seconds.
+        price: Worker seconds that are paid, without what is late.
+        stop: Work that is not done because partitions stop; the rest of `lost` is what new workers do not do yet.
+    """
+
+    counts: Floats
+    lost: Floats
+    price: Floats
+    stop: Floats
+
+    @classmethod
+    def priced(
+        cls,
+        counts: Floats,
+        stop_s: Floats,
+        delay_s: Floats,
+        moved_bytes: Floats,
+        prices: Prices,
+        busy: Floats | None = None,
+    ) -> "MoveCosts":
+        """Costs of rescales from what they take.
+
+        Args:
+            counts: Numbers of workers, ascending; shape (counts,).
+            stop_s: Time in which all partitions stop, or the same in parts; shape (before, after), as all below.
+            delay_s: Time until the rescale is over; new workers are paid and do nothing, workers that go are paid.
+            moved_bytes: State that changes its worker.
+            busy: Workers that can be busy with each count, shape (counts,); None, all.
+        """
+        before, after = counts[:, None], counts[None, :]
+        changes = before != after
+        able = counts if busy is None else busy
+        stop = stop_s * np.minimum(able[:, None], able[None, :])
+        lost = stop + delay_s * np.maximum(0.0, able[None, :] - able[:, None])
+        price = delay_s * np.maximum(0.0, before - after) + prices.pause * stop_s + prices.moved * moved_bytes / GIB
+        return cls(counts, lost * changes, price * changes, stop * changes)
+
+
+def known_moves(
+    counts: Floats, migration: Migration, network: Network, state_bytes: float, start_s: float, partitions: int
+) -> tuple[Floats, Floats, Floats]:
+    """Stop, delay and state moved of each rescale.
+
+    A rescale moves the share of the state that an ideal plan moves, evenly over the workers.
+
+    Args:
+        start_s: Start-up time of a worker.
+    """
+    before, after = counts[:, None], counts[None, :]
+    share = np.abs(after - before) / np.maximum(before, after)
+    moved = share * state_bytes
+    if migration.how is Migrating.RESTART:
+        how = migration.restart
+        delay_s = np.empty_like(share)
+        for (i, j), part in np.ndenumerate(share):
+            saved, restored = np.full(int(counts[i]), state_bytes / counts[i]), np.full(int(counts[j]), 1 / counts[j])
+            restored *= state_bytes * (1.0 if how.restores_all else part)
+            delay_s[i, j] = how.downtime_s(saved.astype(np.int64), restored.astype(np.int64), _one_flow(network))
+        stop_s = delay_s if how.is_whole else share * delay_s
+    else:
+        flow = float(np.min(network.flow_bits_per_s)) * np.minimum(before, after)
+        delay_s = 8 * moved / np.minimum(flow, network.state_bits_per_s)
+        batch = {Migrating.ALL: partitions, Migrating.ONE: 1}.get(migration.how, migration.batch)
+        stop_s = delay_s * np.minimum(share, batch / partitions)
+    return stop_s, delay_s + start_s * (after > before), moved
+
+
+def _one_flow(network: Network) -> Network:
+    return replace(network, flow_bits_per_s=float(np.min(network.flow_bits_per_s)))
