@@ -128,10 +128,10 @@ def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
     return replace(table, rows=((f"{verdict}{said}).", *rest),))
 
 
-def with_sentence(table: Table, said: str) -> Table:
-    """A summary whose verdict ends with a further sentence."""
+def with_sentence(table: Table, sentence: str) -> Table:
+    """A summary whose verdict ends with a sentence; as it is without one."""
     (verdict, *rest) = table.rows[0]
-    return replace(table, rows=((f"{verdict}{said}", *rest),))
+    return replace(table, rows=((f"{verdict} {sentence}", *rest),)) if sentence else table
 
 
 def _lengths(of: Simulated) -> list[float]:

@@ -99,7 +99,7 @@ class Bill:
         if bound_s is not None:
             gap = f", {best[0] / bound_s - 1:.0%} above the least in its model with free rescales"
         known = f"the optimum, which knows the stream, costs {duration(best[0])}{gap}"
-        return f" {self.prices.sentence()}: {known}; {', '.join(said)}."
+        return f"{self.prices.sentence()}: {known}; {', '.join(said)}."
 
 
 def _more(regret: float) -> str:

@@ -161,7 +161,7 @@ class ElasticRun(Displayed):
         speedup = self.parameters.get("speedup")
         table = elastic_summary(self.outcomes, self.bounds, self.least, pool, partitions, self.starts, speedup)
         outcomes = [one.outcome for one in self.outcomes]
-        table = with_sentence(table, self.placed) if self.placed else table
+        table = with_sentence(table, self.placed)
         said = with_sentence(with_queues(table, outcomes), self.bill.sentence(self.outcomes, self.bound_s))
         return measured_on(said, self.parameters, pool, outcomes)
 
