@@ -129,7 +129,7 @@ def with_queues(table: Table, outcomes: Sequence[Outcome]) -> Table:
 
 
 def with_sentence(table: Table, sentence: str) -> Table:
-    """A summary whose verdict ends with a sentence; as it is without one."""
+    """A summary whose verdict ends with a sentence, if there is one."""
     (verdict, *rest) = table.rows[0]
     return replace(table, rows=((f"{verdict} {sentence}", *rest),)) if sentence else table
 

@@ -101,7 +101,10 @@ class Sweep:
 
     @property
     def most_runs(self) -> int:
-        """The most runs of a scenario; around the given point, where rows bound the others, those at that point."""
+        """The most runs of a scenario.
+
+        Around the given point, those at that point, as rows bound the others.
+        """
         points = (
             1 if self.is_around else len(self.speeds or (1,)) * len(self.workers or (1,)) * len(self.hashes or (1,))
         )

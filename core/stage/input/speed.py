@@ -31,7 +31,11 @@ class Speed:
         return f"{self.offered:g}" if self.growth is None else f"{self.growth:g}x"
 
     def load(self, own: float) -> float:
-        """Load of the workers over their capacity, from that at the trace's own rate."""
+        """Load of the workers over their capacity.
+
+        Args:
+            own: The load at the trace's own rate.
+        """
         return own * (self.growth or 1.0) if self.offered is None else self.offered
 
     def speedup(self, load: float | None) -> float:
@@ -70,7 +74,7 @@ class Tempo:
 
     @property
     def in_trace_time(self) -> float:
-        """Factor that turns times of the trace into times of the replay at an offered load; else 1."""
+        """Times of the replay over those of the trace at an offered load; else 1."""
         return 1.0 if self.lasts_s is None or not self.speedup else 1.0 / self.speedup
 
     def at_most_a_period(self, usual_s: float) -> float:
