@@ -74,7 +74,7 @@ class Tempo:
 
     @property
     def in_trace_time(self) -> float:
-        """Times of the replay over those of the trace at an offered load; else 1."""
+        """Replay time over trace time at an offered load; else 1."""
         return 1.0 if self.lasts_s is None or not self.speedup else 1.0 / self.speedup
 
     def at_most_a_period(self, usual_s: float) -> float:
