@@ -4,12 +4,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
 from adapt.core.errors import AdaptError
-from reality.__main__ import MEASURED_BY, ROOT, RUNS
+from reality.__main__ import ALL_BY, MEASURED_BY, ROOT, RUNS, hash_of
 from reality.noise import beside
 from reality.rekeyed import flink, spark
 from reality.rekeyed.page import write_page
@@ -60,11 +59,8 @@ def measure(engine: Engine, workload: Skewed, kept: Kept, runs: int) -> None:
 
 def measured_by() -> str:
     """Hash of the files that determine what a run measures; runs of other versions stay aside."""
-    digest, above, here = sha256(), ROOT / "reality", Path(__file__).parent
-    shared = [path for pattern in MEASURED_BY for path in sorted(above.glob(pattern))]
-    for path in [*shared, *(here / name for name in OWN)]:
-        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
+    shared = (pattern for engine in ENGINES for pattern in MEASURED_BY[engine])
+    return hash_of((*shared, *ALL_BY, *(f"rekeyed/{name}" for name in OWN)))
 
 
 def _parsed(arguments: Sequence[str] | None) -> Namespace:
