@@ -1,9 +1,16 @@
-"""Phrases for sentences: counted nouns and percentages."""
+"""Phrases for sentences: counted nouns, lists and percentages."""
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 key`, `2,000 keys`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as in a sentence: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def rounded(value: float) -> str:

@@ -358,8 +358,7 @@ def _null(verdict: Verdict) -> str:
 def _keys(verdict: Verdict) -> str:
     """The names of the keys to split: `a`, `a and b`, `a, b and 3 more`."""
     names, more = verdict.keys_to_split[:_MOST_SPELT], verdict.number_to_split - _MOST_SPELT
-    *first, last = [*names, *([f"{more:,} more"] if more > 0 else [])]
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed([*names, *([f"{more:,} more"] if more > 0 else [])])
 
 
 def _sure(verdict: Verdict, confidence: Confidence) -> str:

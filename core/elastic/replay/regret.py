@@ -12,6 +12,7 @@ from adapt.core.elastic.planning.moves import MoveCosts, known_moves
 from adapt.core.elastic.planning.prices import GIB, Prices
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.replay.outcome import ElasticOutcome
+from adapt.core.phrases import listed
 from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.control.workers import Migration
 from adapt.core.table import Column, Kind, Table
@@ -87,11 +88,10 @@ class Bill:
     def sentence(self, outcomes: Sequence[ElasticOutcome], bound_s: float | None) -> str:
         """Sentence on costs and regrets, after a space; empty without an optimum."""
         regrets = self.regrets(outcomes)
-        said = [
-            f"{one.case} {_more(regret)}"
-            for one, regret in zip(outcomes, regrets, strict=True)
-            if regret is not None and one.start is not None and one.start.policy != ScalingPolicy.OPTIMUM
-        ]
+        said: dict[str, list[str]] = {}
+        for one, regret in zip(outcomes, regrets, strict=True):
+            if regret is not None and one.start is not None and one.start.policy != ScalingPolicy.OPTIMUM:
+                said.setdefault(_more(regret), []).append(one.case)
         best = [self.cost(one).total_s for one in outcomes if one.start and one.start.policy == ScalingPolicy.OPTIMUM]
         if not said or len(best) != 1:
             return ""
@@ -99,7 +99,8 @@ class Bill:
         if bound_s is not None:
             gap = f", {best[0] / bound_s - 1:.0%} above the least in its model with free rescales"
         known = f"the optimum, which knows the stream, costs {duration(best[0])}{gap}"
-        return f"{self.prices.sentence()}: {known}; {', '.join(said)}."
+        others = ", ".join(f"{listed(cases)} {more}" for more, cases in said.items())
+        return f"{self.prices.sentence()}: {known}; {others}."
 
 
 def _more(regret: float) -> str:

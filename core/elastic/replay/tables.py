@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.replay.outcome import ElasticOutcome
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, listed
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.control.elasticity import Step
 from adapt.core.stage.input.offered_load import Bounds
@@ -207,7 +207,12 @@ def _verdict(outcomes: Sequence[ElasticOutcome], least: int, starts: float | Non
         return " ".join(_of_sweep(policy, outcomes) for policy in dict.fromkeys(start.policy for start in begun))
     fixed, *others = outcomes
     said = [f"With {counted(least, 'worker')} throughout, {_quality(fixed)}."]
+    at_rest = [one.case for one in others if not one.restarts and not _too_short(one)]
+    if at_rest:
+        said.append(f"With {listed(at_rest)}, no rescale.")
     for one in others:
+        if one.case in at_rest:
+            continue
         if not one.restarts:
             said.append(f"With {one.case}, no rescale{_too_short(one)}.")
             continue
