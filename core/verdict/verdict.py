@@ -13,7 +13,7 @@ from adapt.core.out_of_sample.sampling import Sampled
 from adapt.core.partitioning.frontier.frontier import Frontier
 from adapt.core.partitioning.frontier.today import NO_LIMITS, Budget
 from adapt.core.partitioning.schemes.explicit import ExplicitMap
-from adapt.core.phrases import counted, percent
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.table import Displayed
 from adapt.core.values import duration
 from adapt.core.verdict.skew_over_time import OverTime
