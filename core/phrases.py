@@ -9,7 +9,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as in a sentence: `a`, `a and b`, `a, b and c`."""
+    """Names in a sentence: `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -171,6 +171,7 @@ BY_NAME = (
     Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
     Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
+    Scenario("plan-ahead", elastic=ScalingPolicy.PLAN_AHEAD),
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than their intervals."""
 

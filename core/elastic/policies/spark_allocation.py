@@ -44,7 +44,7 @@ class DynamicAllocation:
         last[:kept] = np.where(seen.processed[:kept] > 0, now, self._busy_at_s[:kept])
         idle = now - last >= self.idle_s * ALMOST
         self._busy_at_s = np.where(idle, now, last)
-        return present + added - int(idle.sum())
+        return max(1, present + added - int(idle.sum()))
 
     def _added(self, now: float, present: int, is_pending: bool) -> int:
         """The workers to add now."""

@@ -66,7 +66,7 @@ def begun(names, start=""):
         ("adapt replay fit --planner exact,d-", ["exact,d-fit", "exact,d-fit-cuts"]),
         ("adapt replay compare --scenario flux-", begun((one.name for one in SCENARIOS), "flux-")),
         ("adapt check --limit imb", begun(METRICS, "imb")),
-        ("adapt check --engine fl", ["flink"]),
+        ("adapt check --engine fl", ["flink", "flink-sql"]),
     ],
 )
 def test_values_are_completed(completed, line, values):

@@ -52,7 +52,10 @@ drop = "d-fit"
 def test_the_built_in_ones_cover_every_mechanism():
     assert len(SCENARIOS) >= 10
     assert len({one.name for one in (*SCENARIOS, *BY_NAME)}) == len(SCENARIOS) + len(BY_NAME)
-    assert {one.elastic for one in (*SCENARIOS, *BY_NAME)} >= set(ScalingPolicy) - {ScalingPolicy.FIXED}
+    assert {one.elastic for one in (*SCENARIOS, *BY_NAME)} >= set(ScalingPolicy) - {
+        ScalingPolicy.FIXED,
+        ScalingPolicy.OPTIMUM,
+    }
     assert {one.plan for one in SCENARIOS} == set(Static)
     assert {one.flux for one in SCENARIOS} >= {FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID}
     kinds = {

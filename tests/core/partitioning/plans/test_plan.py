@@ -84,7 +84,7 @@ def test_a_base_other_than_the_ring_is_written_in_a_version_that_old_readers_ref
     else:
         assert (data["schema"], data["base"], data["replicas"]) == ("adapt.plan/2", base, None)
         assert (data["hash"] is None) is isinstance(base, Engine)
-        assert data.get("max_parallelism") == (120 if base in ("flink", "key-groups") else None)
+        assert data.get("max_parallelism") == (120 if base in ("flink", "flink-sql", "key-groups") else None)
 
 
 @pytest.mark.parametrize("scheme", [each for each in SCHEMES_BY_NAME.values() if each is not Scheme.HYBRID])

@@ -3,6 +3,7 @@ import pytest
 
 from adapt.core.counting.exact import KeyCounts, frequencies_of
 from adapt.core.engines.flink.scheme import FlinkPartitioner
+from adapt.core.engines.flink_sql.scheme import FlinkSqlPartitioner
 from adapt.core.engines.kafka.scheme import KafkaPartitioner
 from adapt.core.engines.names import SCHEMES_BY_NAME, Engine
 from adapt.core.engines.registry import definition_of, key_groups_of
@@ -52,6 +53,7 @@ def test_a_scheme_is_made_of_what_it_needs():
         Engine.KAFKA: KafkaPartitioner(4),
         Engine.FLINK: FlinkPartitioner(4, 10),
         **{engine: definition_of(engine).placement(4, None) for engine in list(Engine)[3:]},
+        Engine.FLINK_SQL: FlinkSqlPartitioner(4, 10),
     }
 
 
