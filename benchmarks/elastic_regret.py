@@ -182,7 +182,9 @@ def _judged(title: str, runs: dict[str, ElasticRun]) -> bool:
     own, best = ScalingPolicy.PLAN_AHEAD.value, ScalingPolicy.OPTIMUM.value
     others = [one.value for one in COMPARED if one.value not in (own, best)]
     print(f"## {title}\n")
-    print(f"| trace | optimum, s | above the bound | {' | '.join([own, *others])} | {own} against {', '.join(others)} |")
+    print(
+        f"| trace | optimum, s | above the bound | {' | '.join([own, *others])} | {own} against {', '.join(others)} |"
+    )
     print(f"|{'---|' * (5 + len(others))}")
     regrets, tally = [], {name: [0, 0, 0] for name in others}
     for trace, run in runs.items():
