@@ -89,7 +89,7 @@ class Elastic:
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[ScalingPolicy, Rebuild]]:
-        """Policy and rebuilds of each case by name, fixed workers first, the optimum last."""
+        """Policy and rebuilds by case, fixed workers first, the optimum last."""
         none = replace(self.rebuild, every_s=None, limit=None)
         cases = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:

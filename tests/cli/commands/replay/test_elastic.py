@@ -88,8 +88,8 @@ def test_heavy_keys_can_have_a_partition_each(adapt, here):
 
 
 def test_cost_and_regret_are_printed_kept_checked_and_reported(adapt, here):
-    line = f"x.trace {QUICK} --policy optimum --policy plan-ahead --target-latency 100ms --late-price 5 -o x.run".split()
-    document = json.loads(adapt.done("replay", "elastic", *line, "--format", "json").out)
+    line = f"x.trace {QUICK} --policy optimum --policy plan-ahead --target-latency 100ms --late-price 5 -o x.run"
+    document = json.loads(adapt.done("replay", "elastic", *line.split(), "--format", "json").out)
     cases = {row["case"]: row for row in document["cases"]}
     assert list(cases) == ["fixed", "plan-ahead", "optimum"]
     assert all(row["cost"] > row["worker_seconds"] and row["late"] <= ROWS for row in cases.values())
