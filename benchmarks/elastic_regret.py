@@ -1,4 +1,4 @@
-"""Regret of every scaling policy beside the offline optimum, and plan-ahead against each of the others.
+"""Regret of every scaling policy against the offline optimum, and plan-ahead against each of the others.
 
 Real traces under ADAPT_DATA and twelve generated ones, 600 control periods of 100 ms each, a pool of 16 workers, four
 of them busy on average; rescales live, and by restarts of 1 s (ten periods). Small traces repeat each row, so that all

@@ -19,7 +19,7 @@ from adapt.core.table import Column, Kind, Table
 from adapt.core.values import duration
 
 USED = (1.0, 0.9, 0.8, 0.7)
-"""Shares of a worker's time that schedules count on; each schedule is replayed, and the cheapest is the optimum."""
+"""Shares of a worker's time that schedules count on; the optimum is the cheapest case of these and of all others."""
 
 COST_COLUMNS = (
     Column("late", Kind.COUNT, "rows", "above the target latency, shed, or left"),
@@ -64,6 +64,11 @@ class Bill:
         further = prices.pause * one.pauses_s / self.partitions + prices.moved * outcome.moved_bytes / GIB
         return Cost(one.worker_s, late, one.worker_s + prices.late * late * self.row_s + further)
 
+    def cheapest(self, tried: Sequence[ElasticOutcome]) -> ElasticOutcome:
+        """The outcome of least cost, as the case of the first one."""
+        best, first = min(tried, key=lambda one: self.cost(one).total_s), tried[0]
+        return replace(best, outcome=replace(best.outcome, case=first.case), start=first.start)
+
     def with_costs(self, cases: Table, outcomes: Sequence[ElasticOutcome]) -> Table:
         """The table of cases with `COST_COLUMNS`."""
         costs = [self.cost(one) for one in outcomes]
@@ -86,19 +91,22 @@ class Bill:
         return [cost / least - 1 if least else None for cost, least in zip(costs, optimal, strict=True)]
 
     def sentence(self, outcomes: Sequence[ElasticOutcome], bound_s: float | None) -> str:
-        """Sentence on costs and regrets, after a space; empty without an optimum."""
+        """Sentence on costs and regrets; empty without an optimum."""
         regrets = self.regrets(outcomes)
         said: dict[str, list[str]] = {}
         for one, regret in zip(outcomes, regrets, strict=True):
             if regret is not None and one.start is not None and one.start.policy != ScalingPolicy.OPTIMUM:
                 said.setdefault(_more(regret), []).append(one.case)
-        best = [self.cost(one).total_s for one in outcomes if one.start and one.start.policy == ScalingPolicy.OPTIMUM]
-        if not said or len(best) != 1:
+        optima = [one for one in outcomes if one.start and one.start.policy == ScalingPolicy.OPTIMUM]
+        if not said or len(optima) != 1:
             return ""
-        gap = ""
+        best_s, simulated = self.cost(optima[0]).total_s, optima[0].outcome.simulated
+        known = f"the optimum, which knows the stream, costs {duration(best_s)}"
+        same = [one.case for one in outcomes if one is not optima[0] and one.outcome.simulated is simulated]
+        if same:
+            known += f" (no schedule made in advance was cheaper than {same[0]})"
         if bound_s is not None:
-            gap = f", {best[0] / bound_s - 1:.0%} above the least in its model with free rescales"
-        known = f"the optimum, which knows the stream, costs {duration(best[0])}{gap}"
+            known += f", {_more(best_s / bound_s - 1)} than the least in its model with free rescales"
         others = ", ".join(f"{listed(cases)} {more}" for more, cases in said.items())
         return f"{self.prices.sentence()}: {known}; {others}."
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,12 +102,13 @@ class Elastic:
         return [(f", tau1 {each.thresholds.tau1:g}", replace(self, chosen=each, sweep=())) for each in chosen]
 
     def cases(self) -> dict[str, tuple[AnyScalingPolicy, Rebuild]]:
-        """Policy and rebuilds of each case by name, fixed workers first."""
+        """Policy and rebuilds by case, fixed workers first, the optimum last."""
         none = replace(self.rebuild, every_s=None, limit=None)
         cases: dict[str, tuple[AnyScalingPolicy, Rebuild]] = {FIXED: (ScalingPolicy.FIXED, none)}
         if self.rebuild != none:
             cases[REBUILD] = (ScalingPolicy.FIXED, self.rebuild)
-        scaled = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
+        given = [policy for policy in dict.fromkeys(self.policies) if policy is not ScalingPolicy.FIXED]
+        scaled = sorted(given, key=lambda policy: policy is ScalingPolicy.OPTIMUM)
         return {**cases, **{policy.value: (policy, self.rebuild) for policy in scaled}}
 
     def placement(self, partitions: int, costed: bool) -> Placement:
@@ -239,16 +239,20 @@ def replay_elastic(
         outcome = outcome_of(case, done, bounds)
         return elastic_outcome_of(outcome, settings.overload, elastic.pool, began, demand.answers)
 
-    outcomes, bound_s = [], None
-    for start, (name, (policy, rebuild)) in product(starts, elastic.cases().items()):
-        choices = [start.chosen]
-        if policy is ScalingPolicy.OPTIMUM and load is not None:
-            moving = elastic.migration or Migration(), elastic.startup_s
-            known = Plannable.of_stage(load, settings, moving, start.least, elastic.prices)
-            choices = [replace(start.chosen, schedule=schedule) for schedule in known.schedules()]
-            bound_s = known.bound_s() if len(starts) == 1 else None
-        tried = [replayed(policy, rebuild, name, start, chosen) for chosen in choices]
-        outcomes.append(min(tried, key=lambda one: bill.cost(one).total_s))
+    outcomes: list[ElasticOutcome] = []
+    bound_s = None
+    for start in starts:
+        made: list[ElasticOutcome] = []
+        for name, (policy, rebuild) in elastic.cases().items():
+            choices = [start.chosen]
+            if policy is ScalingPolicy.OPTIMUM and load is not None:
+                moving = elastic.migration or Migration(), elastic.startup_s
+                known = Plannable.of_stage(load, settings, moving, start.least, elastic.prices)
+                choices = [replace(start.chosen, schedule=schedule) for schedule in known.schedules()]
+                bound_s = known.bound_s() if len(starts) == 1 else None
+            tried = [replayed(policy, rebuild, name, start, chosen) for chosen in choices]
+            made.append(bill.cheapest([*tried, *made]) if policy is ScalingPolicy.OPTIMUM else tried[0])
+        outcomes += made
     asks_from = None
     if ScalingPolicy.THRESHOLDS in elastic.policies:
         factor = None if settings.overload is None else settings.overload.factor

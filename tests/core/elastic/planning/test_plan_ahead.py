@@ -25,22 +25,31 @@ def test_workers_follow_the_load():
     assert wanted >= 5
 
 
+def rescales(stop_s):
+    """Rescales in 400 s of a load that changes between 1.6 and 3.2 workers every 20 s; each stops all work."""
+    policy, workers, waiting, stopped, made = PlanAhead(1, 8, Prices(1.0)), 4, 0.0, 0, 0
+    for at in range(1, 401):
+        load = 1.6 if at // 20 % 2 else 3.2
+        waiting += load
+        if stopped:
+            stopped -= 1
+            continue
+        done = min(waiting, workers)
+        waiting -= done
+        busy = np.full(workers, done / workers)
+        rows = {"processed": (busy * 100).astype(int), "arrived": round(load * 100), "waiting": round(waiting * 100)}
+        wanted = policy.wanted(seen(at_s=float(at), workers=workers, busy_s=busy, loads=busy, **rows))
+        if wanted != workers:
+            made, workers, stopped = made + 1, wanted, stop_s
+    assert waiting < 2 * 3.2
+    return made
+
+
 def test_rescales_that_stop_the_stage_are_made_less_often():
-    """Between 2 and 3 workers every six periods: worth following only where a rescale costs next to nothing."""
-
-    def rescales(stop_s):
-        policy, workers, at, made = PlanAhead(1, 8, Prices(1.0)), 4, 0.0, 0
-        while at < 240:
-            at += 1
-            load = 1.6 if int(at) // 6 % 2 else 3.2
-            wanted = policy.wanted(observed(at, workers, load))
-            if wanted != workers:
-                made, workers = made + 1, wanted
-                at += stop_s
-                policy.wanted(observed(at + 1, workers, load, waiting=int(100 * load * stop_s)))
-        return made
-
-    assert rescales(20) < rescales(0)
+    """It follows most changes where a rescale is free, and few once it has learned that each costs three seconds."""
+    free = rescales(0)
+    assert free > 10
+    assert rescales(3) < free / 2
 
 
 def test_nothing_is_wanted_before_a_row_was_processed():
