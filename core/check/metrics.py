@@ -229,6 +229,7 @@ partition_imbalance | ratio lower | ordered=imbalance | imbalance of the partiti
 delegated | count neither | ordered | tuples delegated to the worker inside their partition
 blocked | count lower | ordered | sends stopped by a full work queue (backpressure)
 retries | count lower | ordered | outputs offered to a full ring buffer
+blocked_time | share lower | ordered | share of the time of all workers in which they wait for the reorder buffer
 ring_max | count lower | ordered | most tuples in a ring buffer
 order_violations | count lower | ordered=summary. | runs whose output differs from that of the serial run
 speed_up_bound | ratio higher | ordered=summary. | upper bound of the speed-up, from serial work

@@ -9,13 +9,14 @@ from paper.ordered.figures import (
     light,
     queues,
     reordering,
+    schemes,
     selective,
 )
 from paper.ordered.figures.shown import PAPER_RUNS
 from paper.ordered.scope import JITTER, Scope
 from paper.report import Paper, Part
 
-_FIGURES = (heuristics, crowding, choices, balance, latency, queues, light, selective, reordering)
+_FIGURES = (heuristics, crowding, choices, balance, latency, queues, light, selective, reordering, schemes)
 
 
 def ordered(scope: Scope) -> Paper[Scope]:
@@ -40,6 +41,8 @@ def ordered(scope: Scope) -> Paper[Scope]:
             " prose is judged: which result is higher, and the shape of a curve. Claims that end in (a target of "
             "ours) are not"
             " the paper's.",
+            "Non-blocking reordering is the paper's own (Figure 4), unless a table says otherwise. With partitioned "
+            "queues, where it could hang, the ring buffer is as large as the work queue.",
             "Contention between workers is assumed, and printed with each result: kappa, time added to a tuple by "
             "each other"
             " worker on its operator; d and e, time to send a batch and an output, one worker at a time; h, time from "

@@ -102,6 +102,7 @@ class Ran:
         shares: Share of the workers' time by operator.
         cost_us: Worker time per tuple on the first operator, including waiting.
         fullest: Most tuples in the ring buffer of any operator.
+        blocked: Share of the workers' time in which they were blocked.
     """
 
     rate: float
@@ -111,6 +112,7 @@ class Ran:
     shares: list[float]
     cost_us: float
     fullest: int
+    blocked: float
 
     @classmethod
     def of(cls, rows: int, run: WorkersRun) -> "Ran":
@@ -126,6 +128,7 @@ class Ran:
             shares=[each / sum(busy) for each in busy],
             cost_us=first.busy_ns / first.inputs / 1e3,
             fullest=max(tally.fullest for tally in run.operators),
+            blocked=sum(tally.waited_ns for tally in run.operators) / sum(busy),
         )
 
     @classmethod

@@ -99,7 +99,7 @@ class Scope:
         kappa_us: float = KAPPA_US,
         heuristic: Heuristic = Heuristic.CT,
         work_queue: WorkQueue = WorkQueue.HYBRID,
-        reorder: Reorder = Reorder.CLAIM,
+        reorder: Reorder = Reorder.RETRY,
         contention: Contention | None = None,
         settings: RunSettings | None = None,
         **arguments: Argument,

@@ -50,8 +50,8 @@ class RuntimeOptions:
     reorder: Reorder = setting(
         Reorder.CLAIM,
         "Reorder buffer: how outputs are put back in order. With claim (lock-free), a worker reserves room in the ring"
-        " buffer before it starts; with retry (lock-free, as in the paper), it retries until there is room; lock uses"
-        " one lock per operator.",
+        " buffer before it starts; with retry (lock-free, as in the paper), it retries until there is room, in a ring"
+        " buffer that is made larger where it could hang; lock uses one lock per operator.",
     )
     work_queue: OrderedWorkQueue = setting(
         OrderedWorkQueue.HYBRID,

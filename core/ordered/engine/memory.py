@@ -16,9 +16,9 @@ from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.sizes import Sizes, sizes_of
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Function
 from adapt.core.ordered.own.function import function_of
@@ -66,12 +66,11 @@ class Memory:
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
 
         Raises:
-            UsageError: the run would take more than 16 GiB, or would hang (see `queue_sizes`).
+            UsageError: the run would take more than 16 GiB.
         """
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._blocks: list[tuple[int, int, int]] = []
-        self._functions: list[Function] = []
         self._copies = model is not None and not runs_functions(chain)
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
@@ -81,19 +80,16 @@ class Memory:
         self.header = self._headers[0]
         self.operators = self.storage.records(len(chain.operators), OPERATOR)
         self._partitions = [self.storage.records(bound.partitions, PARTITION) for bound in chain.operators]
-        sizes = queue_sizes(chain, settings)
-        for bound, queue in zip(chain.operators, sizes, strict=True):
+        self._functions: list[Function] = [] if self._copies else [function_of(bound) for bound in chain.operators]
+        most, bounded = self._outputs()
+        sizes = sizes_of(chain, settings, bounded)
+        for bound, size, outputs in zip(chain.operators, sizes, most, strict=True):
+            self._lay_out(bound, size, outputs)
             if not self._copies:
-                function = function_of(bound)
-                self._functions.append(function)
-                most = max(function.most(bound), 1)
-                self._lay_out(bound, queue, most)
-                record = self.operators[bound.number]
+                function, record = self._functions[bound.number], self.operators[bound.number]
                 record["function"] = chunk_form(function.compiled).address
                 record["closing"] = 0 if function.closing is None else function.closing.address
-                record["words_at"] = self._function_words(bound, function, pace, most)
-            elif model is not None:
-                self._lay_out(bound, queue, max(ceil(model.selectivities[bound.number]), 1))
+                record["words_at"] = self._function_words(bound, function, pace, outputs)
         self._write_header(keep)
         self.header["waits"] = waits
         if waits:
@@ -167,10 +163,14 @@ class Memory:
             name=bound.operator.name,
             inputs=total["done"] - total["bare_done"],
             outputs=total["made"] - total["bare_made"],
-            **{name: total[name] for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders")},
+            **{
+                name: total[name]
+                for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders", "waited_ns")
+            },
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
             partition_loads=self._loads(bound, total["done"] - total["bare_done"]),
+            ring_buffer=int(self.operators[bound.number]["ring_mask"]) + 1,
         )
 
     def _loads(self, bound: BoundOperator, inputs: int) -> NDArray[np.int64]:
@@ -185,25 +185,33 @@ class Memory:
             return len(self._chain.fields) + 1, len(self._chain.fields) + 1
         return len(bound.fields) + 1, len(bound.gives) + 1
 
-    def _lay_out(self, bound: BoundOperator, queue: int, most: int) -> None:
+    def _outputs(self) -> tuple[list[int], list[int | None]]:
+        """Outputs per tuple that operators have room for; and the same, but None where there may be more."""
+        if self._copies and self._model is not None:
+            most = [max(ceil(selectivity), 1) for selectivity in self._model.selectivities]
+            return most, [*most]
+        functions = self._functions
+        most = [max(each.most(bound), 1) for each, bound in zip(functions, self._chain.operators, strict=True)]
+        return most, [None if each.unbounded else one for each, one in zip(functions, most, strict=True)]
+
+    def _lay_out(self, bound: BoundOperator, size: Sizes, most: int) -> None:
         """Fill an operator's record and what it points to, with room for `most` outputs per tuple."""
-        settings, kind = self._settings, bound.operator.kind
+        settings, kind, (queue, ring) = self._settings, bound.operator.kind, size
         in_words, out_words = self._sizes(bound)
         record = self.operators[bound.number]
         record["most_outputs"], record["in_words"], record["out_words"] = most, in_words, out_words
         record["most_workers"] = _most_workers(bound, settings)
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
         record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
-        record["ring_mask"] = settings.ring_buffer - 1
-        record["slots_at"] = self.storage.zeros(settings.ring_buffer).ctypes.data
+        record["ring_mask"] = ring - 1
+        record["slots_at"] = self.storage.zeros(ring).ctypes.data
         record["here"] = self.operators.ctypes.data + OPERATOR.itemsize * bound.number
         # The outputs of a tuple, and a punctuation behind them.
         slot_words = (most + (len(self._chain.punctuations) > 0)) * out_words
         record["outputs_at"], record["slot_output_words"] = (
-            self.storage.room(settings.ring_buffer * slot_words),
+            self.storage.room(ring * slot_words),
             slot_words,
         )
-        record["enough"] = settings.queue_capacity
         record["guessed_ns"] = _guessed_ns(bound)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
@@ -240,7 +248,7 @@ class Memory:
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
-        header["chunk"], header["ring"] = settings.chunk or (self._model is not None), settings.ring_buffer
+        header["chunk"] = settings.chunk or (self._model is not None)
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
         header["slice_ns"], header["window_ns"] = (
             int(settings.slice_us * 1e3) or 1,

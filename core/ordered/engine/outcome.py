@@ -25,6 +25,9 @@ class OperatorTally:
         fullest: Most tuples of the ring buffer in use, from the next to be sent to the last claimed.
         in_use: Chunks by the bit length of that number when they were claimed; shape (32,).
         partition_loads: Tuples by partition; shape (partitions,).
+        waited_ns: Time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the
+            ring buffer, with `lock` until they had the lock. It is part of `busy_ns`.
+        ring_buffer: Size of the ring buffer, which `retry` may make larger than the settings.
     """
 
     name: str
@@ -39,6 +42,8 @@ class OperatorTally:
     fullest: int
     in_use: NDArray[np.int64]
     partition_loads: NDArray[np.int64]
+    waited_ns: int = 0
+    ring_buffer: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

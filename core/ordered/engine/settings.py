@@ -7,7 +7,7 @@ from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 
 MOST_WORKERS = 256
-_MOST_SLOTS = 1 << 22
+MOST_SLOTS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,6 @@ class RunSettings:
 
 
 def _check_slots(what: str, size: int) -> None:
-    if not 1 <= size <= _MOST_SLOTS or size & (size - 1):
-        near = min(1 << max(size - 1, 0).bit_length(), _MOST_SLOTS)
-        raise UsageError(f"the {what} size must be a power of two, at most {_MOST_SLOTS} (got {size}); try {near}")
+    if not 1 <= size <= MOST_SLOTS or size & (size - 1):
+        near = min(1 << max(size - 1, 0).bit_length(), MOST_SLOTS)
+        raise UsageError(f"the {what} size must be a power of two, at most {MOST_SLOTS} (got {size}); try {near}")

@@ -32,7 +32,7 @@ def run_by_workers(
         taken: Called with the output tuples in order, some at a time, instead of keeping them.
 
     Raises:
-        UsageError: the run would hang or take too much memory.
+        UsageError: the run would take too much memory.
         BadInput: an own function raised an exception.
         MemoryError: a function ran out of memory for its state.
         RuntimeError: an operator's function failed or the run stalled; a bug in the program.

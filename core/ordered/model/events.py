@@ -8,9 +8,9 @@ from adapt.core.ordered.engine.kernel.work_queue import room_in
 
 NEVER = 1 << 62
 
-ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, LOCKED_OUT = range(7)
+ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, BLOCKED = range(7)
 """States of a worker: asks for work; waits for work; has processed its batch; has sent a batch, of its own operator or
-before it asks for work; got the lock; waits for the lock."""
+before it asks for work; got the lock; waits for the lock or, with `RETRY`, for room in the ring buffer."""
 
 
 MODEL_WORKER = of_words(
@@ -26,6 +26,7 @@ MODEL_WORKER = of_words(
     "done_before",  # what it had done of the operator before the slice
     "made_before",
     "inside",  # whether it is inside a partition
+    "blocked_ns",  # since when it is blocked
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
-from adapt.core.ordered.chain.names import Reorder, WorkQueue
+from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention, Modeled
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
 from adapt.core.ordered.engine.outcome import WorkersRun
@@ -58,16 +58,16 @@ def run_model(
         gap_us: Time between arrivals; 0 if all tuples are there at the start.
 
     Raises:
-        UsageError: an argument is out of range, or the model does not support the reorder buffer or work queue.
+        UsageError: an argument is out of range, or the model does not support the work queue.
         BadInput: an own function raised an exception.
         RuntimeError: the run stalled; a bug in the program.
 
     Source: ordered streams, sections 3 to 6; the model is ours.
     """
-    if settings.reorder is Reorder.RETRY or settings.work_queue is WorkQueue.SHARED:
+    if settings.work_queue is WorkQueue.SHARED:
         raise UsageError(
-            f"the model supports reorder {Reorder.CLAIM} and {Reorder.LOCK}, work queue {WorkQueue.HYBRID} and "
-            f"{WorkQueue.PARTITIONED}; {Reorder.RETRY} and {WorkQueue.SHARED} run on threads only"
+            f"the model supports work queue {WorkQueue.HYBRID} and {WorkQueue.PARTITIONED}; {WorkQueue.SHARED} runs on "
+            f"threads only"
         )
     if not 0 <= gap_us <= LONGEST_COST_US:
         raise UsageError(f"gap_us must be between 0 and {LONGEST_COST_US:g} (got {gap_us:g})")

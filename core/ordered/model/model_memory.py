@@ -3,6 +3,7 @@
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.settings import RunSettings
@@ -30,6 +31,8 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled) -> Me
 
 def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:
     header, contention = memory.header, model.contention
+    if settings.reorder is Reorder.RETRY:  # a batch must have room in the ring buffer
+        header["chunk"] = min(header["chunk"], settings.ring_buffer)
     header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
     header["contention_ns"] = round(contention.contention_us * 1000)
     header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)

@@ -2,11 +2,43 @@
 
 from adapt.core.atomics import load
 from adapt.core.compiled import inlined, record_after
-from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
+from adapt.core.ordered.engine.kernel.codes import RETRY
+from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally, tally_at
 from adapt.core.ordered.engine.kernel.reorder_buffer import send_next
 from adapt.core.ordered.engine.kernel.tuples import HELD, is_ready
 from adapt.core.ordered.engine.kernel.work_queue import room_in
-from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_worker_at, schedule, wake_idle
+from adapt.core.ordered.model.events import (
+    BLOCKED,
+    DRAINED,
+    LOCKED,
+    SERVED,
+    ModelWorker,
+    model_worker_at,
+    schedule,
+    wake_idle,
+)
+
+
+@inlined
+def has_room(me: ModelWorker, operator: Operator) -> bool:
+    """Whether a worker's batch has room in the ring buffer."""
+    return me.serial + me.tuples - 1 <= operator.next + operator.ring_mask
+
+
+@inlined
+def _unblock(header: Header, me: ModelWorker, worker: int, state: int, when: int) -> None:
+    """End a worker's wait, and count it."""
+    tally_at(header, worker, me.operator).waited_ns += when - me.blocked_ns
+    schedule(me, state, when)
+
+
+@inlined
+def _unblock_with_room(header: Header, operator: Operator) -> None:
+    """Let all workers whose batches now have room put them into the ring buffer."""
+    for worker in range(header.workers):
+        me = model_worker_at(header, worker)
+        if me.state == BLOCKED and me.operator == operator.number and has_room(me, operator):
+            _unblock(header, me, worker, SERVED, header.now_ns)
 
 
 @inlined
@@ -37,20 +69,21 @@ def release_sending(header: Header, operator: Operator) -> None:
         operator.sending = 0
         return
     operator.lock_head = head + 1
-    next_one = model_worker_at(header, load(operator.lock_queue_at, head % header.workers))
-    schedule(next_one, LOCKED, header.now_ns + header.lock_handover_ns)
+    worker = load(operator.lock_queue_at, head % header.workers)
+    _unblock(header, model_worker_at(header, worker), worker, LOCKED, header.now_ns + header.lock_handover_ns)
 
 
 @inlined
 def send_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
     """Send as much as has room; returns whether it was all."""
-    for _ in range(me.sends):
-        if not send_next(header, operator):
-            tally.blocked += 1
-            wake_idle(header)
-            return False
+    sent = 0
+    while sent < me.sends and send_next(header, operator):
+        sent += 1
+    tally.blocked += sent < me.sends
     wake_idle(header)
-    return True
+    if header.reorder == RETRY:
+        _unblock_with_room(header, operator)
+    return sent == me.sends
 
 
 @inlined

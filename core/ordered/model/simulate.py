@@ -2,7 +2,7 @@
 
 from adapt.core.atomics import load, store
 from adapt.core.compiled import compiled, flattened, inlined, record_after, record_at
-from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, STALLED
+from adapt.core.ordered.engine.kernel.codes import FINISHED, HYBRID, LOCK, RETRY, STALLED
 from adapt.core.ordered.engine.kernel.estimates import outputs_made, quota_of, renew_window, tuples_done
 from adapt.core.ordered.engine.kernel.layout import HEADER, Header, Operator, Tally, operator_at, partition_at, tally_at
 from adapt.core.ordered.engine.kernel.progress import is_finished
@@ -11,9 +11,9 @@ from adapt.core.ordered.engine.kernel.schedule import choose_operator
 from adapt.core.ordered.model.draws import put_outputs
 from adapt.core.ordered.model.events import (
     ASKS,
+    BLOCKED,
     DRAINED,
     LOCKED,
-    LOCKED_OUT,
     NEVER,
     SENT_ON,
     SERVED,
@@ -25,7 +25,7 @@ from adapt.core.ordered.model.events import (
     schedule,
     wake_idle,
 )
-from adapt.core.ordered.model.sending import begin_send, drain_before, release_sending, send_batch
+from adapt.core.ordered.model.sending import begin_send, drain_before, has_room, release_sending, send_batch
 from adapt.core.ordered.model.slices import begin_next, leave_operator
 
 
@@ -78,7 +78,12 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
 
 @flattened
 def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator, worker: int) -> int:
-    """Put a processed batch into the ring buffer; returns the worker's next state, `LOCKED_OUT` if it must wait."""
+    """Put a processed batch into the ring buffer; returns the worker's next state, `BLOCKED` if it must wait."""
+    if header.reorder == RETRY and not has_room(me, operator):
+        tally.retries += 1
+        me.blocked_ns = header.now_ns
+        schedule(me, BLOCKED, NEVER)
+        return BLOCKED
     count_ahead(tally, operator, me.serial + me.tuples)
     put_outputs(header, tally, operator, me.partition, me.serial, me.tuples)
     if not operator.sending:
@@ -88,8 +93,9 @@ def _put_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operator
         return WAITS
     store(operator.lock_queue_at, operator.lock_tail % header.workers, worker)
     operator.lock_tail += 1
-    schedule(me, LOCKED_OUT, NEVER)
-    return LOCKED_OUT
+    me.blocked_ns = header.now_ns
+    schedule(me, BLOCKED, NEVER)
+    return BLOCKED
 
 
 @flattened
@@ -117,7 +123,7 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     sends = state
     if state == SERVED:
         sends = _put_batch(header, tally, me, operator, worker)
-        if sends == LOCKED_OUT:
+        if sends == BLOCKED:
             return
     elif state == LOCKED:
         sends = SENT_ON

@@ -86,10 +86,10 @@ class WorkersOutcome:
         known = [imbalance_of(tally) for tally in self.run.operators if len(tally.partition_loads) > 1]
         return max((one for one in known if one is not None), default=None)
 
-    def share_of_time(self, tally: OperatorTally) -> float | None:
-        """Share of the time of all workers that went to an operator."""
+    def share_of_time(self, ns: int) -> float | None:
+        """A time as a share of that of all workers."""
         all_s = self.workers * self.run.elapsed_s
-        return tally.busy_ns / 1e9 / all_s if all_s > 0 else None
+        return ns / 1e9 / all_s if all_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
-from adapt.core.ordered.engine.queue_sizes import queue_sizes
 from adapt.core.ordered.engine.reference import reference_egress
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -98,11 +97,6 @@ class Ordered:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
-        if self.backend is Backend.SIM and self.settings.reorder is Reorder.RETRY:
-            raise UsageError(
-                f"the model supports reorder {Reorder.CLAIM} and {Reorder.LOCK}; {Reorder.RETRY} needs "
-                f"--backend {Backend.THREADS}"
-            )
 
     def settings_of(self, workers: int, rows: int) -> RunSettings:
         """Settings of one run."""
@@ -155,7 +149,7 @@ class OrderedRun(Displayed):
         """
         tables = {
             "workers": workers_table(self.outcomes),
-            "operators": operators_table(self.chain.operators, self.outcomes),
+            "operators": operators_table(self.chain.operators, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
@@ -168,10 +162,12 @@ class OrderedRun(Displayed):
         """Tables shown first: answer, workers, operators, a model's assumptions."""
         tables = self.tables()
         workers, summary = verdict_under(tables["workers"], self.summary())
+        never_blocks = self.ordered.settings.reorder is Reorder.CLAIM
+        first = OPERATORS_FIRST if never_blocks else (*OPERATORS_FIRST, "blocked_time")
         return (
             *([] if self.answer is None else [self.answer]),
             with_columns(workers, WORKERS_FIRST),
-            with_columns(of_most_workers(tables["operators"]), OPERATORS_FIRST),
+            with_columns(of_most_workers(tables["operators"]), first),
             *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
         )
@@ -211,7 +207,7 @@ def replay_ordered(
         taken: Called with the output tuples of the run with the most workers, in order, some at a time.
 
     Raises:
-        UsageError: an argument is out of range, the run would hang, or the model is given a function that cannot be
+        UsageError: an argument is out of range, or the model is given a function that cannot be
             compiled.
         BadInput: an own function raised an exception, or differs from its plain Python form.
         RuntimeError: a bug in the program.
@@ -235,10 +231,8 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     """Check a chain and its options before a run.
 
     Raises:
-        UsageError: the run would hang, or the model is given a function that cannot be compiled.
+        UsageError: the model is given a function that cannot be compiled.
     """
-    for workers in ordered.workers:
-        queue_sizes(chain, replace(ordered.settings, workers=workers))
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(

@@ -20,6 +20,8 @@ from adapt.core.values import duration, number, share
 MOST_PARTITIONS = 10_000
 """Most partitions of an operator in the table, the largest first."""
 
+_BLOCKED = "share of the time of all workers: waits for room in a ring buffer (retry) or for its lock (lock)"
+
 _FAR = 4
 """A bound this many times above the number of workers is not mentioned."""
 
@@ -68,6 +70,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("delegated", Kind.COUNT, about="tuples delegated to the worker inside their partition"),
         Column("blocked", Kind.COUNT, about="sends stopped by a full work queue (backpressure)"),
         Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
+        Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
     )
@@ -93,6 +96,7 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         sum(tally.delegated for tally in operators),
         sum(tally.blocked for tally in operators),
         sum(tally.retries for tally in operators),
+        one.share_of_time(sum(tally.waited_ns for tally in operators)),
         one.imbalance,
         one.run.elapsed_s,
     ]
@@ -111,8 +115,11 @@ def _cells(latency: Latency | None) -> tuple[float | None, ...]:
     return (None,) * 4 if latency is None else (latency.mean, latency.p50, latency.p95, latency.p99)
 
 
-def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[WorkersOutcome]) -> Table:
-    """Time, cost and counters by number of workers and operator."""
+def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[WorkersOutcome], ring_buffer: int) -> Table:
+    """Time, cost and counters by number of workers and operator.
+
+    A note names operators whose ring buffer had to be larger than that of the settings.
+    """
     columns = (
         WORKERS,
         OPERATOR,
@@ -129,13 +136,21 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         Column("inputs", Kind.COUNT),
         Column("outputs", Kind.COUNT),
         Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
+        Column("blocked_time", Kind.SHARE, about=_BLOCKED),
+        Column("ring_buffer", Kind.COUNT, about="size of its ring buffer"),
     )
     rows = [
         _operator_row(one, bound, tally)
         for one in outcomes
         for bound, tally in zip(operators, one.run.operators, strict=True)
     ]
-    return Table.from_rows("Operators", columns, rows)
+    enlarged = [tally for tally in outcomes[0].run.operators if tally.ring_buffer > ring_buffer]
+    note = " ".join(
+        f"Operator {tally.name!r} has a ring buffer of {tally.ring_buffer:,} instead of {ring_buffer:,}, with which "
+        "all workers could wait for a tuple that none of them takes."
+        for tally in enlarged
+    )
+    return Table.from_rows("Operators", columns, rows, note)
 
 
 def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTally) -> list[Cell]:
@@ -144,7 +159,7 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         one.workers,
         tally.name,
         bound.operator.kind.value,
-        one.share_of_time(tally),
+        one.share_of_time(tally.busy_ns),
         tally.busy_ns / 1e9 / tally.inputs if tally.inputs else None,
         tally.outputs / tally.inputs if tally.inputs else None,
         imbalance_of(tally) if is_divided else None,
@@ -156,6 +171,8 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         tally.inputs,
         tally.outputs,
         tally.retries,
+        one.share_of_time(tally.waited_ns),
+        tally.ring_buffer,
     ]
 
 

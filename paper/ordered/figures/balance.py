@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import WorkQueue
+from adapt.core.ordered.chain.names import Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -95,7 +95,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
                 pipeline = Pipeline.of(
                     one_partitioned, scope.few_rows, cost_us=_COST_US, partitions=partitions, sigma=sigma
                 )
-                settings = RunSettings(workers, work_queue=queue)
+                settings = RunSettings(workers, Reorder.RETRY, queue)
                 found[queue, sigma, workers] = scope.runs(pipeline, settings, _CONTENTION)
     return found
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from adapt.core.ordered.chain.names import WorkQueue
+from adapt.core.ordered.chain.names import Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.table import Column, Kind, Table
@@ -93,7 +93,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
     for queue in QUEUES:
         for cost_us in scope.costs_us:
             pipeline = Pipeline.of(one_partitioned, scope.few_rows, cost_us=cost_us, partitions=PARTITIONS)
-            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, work_queue=queue), _CONTENTION)
+            found[queue, cost_us] = scope.runs(pipeline, RunSettings(_WORKERS, Reorder.RETRY, queue), _CONTENTION)
     return found
 
 

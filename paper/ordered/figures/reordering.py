@@ -1,4 +1,4 @@
-"""Figure 14: both reorder buffers under the queries."""
+"""Figure 14: reorder buffers under the queries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +43,7 @@ Key = tuple[Contention, str, Reorder, int]
 
 
 def wanted(scope: Scope) -> Sequence[Experiment]:
-    """Runs of both schemes by query, constants and number of workers."""
+    """Runs by scheme, query, constants and number of workers."""
     return [run for runs in _runs(scope).values() for run in runs]
 
 
@@ -108,7 +108,7 @@ Best = Mapping[tuple[object, ...], tuple[int, list[Ran]]]
 
 def _pair(best: Best, constants: Contention, name: str) -> tuple[list[Ran], list[Ran]]:
     """Runs with non-blocking and with lock-based reordering."""
-    return best[constants, name, Reorder.CLAIM][1], best[constants, name, Reorder.LOCK][1]
+    return best[constants, name, Reorder.RETRY][1], best[constants, name, Reorder.LOCK][1]
 
 
 def _claims(scope: Scope, best: Best) -> list[Judged]:

@@ -122,7 +122,7 @@ def _runs(scope: Scope) -> dict[Key, list[Simulated]]:
 
 
 def _gain(scope: Scope, runs: Mapping[Key, list[Ran]], second_us: float, constants: Contention) -> list[float]:
-    free, locked = (runs[second_us, constants, scheme, scope.most] for scheme in (Reorder.CLAIM, Reorder.LOCK))
+    free, locked = (runs[second_us, constants, scheme, scope.most] for scheme in (Reorder.RETRY, Reorder.LOCK))
     return over(free, locked)
 
 

@@ -31,7 +31,11 @@ HEURISTICS = (Heuristic.CT, Heuristic.LP, Heuristic.ET, Heuristic.QST)
 QUEUES: Mapping[WorkQueue, str] = {WorkQueue.HYBRID: "hybrid", WorkQueue.PARTITIONED: "partitioned"}
 """Display names of the work queues."""
 
-SCHEMES: Mapping[Reorder, str] = {Reorder.CLAIM: "non-blocking", Reorder.LOCK: "lock-based"}
+SCHEMES: Mapping[Reorder, str] = {
+    Reorder.RETRY: "non-blocking",
+    Reorder.CLAIM: "claim (ours)",
+    Reorder.LOCK: "lock-based",
+}
 """Display names of the reorder buffers."""
 
 lines = partial(charts.lines, order=(*LABELS.values(),))
@@ -52,6 +56,7 @@ COST = Column("cost", Kind.NUMBER, "us", "of a tuple")
 RATE = Column("throughput", Kind.NUMBER, "tuples/s", "tuples that enter")
 SPEED_UP = Column("speed-up", Kind.RATIO, about="throughput over that of one worker")
 LATENCY = Column("latency", Kind.NUMBER, "ms", "mean processing latency")
+BLOCKED = Column("blocked", Kind.SHARE, about="share of worker time: waits for room in a ring buffer or for a lock")
 CONSTANTS = Column("constants", about="constants of the model in microseconds; assumed, not fitted")
 
 Measure = Callable[[Ran], float]

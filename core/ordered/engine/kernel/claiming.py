@@ -13,16 +13,16 @@ def claimable_before(header: Header, operator: Operator) -> int:
 
     Later tuples have not arrived or have no room in the ring buffer.
 
-    With `RETRY` the ring buffer does not matter, but no tuple may be claimed while the next operator has enough.
+    With `RETRY` those of a work queue may be, whatever the ring buffer, but none while the next operator has enough.
     """
     end = load_atomic(operator, "tail")
     if fixed(header, "reorder") != RETRY:
-        return min(end, load_atomic(operator, "next") + fixed(header, "ring"))
+        return min(end, load_atomic(operator, "next") + fixed(operator, "ring_mask") + 1)
     if fixed(operator, "number") < fixed(header, "operators") - 1:
         down = record_after(operator, 1)
-        if load_atomic(down, "tail") - load_atomic(down, "next") >= operator.enough:
+        if load_atomic(down, "tail") - load_atomic(down, "next") >= fixed(header, "queue"):
             return 0
-    return end
+    return min(end, load_atomic(operator, "next") + fixed(header, "queue"))
 
 
 @flattened

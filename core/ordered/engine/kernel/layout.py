@@ -56,8 +56,7 @@ HEADER = _on_lines(
         "tallies_at",
         "reorder",
         "chunk",  # most tuples to claim at once; 0 to adapt it to their cost
-        "ring",
-        "queue",
+        "queue",  # configured tuples of a work queue
         "heuristic",
         "slice_ns",
         "window_ns",
@@ -119,7 +118,6 @@ OPERATOR = _on_lines(
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
         "closing",  # address of the function for punctuations, or 0
-        "enough",  # tuples at which the previous operator is skipped (`RETRY`)
         "guessed_ns",
         "guessed_outputs",  # times 2^20
     ),
@@ -173,6 +171,7 @@ TALLY = _on_lines(
         "delegated",
         "retries",
         "blocked",
+        "waited_ns",  # for room in the ring buffer or the lock
         "overlaps",
         "disorders",
         "fullest",

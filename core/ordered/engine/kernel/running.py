@@ -108,10 +108,22 @@ def run_one(header: Header, tally: Tally, operator: Operator, partition: int, se
 
 
 @inlined
+def _wait_for_room(header: Header, tally: Tally, operator: Operator, serial: int) -> None:
+    """Wait until a tuple's outputs have room in the ring buffer, or the run ends: the paper's blocked worker."""
+    apart()
+    start, moved, rounds = clock_ns(), -1, 0
+    while serial > load_atomic(operator, "next") + fixed(operator, "ring_mask") and not load_atomic(header, "stop"):
+        tally.retries += 1
+        drain_apart(header, tally, operator)
+        moved, rounds = rest(header, moved, rounds)
+    tally.waited_ns += clock_ns() - start
+
+
+@inlined
 def _send_one(header: Header, tally: Tally, scratch: int, operator: Operator, partition: int, serial: int) -> bool:
     """Run a single tuple, and put its outputs into the ring buffer; whether the worker goes on.
 
-    With `RETRY`, it waits for room there, holding the outputs: the paper's blocked worker.
+    With `RETRY`, it waits for room there, holding the outputs.
     """
     apart()
     retries = fixed(header, "reorder") == RETRY
@@ -121,11 +133,8 @@ def _send_one(header: Header, tally: Tally, scratch: int, operator: Operator, pa
         fail(header, operator, ticket)
         return False
     if retries:
-        moved, rounds = -1, 0
-        while serial >= load_atomic(operator, "next") + header.ring and not load_atomic(header, "stop"):
-            tally.retries += 1
-            drain_apart(header, tally, operator)
-            moved, rounds = rest(header, moved, rounds)
+        if serial > load_atomic(operator, "next") + fixed(operator, "ring_mask"):
+            _wait_for_room(header, tally, operator, serial)
         if load_atomic(header, "stop"):
             if ticket & IN_BLOCK:
                 release(load(scratch, 1))
@@ -229,9 +238,12 @@ def send(header: Header, tally: Tally, operator: Operator) -> None:
     if fixed(header, "reorder") != LOCK:
         drain_apart(header, tally, operator)
         return
-    while exchange(operator, "sending", 1):
-        if load_atomic(header, "stop"):
-            return
-        give_way()
+    if exchange(operator, "sending", 1):
+        start = clock_ns()
+        while exchange(operator, "sending", 1):
+            if load_atomic(header, "stop"):
+                return
+            give_way()
+        tally.waited_ns += clock_ns() - start
     send_ready(header, tally, operator)
     exchange(operator, "sending", 0)

@@ -184,8 +184,6 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
         (2, "--slice 0us", "slice_us must be above 0"),
         (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
-        (2, "--workers 1 --reorder retry --work-queue partitioned --ring-buffer 64", "operator 'by key' would hang"),
-        (2, "--workers 8 --backend sim --reorder retry", "retry needs --backend threads"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),
         (2, "--plan none.plan", "none.plan"),

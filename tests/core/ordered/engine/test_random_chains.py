@@ -29,6 +29,7 @@ SCHEMES = (
     (Reorder.LOCK, WorkQueue.HYBRID),
     (Reorder.LOCK, WorkQueue.PARTITIONED),
     (Reorder.RETRY, WorkQueue.HYBRID),
+    (Reorder.RETRY, WorkQueue.PARTITIONED),
 )
 HOUR_US = 3_600_000_000
 
@@ -66,9 +67,8 @@ def windowed(random: np.random.Generator, rows: int) -> BoundChain:
     )
 
 
-def random_settings(random: np.random.Generator, *, windows: bool) -> RunSettings:
-    schemes = [scheme for scheme in SCHEMES if not windows or scheme[0] is not Reorder.RETRY]
-    reorder, work_queue = schemes[random.integers(len(schemes))]
+def random_settings(random: np.random.Generator) -> RunSettings:
+    reorder, work_queue = SCHEMES[random.integers(len(SCHEMES))]
     chunk, ring = int(random.choice(CHUNKS)), int(random.choice(SIZES))
     if random.random() < 0.3:  # a ring of one chunk
         ring = 1 << (chunk - 1).bit_length() if chunk else ring
@@ -94,7 +94,7 @@ def assert_random_run_is_ordered(seed: int) -> None:
     else:
         columns = stream(rows, keys=int(random.choice([1, 3, 50])), seed=seed)
         chain = bind(Chain(tuple(random_operators(random))), columns)
-    settings = random_settings(random, windows=windows)
+    settings = random_settings(random)
     serial = run_serially(chain, keep=20)
     done = run_by_workers(chain, settings, pace=1, keep=20)
     where = f"seed {seed}: {settings}"

@@ -2,23 +2,28 @@
 
 import itertools
 import os
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from adapt.core.compiled import AtAddress
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bind
+from adapt.core.ordered.chain.chain import Chain
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, Reorder, WorkQueue
 from adapt.core.ordered.engine import memory
+from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.sizes import Sizes
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.count import Count
 from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
@@ -33,6 +38,7 @@ SCHEMES = [
     (Reorder.CLAIM, WorkQueue.HYBRID),
     (Reorder.CLAIM, WorkQueue.PARTITIONED),
     (Reorder.RETRY, WorkQueue.HYBRID),
+    (Reorder.RETRY, WorkQueue.PARTITIONED),
     (Reorder.LOCK, WorkQueue.HYBRID),
     (Reorder.LOCK, WorkQueue.PARTITIONED),
 ]
@@ -100,14 +106,27 @@ def test_a_chunk_is_claimed_at_once_and_split_by_partition_inside(name: str) -> 
         assert done.operators[0].in_use.sum() == 10_240 // chunk
 
 
-def test_retry_with_partitioned_work_queues_is_refused_where_it_would_hang() -> None:
-    chain, serial = chain_of("partitioned", 100_000)
-    with pytest.raises(UsageError) as refused:
-        run_by_workers(chain, RunSettings(ring_buffer=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED))
-    assert "operator 'b' would hang" in str(refused.value)
-    assert "or a ring buffer of 4096" in str(refused.value)
-    equal = RunSettings(ring_buffer=64, queue_capacity=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED)
-    assert run_by_workers(chain, equal, pace=1).egress == serial.egress
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_retry_with_partitioned_work_queues_gets_a_ring_buffer_with_which_no_worker_waits(workers: int) -> None:
+    settings = RunSettings(workers, Reorder.RETRY, WorkQueue.PARTITIONED, ring_buffer=64, queue_capacity=256)
+    done = assert_ordered("all kinds", settings)
+    partitioned_ones = [bool(len(tally.partition_loads) > 1) for tally in done.operators]
+    assert [tally.ring_buffer for tally in done.operators] == [256 if each else 64 for each in partitioned_ones]
+    assert all(tally.retries == 0 for tally, each in zip(done.operators, partitioned_ones, strict=True) if each)
+
+
+@pytest.mark.parametrize("backend", ["threads", "model"])
+def test_half_of_that_ring_buffer_can_hang(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker owns the first partition, and row 0, which is to be sent first, is in the other."""
+    chain = bind(Chain((partitioned("b", 2, by=PartitionBy.RANGE),)), {"key": pa.array([1] + [0] * 15)})
+    settings = RunSettings(1, Reorder.RETRY, WorkQueue.PARTITIONED, ring_buffer=8, queue_capacity=16)
+    run = partial(run_by_workers, chain, settings, pace=1)
+    if backend == "model":
+        run = partial(run_model, chain, settings, Contention(), np.random.default_rng(1))
+    run()
+    monkeypatch.setattr(memory, "sizes_of", lambda *_: [Sizes(16, 8)])
+    with pytest.raises(RuntimeError, match="stalled; tuples that arrived, were claimed, were sent, by operator: 'b'"):
+        run()
 
 
 def test_timed_tuples_enter_and_leave_in_their_order() -> None:

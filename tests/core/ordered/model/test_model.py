@@ -4,13 +4,16 @@ import heapq
 import itertools
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.mixing import FOLD, MASK, folded, mixed
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model import ModelRun, run_model
 from tests.core.ordered.chains import bound, partitioned, stateful, stateless
@@ -109,12 +112,34 @@ def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> Non
     for word in itertools.chain.from_iterable(rows):
         fold = folded(fold, word)
     for workers, reorder, work_queue, ring, chunk in itertools.product(
-        (1, 5), (Reorder.CLAIM, Reorder.LOCK), (WorkQueue.HYBRID, WorkQueue.PARTITIONED), (8, 128), (1, 4)
+        (1, 5), Reorder, (WorkQueue.HYBRID, WorkQueue.PARTITIONED), (8, 128), (1, 4)
     ):
         settings = RunSettings(workers, reorder, work_queue, ring_buffer=ring, queue_capacity=64, chunk=chunk)
         done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
         assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
-        assert all(tally.fullest <= ring for tally in done.operators)
+        # With retry, tuples beyond the ring buffer are claimed: workers hold them.
+        assert all(tally.fullest <= (64 if reorder is Reorder.RETRY else ring) for tally in done.operators)
+
+
+def alone(costs_us: list[float], reorder: Reorder, contention: Contention) -> OperatorTally:
+    """One stateless operator with two workers, whose ring buffer has four places."""
+    columns = {"key": pa.array([0] * len(costs_us)), "cost": pa.array(costs_us)}
+    chain = bind(Chain((stateless("a", cost="cost"),)), columns)
+    return model(chain, RunSettings(2, reorder, ring_buffer=4), contention).run.operators[0]
+
+
+def test_who_retries_is_blocked_until_the_tuples_before_have_left() -> None:
+    """One worker is busy with the first tuple for 100 us. The other finishes the fifth after 4 us."""
+    tally = alone([100.0, *[1.0] * 9], Reorder.RETRY, Contention())
+    assert (tally.waited_ns, tally.retries) == (96_000, 1)
+    claims = alone([100.0, *[1.0] * 9], Reorder.CLAIM, Contention())
+    assert (claims.waited_ns, claims.retries) == (0, 0)
+
+
+def test_who_needs_the_lock_is_blocked_while_another_sends() -> None:
+    """Both finish at once, one sends both tuples for 5 us each, and 1 us later the other has the lock."""
+    assert alone([1.0, 1.0], Reorder.LOCK, Contention(send_us=5.0, lock_handover_us=1.0)).waited_ns == 11_000
+    assert alone([1.0, 1.0], Reorder.RETRY, Contention(send_us=5.0)).waited_ns == 0
 
 
 def test_below_its_capacity_a_chain_keeps_up() -> None:
@@ -134,8 +159,7 @@ def test_the_same_draws_give_the_same_run() -> None:
 @pytest.mark.parametrize(
     ("settings", "more", "told"),
     [
-        (RunSettings(reorder=Reorder.RETRY), {}, "retry and shared run on threads only"),
-        (RunSettings(work_queue=WorkQueue.SHARED), {}, "retry and shared run on threads only"),
+        (RunSettings(work_queue=WorkQueue.SHARED), {}, "shared runs on threads only"),
         (RunSettings(), {"costs_us": (1.0, 2.0)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"costs_us": (-1.0,)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"gap_us": -1.0}, "gap_us must be between 0 and 1e+09 (got -1)"),

@@ -106,12 +106,16 @@ def test_costs_that_the_chain_does_not_say_are_measured_with_one_real_worker() -
     assert run.tables()["workers"].note == "No speed-up: it needs a run with 1 worker; add 1 to --workers."
 
 
-def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refused() -> None:
+@pytest.mark.parametrize("backend", Backend)
+def test_a_ring_buffer_that_retry_makes_larger_is_named(backend: Backend) -> None:
     settings = RunSettings(ring_buffer=64, reorder=Reorder.RETRY, work_queue=WorkQueue.PARTITIONED)
-    with pytest.raises(UsageError, match=r"operator 'b' would hang: .*; use reorder claim"):
-        replayed(some_chain(), Ordered((1,), settings=settings))
+    run = replayed(bound([stateless("a"), partitioned("b", 64)], ROWS), Ordered((2,), backend, settings))
+    operators = run.tables()["operators"]
+    assert operators.values("ring_buffer") == [64, 4096]
+    assert operators.note.startswith("Operator 'b' has a ring buffer of 4,096 instead of 64")
+    assert run.outcomes[0].is_ordered
     claims = replace(settings, reorder=Reorder.CLAIM)
-    assert replayed(bound([partitioned("b", 64)], ROWS), Ordered((1,), settings=claims)).outcomes[0].is_ordered
+    assert not replayed(bound([partitioned("b", 64)], ROWS), Ordered((1,), settings=claims)).tables()["operators"].note
 
 
 @pytest.mark.parametrize(
@@ -121,10 +125,6 @@ def test_one_worker_that_retries_over_many_partitions_and_a_small_ring_is_refuse
         ({"workers": (1, 0)}, r"workers must be from 1 to 256 \(got 0\)"),
         ({"workers": (257,)}, r"workers must be from 1 to 256 \(got 257\)"),
         ({"settings": RunSettings(work_queue=WorkQueue.SHARED)}, "work queue shared loses the order of partitions"),
-        (
-            {"backend": Backend.SIM, "settings": RunSettings(reorder=Reorder.RETRY)},
-            "the model supports reorder claim and lock; retry needs --backend threads",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, Any], told: str) -> None:
@@ -155,7 +155,7 @@ def test_what_one_worker_at_a_time_has_to_do_bounds_the_speed_up() -> None:
     assert found is not None
     assert (found.operator, found.speed_up) == ("d", pytest.approx(1 / 0.3))
     assert bound_of(bound([stateless("a")], 10).operators, outcome(("a", 1.0, [10]))) is None
-    assert (told.throughput, told.cores, told.share_of_time(told.run.operators[0])) == (100, 1.5, 0.25)
+    assert (told.throughput, told.cores, told.share_of_time(told.run.operators[0].busy_ns)) == (100, 1.5, 0.25)
     assert told.imbalance == 1.0
 
 

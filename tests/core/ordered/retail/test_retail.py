@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, bind, columns_of
 from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
@@ -134,13 +133,12 @@ def test_a_chain_reads_the_columns_that_it_says(name: str) -> None:
     assert run_serially(chain) == run_serially(bind(PRESETS[name].chain, columns(200)))
 
 
-def test_retry_is_refused_where_windows_end_with_any_number_of_outputs() -> None:
-    with pytest.raises(UsageError, match="operator 'baskets' runs basket-pairs, which may give any number of outputs"):
-        run_by_workers(chain_of("retail-q1", 5000)[0], RunSettings(reorder=Reorder.RETRY), pace=1)
-    for name in ("retail-q3", "retail-q15"):
-        chain, serial = chain_of(name, 5000)
-        settings = RunSettings(2, Reorder.RETRY, queue_capacity=16)
-        assert run_by_workers(chain, settings, pace=1).egress == serial.egress
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("work_queue", [WorkQueue.HYBRID, WorkQueue.PARTITIONED])
+def test_retry_runs_also_where_windows_end_with_any_number_of_outputs(name: str, work_queue: WorkQueue) -> None:
+    chain, serial = chain_of(name, 5000)
+    settings = RunSettings(3, Reorder.RETRY, work_queue, ring_buffer=8, queue_capacity=16)
+    assert run_by_workers(chain, settings, pace=1).egress == serial.egress
 
 
 @pytest.mark.parametrize("name", ["retail-q1", "retail-q15"])

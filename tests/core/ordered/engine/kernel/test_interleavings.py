@@ -25,6 +25,7 @@ SCHEMES = [
     (Reorder.CLAIM, WorkQueue.HYBRID),
     (Reorder.CLAIM, WorkQueue.PARTITIONED),
     (Reorder.RETRY, WorkQueue.HYBRID),
+    (Reorder.RETRY, WorkQueue.PARTITIONED),
     (Reorder.LOCK, WorkQueue.HYBRID),
     (Reorder.LOCK, WorkQueue.PARTITIONED),
 ]
@@ -97,7 +98,7 @@ def baskets(rows: int) -> BoundChain:
     return bind(Chain(tuple(named.values()), Punctuations(every_us=3_600_000_000)), columns)
 
 
-@pytest.mark.parametrize(("reorder", "work_queue"), [scheme for scheme in SCHEMES if scheme[0] is not Reorder.RETRY])
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
 def test_windows_end_for_all_partitions_where_the_stream_says(reorder: Reorder, work_queue: WorkQueue) -> None:
     chain = baskets(90)
     for workers, chunk, ring in ((1, 1, 16), (3, 4, 8)):
