@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.partitioning.plans.plan import Plan
@@ -98,6 +99,10 @@ def replay_ordered_trace(
         raise UsageError(f"--rows must be at least 1 (got {rows})")
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
+    arrivals = options.ordered.arrivals
+    times_us = None
+    if arrivals is not None and arrivals.follows_trace:
+        times_us = read_times_us(trace, bound.rows, progress)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
     inputs = [trace.as_input]
     if plan is not None:
@@ -112,6 +117,7 @@ def replay_ordered_trace(
             parameters=parameters,
             told=progress,
             taken=None if options.output is None and chain.preset is None else egress.take,
+            times_us=times_us,
         )
         if options.output is not None and run.outcomes[-1].is_ordered is False:
             raise RuntimeError("the output differs from that of the serial run, so it was not written; this is a bug")
@@ -146,6 +152,11 @@ def bound_trace(
         return bind(chain.chain, read, None if plan is None else plan.plan.partitioner())
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
+
+
+def read_times_us(trace: Trace, rows: int, progress: Progress = silent) -> Words:
+    """Times of the first rows of a trace in microseconds since 1970."""
+    return np.asarray(_read(trace, ["ts"], rows, progress)["ts"].cast(pa.int64()).to_numpy(), np.int64)
 
 
 def _read(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> dict[str, pa.ChunkedArray]:

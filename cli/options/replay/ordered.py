@@ -1,16 +1,18 @@
 """Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.settings import RunSettings
+    from adapt.core.ordered.replay.arrivals import Arrivals
 
 QUEUES_PANEL = "Buffers, queues and time slices"
 
@@ -41,6 +43,47 @@ class WorkerOptions:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
             raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalOptions:
+    """How fast rows arrive; by default, all are there at the start."""
+
+    PANEL: ClassVar[str] = "Arrivals; by default all rows are there at the start"
+    rate: float | None = setting(None, "Rows arrive at this average rate.", "ROWS/S")
+    offered: float | None = setting(
+        None,
+        "Load: the average rate of arrivals over the capacity, which is measured first for each number of workers, with"
+        " all rows there at the start.",
+        "RATIO",
+    )
+    speedup: float | None = setting(None, "Rows arrive at the times of the trace: trace seconds per second.", "RATIO")
+    spacing: Spacing | None = setting(
+        None,
+        "How arrivals are spaced with --rate or --offered: at random (poisson, default), evenly, or as in the trace,"
+        " bursts included.",
+    )
+
+    def arrivals(self) -> "Arrivals | None":
+        """How rows arrive; None if all are there at the start.
+
+        Raises:
+            UsageError: options exclude each other, or are out of range.
+        """
+        from adapt.core.ordered.replay.arrivals import Arrivals
+
+        named = {"--rate": self.rate, "--offered": self.offered, "--speedup": self.speedup}
+        given = [name for name, value in named.items() if value is not None]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} both set the rate of arrivals; omit one")
+        if self.spacing is not None and given in ([], ["--speedup"]):
+            instead = "omit it" if given else "give one of them"
+            raise UsageError(f"--spacing needs --rate or --offered; {instead}")
+        if not given:
+            return None
+        if not 0 < (value := named[given[0]] or 0.0) < inf:
+            raise UsageError(f"{given[0]} must be above 0 (got {value:g})")
+        return Arrivals(self.rate, self.offered, self.speedup, self.spacing or Spacing.POISSON)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def throughput_by_workers(workers: Table) -> Chart:
     """Throughput by number of workers, with linear scaling as a dashed line."""
     points = _points(workers, ["throughput"])
     sentence = f"The {named(workers, 'throughput')} by number of workers"
-    if points:
+    if points and not any(is_real(row.get("rate")) for row in workers.records()):
         first = points[0]
         even = [{"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points]
         points = [*points, *even]
@@ -104,7 +104,7 @@ def latency_by_workers(workers: Table) -> Chart:
     upwards = up(workers, _LATENCIES[0], zero=True)
     sentence = (
         "Median and 99th percentile of the timed rows: processing counts from the first operator, end_to_end from the"
-        " first work queue"
+        " arrival"
     )
     if spans_magnitudes(heights):
         points = [point for point in points if point["y"] > 0]

@@ -27,10 +27,12 @@ from adapt.core.ordered.model.operator_costs import (
     is_given,
 )
 from adapt.core.ordered.own.function import obstacles
+from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
+    PACED_FIRST,
     WORKERS_FIRST,
     constants_table,
     costs_table,
@@ -71,6 +73,7 @@ class Ordered:
         seed: Random seed of the model.
         cores: Cores of the machine.
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
+        arrivals: How fast rows arrive; None if all are there at the start, and workers take them as fast as they can.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -86,6 +89,7 @@ class Ordered:
     cores: int = 1
     check: int | None = None
     repeats: int = 1
+    arrivals: Arrivals | None = None
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -170,7 +174,7 @@ class OrderedRun(Displayed):
         workers, summary = verdict_under(tables["workers"], self.summary())
         return (
             *([] if self.answer is None else [self.answer]),
-            with_columns(workers, WORKERS_FIRST),
+            with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             with_columns(of_most_workers(tables["operators"]), OPERATORS_FIRST),
             *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
@@ -194,6 +198,7 @@ def replay_ordered(
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
     taken: Callable[[Words], None] | None = None,
+    times_us: Words | None = None,
 ) -> OrderedRun:
     """Run a chain by each number of workers.
 
@@ -209,10 +214,11 @@ def replay_ordered(
         parameters: Further parameters to record.
         told: Progress callback.
         taken: Called with the output tuples of the run with the most workers, in order, some at a time.
+        times_us: Times of the rows in microseconds, ascending; needed if they arrive by the times of the trace.
 
     Raises:
-        UsageError: an argument is out of range, the run would hang, or the model is given a function that cannot be
-            compiled.
+        UsageError: an argument is out of range, the run would hang, times are missing, or the model or a rate of
+            arrivals is given a function that cannot be compiled.
         BadInput: an own function raised an exception, or differs from its plain Python form.
         RuntimeError: a bug in the program.
     """
@@ -221,14 +227,37 @@ def replay_ordered(
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
-        outcomes, egress = _by_model(chain, ordered, costs, tell)
+        paced = _paced(ordered, chain, times_us, lambda free: _by_model(chain, free, costs, tell)[0])
+        outcomes, egress = _by_model(chain, ordered, costs, tell, paced)
         return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
     why = tuple(obstacles(chain.operators))
     if why:
         alone = _alone(chain, clock, tell, taken)
         return OrderedRun(chain, ordered, (alone,), alone.run.egress, None, decisive, why)
-    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell, taken)
+    paced = _paced(ordered, chain, times_us, lambda free: _by_threads(chain, free, cpu_clock, tell, None)[0])
+    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell, taken, paced)
     return OrderedRun(chain, ordered, outcomes, serial or outcomes[0].run.egress, None, decisive)
+
+
+def _paced(
+    ordered: Ordered,
+    chain: BoundChain,
+    times_us: Words | None,
+    saturated: Callable[[Ordered], tuple[WorkersOutcome, ...]],
+) -> Mapping[int, Paced]:
+    """Arrivals by number of workers; none if all rows are there at the start.
+
+    `saturated` runs the chain with all rows there at the start; that throughput is the capacity of an offered load.
+    """
+    arrivals, capacities = ordered.arrivals, dict[int, float | None]()
+    if arrivals is None:
+        return {}
+    if arrivals.offered is not None:
+        free = replace(ordered, arrivals=None, check=0)
+        capacities = {one.workers: one.throughput for one in saturated(free)}
+    return {
+        workers: arrivals.paced(chain, capacities.get(workers), times_us, ordered.seed) for workers in ordered.workers
+    }
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
@@ -239,6 +268,9 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     """
     for workers in ordered.workers:
         queue_sizes(chain, replace(ordered.settings, workers=workers))
+    if ordered.arrivals is not None:
+        for why in obstacles(chain.operators):
+            raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(
@@ -265,7 +297,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
 
 
 def _by_model(
-    chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told
+    chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told, paced: Mapping[int, Paced] | None = None
 ) -> tuple[tuple[WorkersOutcome, ...], Egress]:
     rows = chain.rows
     reference = _checked(chain, ordered, tell) if runs_functions(chain) else None
@@ -274,8 +306,10 @@ def _by_model(
         tell(f"{workers} workers", 0, 0)
         random = np.random.default_rng(ordered.seed)
         settings = ordered.settings_of(workers, rows)
-        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities)
-        return WorkersOutcome(workers, rows, done.run, None, None)
+        pace = (paced or {}).get(workers)
+        arrivals_ns = None if pace is None else pace.arrivals_ns
+        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, arrivals_ns)
+        return WorkersOutcome(workers, rows, done.run, None, None, paced=pace)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
     if ordered.check == 0:
@@ -325,7 +359,12 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
 
 
 def _by_threads(
-    chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told, taken: Callable[[Words], None] | None
+    chain: BoundChain,
+    ordered: Ordered,
+    cpu_clock: Clock,
+    tell: Told,
+    taken: Callable[[Words], None] | None,
+    paced: Mapping[int, Paced] | None = None,
 ) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
     rows = chain.rows
     serial = _checked(chain, ordered, tell)
@@ -338,10 +377,13 @@ def _by_threads(
         loops_s.append(fixed_loop_s())
         last = repeat + 1 == ordered.repeats and workers == max(ordered.workers)
         start_s = cpu_clock()
-        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=taken if last else None)
+        arriving = (paced or {}).get(workers)
+        arrivals_ns = None if arriving is None else arriving.arrivals_ns
+        take = taken if last else None
+        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=take, arrivals_ns=arrivals_ns)
         cpu_s = cpu_clock() - start_s
         is_ordered = None if serial is None else done.egress == serial
-        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s))
+        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
     of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
     return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True)), serial
 
@@ -355,6 +397,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    if ordered.arrivals is not None:
+        told["arrivals"] = {**asdict(ordered.arrivals), "seed": ordered.seed}
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}
