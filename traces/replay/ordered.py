@@ -99,9 +99,8 @@ def replay_ordered_trace(
         raise UsageError(f"--rows must be at least 1 (got {rows})")
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
-    arrivals = options.ordered.arrivals
     times_us = None
-    if arrivals is not None and arrivals.follows_trace:
+    if any(each.follows_trace for each in options.ordered.arrivals):
         times_us = read_times_us(trace, bound.rows, progress)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
     inputs = [trace.as_input]

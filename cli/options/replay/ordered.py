@@ -50,11 +50,11 @@ class ArrivalOptions:
     """How fast rows arrive; by default, all are there at the start."""
 
     PANEL: ClassVar[str] = "Arrivals; by default all rows are there at the start"
-    rate: float | None = setting(None, "Rows arrive at this average rate.", "ROWS/S")
-    offered: float | None = setting(
+    rate: str | None = setting(None, "Rows arrive at this average rate, or at each of a list.", "ROWS/S")
+    offered: str | None = setting(
         None,
-        "Load: the average rate of arrivals over the capacity, which is measured first for each number of workers, with"
-        " all rows there at the start.",
+        "Load, or a list: the average rate of arrivals over the capacity, which is measured first for each number of"
+        " workers, with all rows there at the start.",
         "RATIO",
     )
     speedup: float | None = setting(None, "Rows arrive at the times of the trace: trace seconds per second.", "RATIO")
@@ -64,8 +64,8 @@ class ArrivalOptions:
         " bursts included.",
     )
 
-    def arrivals(self) -> "Arrivals | None":
-        """How rows arrive; None if all are there at the start.
+    def arrivals(self) -> "tuple[Arrivals, ...]":
+        """How rows arrive, by ascending rate; empty if all are there at the start.
 
         Raises:
             UsageError: options exclude each other, or are out of range.
@@ -79,11 +79,15 @@ class ArrivalOptions:
         if self.spacing is not None and given in ([], ["--speedup"]):
             instead = "omit it" if given else "give one of them"
             raise UsageError(f"--spacing needs --rate or --offered; {instead}")
-        if not given:
-            return None
-        if not 0 < (value := named[given[0]] or 0.0) < inf:
-            raise UsageError(f"{given[0]} must be above 0 (got {value:g})")
-        return Arrivals(self.rate, self.offered, self.speedup, self.spacing or Spacing.POISSON)
+        spacing = self.spacing or Spacing.POISSON
+        if self.rate is not None:
+            return tuple(Arrivals(rate=each, spacing=spacing) for each in _ascending("--rate", self.rate, "5000,8000"))
+        if self.offered is not None:
+            loads = _ascending("--offered", self.offered, "0.5,0.9")
+            return tuple(Arrivals(offered=each, spacing=spacing) for each in loads)
+        if self.speedup is not None:
+            return (Arrivals(speedup=_above_0("--speedup", self.speedup)),)
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +190,18 @@ class ModelOptions:
 
 def _microseconds(option: str, text: str) -> float:
     return round(seconds(option, text) * 1e6, 9)
+
+
+def _ascending(option: str, text: str, example: str) -> list[float]:
+    """Distinct numbers above 0, ascending."""
+    try:
+        numbers = {float(part) for part in text.split(",")}
+    except ValueError:
+        raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
+    return sorted(_above_0(option, number) for number in numbers)
+
+
+def _above_0(option: str, number: float) -> float:
+    if not 0 < number < inf:
+        raise UsageError(f"{option} must be above 0 (got {number:g})")
+    return number

@@ -1,10 +1,10 @@
 """Arrivals: when the rows of an ordered replay enter."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
@@ -46,9 +46,7 @@ class Arrivals:
         """Whether arrivals follow the times of the trace."""
         return self.speedup is not None or self.spacing is Spacing.TRACE
 
-    def paced(
-        self, chain: BoundChain, capacity: float | None, times_us: NDArray[np.int64] | None, seed: int
-    ) -> "Paced":
+    def paced(self, chain: BoundChain, capacity: float | None, times_us: Words | None, seed: int) -> "Paced":
         """The arrivals of a run.
 
         The draws depend on the seed only: at another rate, and with other workers, the same gaps are longer or shorter.
@@ -60,7 +58,16 @@ class Arrivals:
         Raises:
             UsageError: times are missing, all rows have the same time, or the last row arrives too late.
         """
-        rows = chain.rows
+        rate = self.rate if self.offered is None else self.offered * (capacity or 0.0)
+
+        def rows_ns() -> Words:
+            return self._rows_ns(chain.rows, rate, times_us, seed)
+
+        last_s = float(rows_ns()[-1]) / 1e9 if chain.rows else 0.0
+        return Paced(last_s, chain.rows, capacity, lambda: _with_punctuations(rows_ns(), chain))
+
+    def _rows_ns(self, rows: int, rate: float | None, times_us: Words | None, seed: int) -> Words:
+        """When each row arrives."""
         if self.follows_trace:
             if times_us is None:
                 raise UsageError("arrivals by the times of the trace need times_us")
@@ -75,14 +82,14 @@ class Arrivals:
             steps = np.cumsum(np.random.default_rng([seed, 1]).exponential(size=rows))
         if self.speedup is not None:
             seconds = steps / 1e6 / self.speedup
+        elif not rate:
+            raise UsageError("an offered load needs a capacity above 0; give rate instead")
         else:
-            rate = self.rate or (self.offered or 0.0) * (capacity or 0.0)
-            unit = 1.0 if not self.follows_trace or rows < 2 else (rows - 1) / float(steps[-1])
+            unit = (rows - 1) / float(steps[-1]) if self.follows_trace and rows else 1.0
             seconds = steps * unit / rate
         if rows and seconds[-1] > _LONGEST_S:
             raise UsageError(f"the last row would arrive after {seconds[-1]:.3g} s; use a higher rate or speed-up")
-        ns = np.rint(seconds * 1e9).astype(np.int64)
-        return Paced(_with_punctuations(ns, chain), float(ns[-1]) / 1e9 if rows else 0.0, rows, capacity)
+        return np.rint(seconds * 1e9).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,16 +97,21 @@ class Paced:
     """The arrivals of a run.
 
     Attributes:
-        arrivals_ns: When each tuple arrives, from the start; a punctuation arrives with the row before it.
         last_s: When the last row arrives.
         rows: Number of rows.
         capacity: Rows per second if all are there at the start; None if it was not needed.
+        make: Makes the arrival times of all tuples, which are not kept.
     """
 
-    arrivals_ns: Words
     last_s: float
     rows: int
     capacity: float | None
+    make: Callable[[], Words]
+
+    @property
+    def arrivals_ns(self) -> Words:
+        """When each tuple arrives, from the start; a punctuation arrives with the row before it."""
+        return self.make()
 
     @property
     def rate(self) -> float | None:

@@ -1,6 +1,6 @@
 """Ordered replay of a trace through a chain of operators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, TypeAlias
@@ -36,6 +36,7 @@ from adapt.core.ordered.replay.tables import (
     WORKERS_FIRST,
     constants_table,
     costs_table,
+    loads_table,
     occupancy_table,
     of_most_workers,
     operators_table,
@@ -73,7 +74,8 @@ class Ordered:
         seed: Random seed of the model.
         cores: Cores of the machine.
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
-        arrivals: How fast rows arrive; None if all are there at the start, and workers take them as fast as they can.
+        arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
+            fast as they can.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -89,7 +91,7 @@ class Ordered:
     cores: int = 1
     check: int | None = None
     repeats: int = 1
-    arrivals: Arrivals | None = None
+    arrivals: tuple[Arrivals, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -119,12 +121,13 @@ class OrderedRun(Displayed):
     """Result of an ordered replay.
 
     Attributes:
-        outcomes: One per number of workers, in their order.
+        outcomes: One per number of workers, in their order; of several rates of arrivals, those of the highest.
         egress: Output of the serial run, or of the first run without one.
         costs: Costs that the model used; None for real workers.
         parameters: Everything that determines the result, except the trace; JSON data.
         obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
         answer: What a retail chain answers; None for others.
+        lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -137,13 +140,14 @@ class OrderedRun(Displayed):
     parameters: Mapping[str, Any]
     obstacles: tuple[str, ...] = ()
     answer: Table | None = None
+    lower: tuple[WorkersOutcome, ...] = ()
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
         return ordered_summary(
             self.chain,
-            self.outcomes,
+            (*self.lower, *self.outcomes),
             self.egress,
             ordered.backend,
             ordered.cores,
@@ -155,7 +159,8 @@ class OrderedRun(Displayed):
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
-        `workers`, `operators`, `occupancy`, `partitions`; for a model also `costs` and `constants`.
+        `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, for a model also
+        `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -163,6 +168,8 @@ class OrderedRun(Displayed):
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
+        if self.lower:
+            tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             tables["constants"] = constants_table(self.ordered.contention)
@@ -175,6 +182,7 @@ class OrderedRun(Displayed):
         return (
             *([] if self.answer is None else [self.answer]),
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
+            *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), OPERATORS_FIRST),
             *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
@@ -227,37 +235,57 @@ def replay_ordered(
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
-        paced = _paced(ordered, chain, times_us, lambda free: _by_model(chain, free, costs, tell)[0])
-        outcomes, egress = _by_model(chain, ordered, costs, tell, paced)
-        return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
+        return _model_run(chain, ordered, costs, decisive, tell, times_us)
     why = tuple(obstacles(chain.operators))
     if why:
         alone = _alone(chain, clock, tell, taken)
         return OrderedRun(chain, ordered, (alone,), alone.run.egress, None, decisive, why)
-    paced = _paced(ordered, chain, times_us, lambda free: _by_threads(chain, free, cpu_clock, tell, None)[0])
-    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell, taken, paced)
-    return OrderedRun(chain, ordered, outcomes, serial or outcomes[0].run.egress, None, decisive)
+    serial = _checked(chain, ordered, tell)
+    capacities = dict[int, float | None]()
+    if any(each.offered for each in ordered.arrivals):
+        capacities = _capacities(_by_threads(chain, ordered, cpu_clock, tell, serial))
+    *lower, paced = _paced(ordered, chain, times_us, capacities)
+    below = [one for each in lower for one in _by_threads(chain, ordered, cpu_clock, tell, serial, None, each)]
+    outcomes = _by_threads(chain, ordered, cpu_clock, tell, serial, taken, paced)
+    egress = serial or outcomes[0].run.egress
+    return OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below))
+
+
+def _model_run(
+    chain: BoundChain,
+    ordered: Ordered,
+    costs: Costs,
+    parameters: Mapping[str, Any],
+    tell: Told,
+    times_us: Words | None,
+) -> OrderedRun:
+    """A run of the model; at lower rates of arrivals, its output is compared with that at the highest."""
+    unchecked, capacities = replace(ordered, check=0), dict[int, float | None]()
+    if any(each.offered for each in ordered.arrivals):
+        capacities = _capacities(_by_model(chain, unchecked, costs, tell)[0])
+    *lower, paced = _paced(ordered, chain, times_us, capacities)
+    outcomes, egress = _by_model(chain, ordered, costs, tell, paced)
+    below = [one for each in lower for one in _by_model(chain, unchecked, costs, tell, each)[0]]
+    if ordered.check != 0:
+        below = [replace(one, is_ordered=one.run.egress == egress) for one in below]
+    return OrderedRun(chain, ordered, outcomes, egress, costs, parameters, lower=tuple(below))
+
+
+def _capacities(saturated: Sequence[WorkersOutcome]) -> dict[int, float | None]:
+    """Capacity by number of workers: the throughput with all rows there at the start."""
+    return {one.workers: one.throughput for one in saturated}
 
 
 def _paced(
-    ordered: Ordered,
-    chain: BoundChain,
-    times_us: Words | None,
-    saturated: Callable[[Ordered], tuple[WorkersOutcome, ...]],
-) -> Mapping[int, Paced]:
-    """Arrivals by number of workers; none if all rows are there at the start.
-
-    `saturated` runs the chain with all rows there at the start; that throughput is the capacity of an offered load.
-    """
-    arrivals, capacities = ordered.arrivals, dict[int, float | None]()
-    if arrivals is None:
-        return {}
-    if arrivals.offered is not None:
-        free = replace(ordered, arrivals=None, check=0)
-        capacities = {one.workers: one.throughput for one in saturated(free)}
-    return {
-        workers: arrivals.paced(chain, capacities.get(workers), times_us, ordered.seed) for workers in ordered.workers
-    }
+    ordered: Ordered, chain: BoundChain, times_us: Words | None, capacities: Mapping[int, float | None]
+) -> Sequence[Mapping[int, Paced]]:
+    """Arrivals by number of workers, for each rate; without arrivals, one empty mapping."""
+    if not ordered.arrivals:
+        return [{}]
+    return [
+        {workers: each.paced(chain, capacities.get(workers), times_us, ordered.seed) for workers in ordered.workers}
+        for each in ordered.arrivals
+    ]
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
@@ -268,7 +296,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     """
     for workers in ordered.workers:
         queue_sizes(chain, replace(ordered.settings, workers=workers))
-    if ordered.arrivals is not None:
+    if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
     if ordered.backend is Backend.SIM:
@@ -363,11 +391,11 @@ def _by_threads(
     ordered: Ordered,
     cpu_clock: Clock,
     tell: Told,
-    taken: Callable[[Words], None] | None,
+    serial: Egress | None,
+    taken: Callable[[Words], None] | None = None,
     paced: Mapping[int, Paced] | None = None,
-) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
+) -> tuple[WorkersOutcome, ...]:
     rows = chain.rows
-    serial = _checked(chain, ordered, tell)
     warm_up(chain)
     pace = measured_pace()
     runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
@@ -385,7 +413,7 @@ def _by_threads(
         is_ordered = None if serial is None else done.egress == serial
         runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
     of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
-    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True)), serial
+    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
@@ -397,8 +425,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
-    if ordered.arrivals is not None:
-        told["arrivals"] = {**asdict(ordered.arrivals), "seed": ordered.seed}
+    if ordered.arrivals:
+        told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

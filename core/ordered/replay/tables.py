@@ -46,6 +46,12 @@ PACED_FIRST = (
     "feeder_lag_p99",
     "ordered",
 )
+_OF_LOADS = (
+    *("workers", "throughput", "rate", "capacity", "keeps_up", "drain", "feeder_lag"),
+    *("processing", "wait", "end_to_end", "ordered", "cores"),
+)
+"""How names of the columns of the table of loads begin."""
+
 OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
 """Columns shown first; a report has all of them."""
 
@@ -118,6 +124,15 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.imbalance,
         one.run.elapsed_s,
     ]
+
+
+def loads_table(outcomes: Sequence[WorkersOutcome]) -> Table:
+    """Latency by rate of arrivals and number of workers."""
+    table = workers_table(outcomes)
+    kept = [column for column in table.columns if column.name.startswith(_OF_LOADS)]
+    places = [table.columns.index(column) for column in kept]
+    rows = tuple(tuple(row[at] for at in places) for row in table.rows)
+    return Table("Latency by rate of arrivals", tuple(kept), rows)
 
 
 def _full_speed(one: WorkersOutcome) -> float | None:
@@ -288,6 +303,7 @@ def ordered_summary(
 
     Args:
         cores: Cores of the machine.
+        outcomes: By ascending rate of arrivals; the verdict is on those of the highest.
         costs: Costs that the model used; None for real workers.
     """
     columns = (
@@ -327,11 +343,12 @@ def _verdict(
     contention: Contention,
     obstacles: Sequence[str],
 ) -> str:
-    told = [_speed(outcomes, backend)]
+    highest = tuple({one.workers: one for one in outcomes}.values())
+    told = [_speed(highest, backend)]
     if obstacles:
         return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
     if backend is Backend.THREADS:
-        told += _of_threads(outcomes, cores)
+        told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
         told.append(_bounded(bound))
     is_own = any(isinstance(each.operator.function, OwnFunction) for each in operators)
@@ -425,7 +442,7 @@ def _bounded(bound: Bound) -> str:
 
 def _order(outcomes: Sequence[WorkersOutcome], of_copies: bool) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
-    wrong = [one.workers for one in known if not one.is_ordered]
+    wrong = list(dict.fromkeys(one.workers for one in known if not one.is_ordered))
     if wrong:
         return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
     if not known:

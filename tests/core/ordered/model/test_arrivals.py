@@ -141,7 +141,7 @@ def simulated(times: Sequence[int], services: Sequence[Sequence[int]], workers: 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_chain_equals_a_plain_event_simulation(seed: int, workers: int) -> None:
-    costs = (1.0, 2.0, 0.7)
+    costs = (1000.0, 2000.0, 700.0)  # in nanoseconds so long that no two events coincide
     times = arrivals(seed, sum(costs) * 1000 / workers / 0.8)
     settings = RunSettings(workers, heuristic=Heuristic.LP, slice_us=0.001, mark_every=1)
     _, run = modeled([stateless(name) for name in "abc"], costs, times, settings)

@@ -10,6 +10,7 @@ from adapt.core.ordered.chain.bound import BoundChain
 from adapt.core.ordered.chain.names import Backend, Spacing
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
+from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
 from tests.core.ordered.chains import bound, counting, stateless
 
@@ -87,7 +88,7 @@ def replayed(chain: BoundChain, ordered: Ordered) -> OrderedRun:
 def at_load(load: float, workers: tuple[int, ...] = (1, 4), spacing: Spacing = Spacing.POISSON) -> OrderedRun:
     chain, arrivals = bound([stateless("a", cost=5.0)], 100_000), Arrivals(offered=load, spacing=spacing)
     settings = RunSettings(mark_every=1)
-    return replayed(chain, Ordered(workers, Backend.SIM, settings, arrivals=arrivals, check=0))
+    return replayed(chain, Ordered(workers, Backend.SIM, settings, arrivals=(arrivals,), check=0))
 
 
 def test_the_mean_wait_of_random_arrivals_is_that_of_pollaczek_and_khinchine() -> None:
@@ -112,17 +113,35 @@ def test_workers_keep_up_below_their_capacity_and_fall_behind_above_it() -> None
 
 def test_a_fixed_rate_gives_no_speed_up() -> None:
     chain = bound([stateless("a", cost=5.0)], 2000)
-    run = replayed(chain, Ordered((1, 2), Backend.SIM, arrivals=Arrivals(rate=1000.0)))
+    run = replayed(chain, Ordered((1, 2), Backend.SIM, arrivals=(Arrivals(rate=1000.0),)))
     rows = run.tables()["workers"].records()
     assert [(row["speed_up"], row["capacity"], row["keeps_up"]) for row in rows] == [(None, None, True)] * 2
-    assert run.as_data()["parameters"]["arrivals"] == {
-        "rate": 1000.0, "offered": None, "speedup": None, "spacing": "poisson", "seed": 0
-    }  # fmt: skip
+    rates = [{"rate": 1000.0, "offered": None, "speedup": None, "spacing": "poisson"}]
+    assert run.as_data()["parameters"]["arrivals"] == {"seed": 0, "rates": rates}
+    assert "loads" not in run.tables()
+
+
+def test_several_loads_have_a_table_and_a_chart_of_the_latency() -> None:
+    chain = bound([stateless("a", cost=5.0)], 5000)
+    loads = tuple(Arrivals(offered=load) for load in (0.3, 0.6, 0.9))
+    run = replayed(chain, Ordered((1, 2), Backend.SIM, arrivals=loads))
+    tables = run.tables()
+    rows = tables["loads"].records()
+    assert [row["workers"] for row in rows] == [1, 2] * 3
+    assert [row["rate"] / row["capacity"] for row in rows] == pytest.approx([0.3, 0.3, 0.6, 0.6, 0.9, 0.9], rel=0.05)  # type: ignore[operator]
+    assert all(row["ordered"] is True for row in rows)
+    for workers in (1, 2):
+        latencies = [float(row["end_to_end_p99"] or 0) for row in rows if row["workers"] == workers]  # type: ignore[arg-type]
+        assert latencies == sorted(latencies)
+        assert latencies[-1] == tables["workers"].records()[workers - 1]["end_to_end_p99"]
+    shown = ordered_charts(tables["workers"], tables["operators"], tables["occupancy"], tables["loads"])[1]
+    points = [each for each in shown.spec["data"]["values"] if each["series"] == "2 workers, p99"]
+    assert [each["y"] for each in points] == [row["end_to_end_p99"] for row in rows if row["workers"] == 2]
 
 
 def test_threads_report_the_lag_of_their_feeder_and_the_output_of_the_serial_run() -> None:
     chain = bound([stateless("a"), counting("b")], 2000)
-    run = replayed(chain, Ordered((1, 2), arrivals=Arrivals(offered=0.5), repeats=2))
+    run = replayed(chain, Ordered((1, 2), arrivals=(Arrivals(offered=0.4), Arrivals(offered=0.5)), repeats=2))
     for one, row in zip(run.outcomes, run.tables()["workers"].records(), strict=True):
         assert one.is_ordered
         assert 0 <= float(row["feeder_lag_p99"] or 0) <= float(row["feeder_lag_max"] or 0)  # type: ignore[arg-type]
