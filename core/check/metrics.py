@@ -158,7 +158,8 @@ lag_s | seconds lower | replan,flux,elastic,compare=lag_max fit=wait_max |
 operator_p50_ms | seconds lower | flux=operator_p50 | median latency from when a worker takes a row
 operator_p99_ms | seconds lower | flux=operator_p99 | 99th percentile of the latency from when a worker takes a row
 finished_s | seconds lower | flux,compare=finished | time when the last row was processed or the run was cut off
-drain_s | seconds lower | replan,flux,elastic,compare=drain | time from the last arrival until all rows were processed
+drain_s | seconds lower | replan,flux,elastic,ordered,compare=drain |
+    time from the last arrival until all rows were processed
 degraded_s | seconds lower | flux=degraded | time below 85 % of the capacity while rows waited
 recovery_s | seconds lower | flux=recovery | time from the start of degradation to its end
 takeover_s | seconds lower | flux=takeover | longest time from a crash until its partitions had owners

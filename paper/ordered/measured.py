@@ -86,7 +86,8 @@ class Simulated:
         """Run the model; the result is the data of a `Ran`."""
         chain = self.pipeline.bound(self.seed)
         random = np.random.default_rng([self.seed, 1])
-        ran = run_model(chain, self.settings, self.contention, random, gap_us=self.gap_us)
+        arrivals_ns = np.arange(len(chain.tuples)) * round(self.gap_us * 1000) if self.gap_us else None
+        ran = run_model(chain, self.settings, self.contention, random, arrivals_ns=arrivals_ns)
         return asdict(Ran.of(len(chain.tuples), ran.run))
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
-from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.partitioning.plans.plan import Plan
@@ -102,6 +102,9 @@ def replay_ordered_trace(
         raise UsageError(f"--rows must be at least 1 (got {rows})")
     bound = bound_trace(trace, chain, plan, rows, progress)
     check_chain(bound, options.ordered)
+    times_us = None
+    if any(each.follows_trace for each in options.ordered.arrivals):
+        times_us = read_times_us(trace, bound.rows, progress)
     if options.foresight is not None:
         _foresee(options.foresight, bound, options.ordered, cpu_clock)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
@@ -118,6 +121,7 @@ def replay_ordered_trace(
             parameters=parameters,
             told=progress,
             taken=None if options.output is None and chain.preset is None else egress.take,
+            times_us=times_us,
         )
         if options.output is not None and run.outcomes[-1].is_ordered is False:
             raise RuntimeError("the output differs from that of the serial run, so it was not written; this is a bug")
@@ -130,7 +134,7 @@ def replay_ordered_trace(
 def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_clock: Callable[[], float]) -> None:
     """Say how long a run takes, or refuse it."""
     repeats = ordered.repeats if ordered.backend is Backend.THREADS else 1
-    once = replace(ordered, repeats=1)
+    once = replace(ordered, repeats=1, arrivals=())
 
     def first(count: int) -> object:
         until = int(np.searchsorted(bound.punctuations, count))
@@ -168,6 +172,11 @@ def bound_trace(
         return bind(chain.chain, read, None if plan is None else plan.plan.partitioner())
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
+
+
+def read_times_us(trace: Trace, rows: int, progress: Progress = silent) -> Words:
+    """Times of the first rows of a trace in microseconds since 1970."""
+    return np.asarray(_read(trace, ["ts"], rows, progress)["ts"].cast(pa.int64()).to_numpy(), np.int64)
 
 
 def _read(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> dict[str, pa.ChunkedArray]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
-from adapt.cli.options.replay.ordered import ModelOptions, RuntimeOptions, WorkerOptions
+from adapt.cli.options.replay.ordered import ArrivalOptions, ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     "out",
     "workers",
     "backend",
+    "rate",
+    "offered",
+    "speedup",
     "reorder",
     "work_queue",
     "plan",
@@ -45,6 +48,7 @@ def ordered(
     ],
     output: LongRunOutput,
     workers: WorkerOptions,
+    arrivals: ArrivalOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
@@ -64,8 +68,8 @@ def ordered(
 
     Many workers process the operators at once, and the output equals that of a serial run. Operators are stateless,
     partitioned by a key, or stateful. Rows are held in memory and enter in trace order, as fast as the workers take
-    them. Threads measure this machine; the model (sim) runs any number of workers, with operator costs from the chain
-    or measured with one real worker.
+    them or as they arrive (--rate, --offered, --speedup). Threads measure this machine; the model (sim) runs any
+    number of workers, with operator costs from the chain or measured with one real worker.
 
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
@@ -91,6 +95,7 @@ def ordered(
         cores=cores,
         check=check,
         repeats=workers.repeats,
+        arrivals=arrivals.arrivals(),
     )
     if workers.backend is None and how.backend is Backend.SIM:
         narrate(

@@ -1,16 +1,18 @@
 """Options of `adapt replay ordered`."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.settings import RunSettings
+    from adapt.core.ordered.replay.arrivals import Arrivals
 
 QUEUES_PANEL = "Buffers, queues and time slices"
 
@@ -41,6 +43,51 @@ class WorkerOptions:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
             raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalOptions:
+    """How fast rows arrive; by default, all are there at the start."""
+
+    PANEL: ClassVar[str] = "Arrivals; by default all rows are there at the start"
+    rate: str | None = setting(None, "Rows arrive at this average rate, or at each of a list.", "ROWS/S")
+    offered: str | None = setting(
+        None,
+        "Load, or a list: the average rate of arrivals over the capacity, which is measured first for each number of"
+        " workers, with all rows there at the start.",
+        "RATIO",
+    )
+    speedup: float | None = setting(None, "Rows arrive at the times of the trace: trace seconds per second.", "RATIO")
+    spacing: Spacing | None = setting(
+        None,
+        "How arrivals are spaced with --rate or --offered: at random (poisson, default), evenly, or as in the trace,"
+        " bursts included.",
+    )
+
+    def arrivals(self) -> "tuple[Arrivals, ...]":
+        """How rows arrive, by ascending rate; empty if all are there at the start.
+
+        Raises:
+            UsageError: options exclude each other, or are out of range.
+        """
+        from adapt.core.ordered.replay.arrivals import Arrivals
+
+        named = {"--rate": self.rate, "--offered": self.offered, "--speedup": self.speedup}
+        given = [name for name, value in named.items() if value is not None]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} both set the rate of arrivals; omit one")
+        if self.spacing is not None and given in ([], ["--speedup"]):
+            instead = "omit it" if given else "give one of them"
+            raise UsageError(f"--spacing needs --rate or --offered; {instead}")
+        spacing = self.spacing or Spacing.POISSON
+        if self.rate is not None:
+            return tuple(Arrivals(rate=each, spacing=spacing) for each in _ascending("--rate", self.rate, "5000,8000"))
+        if self.offered is not None:
+            loads = _ascending("--offered", self.offered, "0.5,0.9")
+            return tuple(Arrivals(offered=each, spacing=spacing) for each in loads)
+        if self.speedup is not None:
+            return (Arrivals(speedup=_above_0("--speedup", self.speedup)),)
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +190,18 @@ class ModelOptions:
 
 def _microseconds(option: str, text: str) -> float:
     return round(seconds(option, text) * 1e6, 9)
+
+
+def _ascending(option: str, text: str, example: str) -> list[float]:
+    """Distinct numbers above 0, ascending."""
+    try:
+        numbers = {float(part) for part in text.split(",")}
+    except ValueError:
+        raise UsageError(f"{option} takes numbers such as {example} (got {text!r})") from None
+    return sorted(_above_0(option, number) for number in numbers)
+
+
+def _above_0(option: str, number: float) -> float:
+    if not 0 < number < inf:
+        raise UsageError(f"{option} must be above 0 (got {number:g})")
+    return number

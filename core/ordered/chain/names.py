@@ -108,6 +108,17 @@ class Heuristic(StrEnum):
     """As `ct`, with the divisor printed in the paper."""
 
 
+class Spacing(StrEnum):
+    """How arriving rows are spaced at a rate."""
+
+    POISSON = "poisson"
+    """Independent exponential gaps."""
+    EVEN = "even"
+    """Equal gaps."""
+    TRACE = "trace"
+    """As in the trace, bursts included."""
+
+
 class Backend(StrEnum):
     """What runs a chain."""
 

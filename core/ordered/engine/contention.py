@@ -53,12 +53,10 @@ class Modeled:
         costs_us: Cost of a tuple by operator; None where each tuple has its own.
         selectivities: Outputs per tuple, by operator.
         contention: Time that workers cost each other.
-        gap_us: Time between arrivals; 0 if all tuples are there at the start.
         seed: Random seed; below 2^62.
     """
 
     costs_us: tuple[float | None, ...]
     selectivities: tuple[float, ...]
     contention: Contention
-    gap_us: float
     seed: int

@@ -1,10 +1,12 @@
 """Memory of a run, shared by all workers by address."""
 
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
@@ -45,6 +47,7 @@ class Memory:
         header: The record of the run.
         operators: The records of the operators.
         storage: The arrays that hold them.
+        is_paced: Whether a feeder enters rows at their arrival times.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Memory:
         model: Modeled | None = None,
         *,
         waits: bool = False,
+        arrivals_ns: Words | None = None,
     ) -> None:
         """Lay out a run.
 
@@ -64,9 +68,11 @@ class Memory:
             keep: How many output tuples to keep.
             waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
+            arrivals_ns: When each tuple arrives, ascending, from the start on; None if all are there at the start.
 
         Raises:
-            UsageError: the run would take more than 16 GiB.
+            UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
+                ascending.
         """
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
@@ -91,6 +97,9 @@ class Memory:
                 record["closing"] = 0 if function.closing is None else function.closing.address
                 record["words_at"] = self._function_words(bound, function, pace, outputs)
         self._write_header(keep)
+        self.is_paced = arrivals_ns is not None and model is None
+        if arrivals_ns is not None:
+            self.header["arrivals_at"] = self.storage.keep(_checked_arrivals(arrivals_ns, len(chain.tuples)))
         self.header["waits"] = waits
         if waits:
             self.header["kept_mask"] = keep - 1
@@ -144,7 +153,9 @@ class Memory:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
         tallies = tuple(self._tally(bound) for bound in self._chain.operators)
-        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left", "lag")))
+        if not self.is_paced:
+            marks = replace(marks, lag=marks.lag[:0])
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
@@ -264,6 +275,12 @@ class Memory:
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
         header["egress_hash"] = np.uint64(FOLD).view(np.int64)
+
+
+def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
+    if len(arrivals_ns) != tuples or (arrivals_ns < 0).any() or (np.diff(arrivals_ns) < 0).any():
+        raise UsageError(f"arrivals_ns must give each of {tuples} tuples a time from 0 on, in ascending order")
+    return np.ascontiguousarray(arrivals_ns, np.int64)
 
 
 def runs_functions(chain: BoundChain) -> bool:

@@ -1,6 +1,6 @@
 """What a run of a chain by workers measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,14 +53,16 @@ class Marks:
     In nanoseconds, each of shape (timed,).
 
     Attributes:
-        fed: When the tuple entered the first work queue.
+        fed: When the tuple was to arrive; without arrival times, when it entered the first work queue.
         entered: When the first operator started on it.
         left: When the last of its outputs left the chain, or its place holder if it was dropped.
+        lag: How late a feeder of threads noticed that it was due; empty without one.
     """
 
     fed: NDArray[np.int64]
     entered: NDArray[np.int64]
     left: NDArray[np.int64]
+    lag: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def processing_s(self) -> NDArray[np.float64]:
         """Processing latency in seconds.

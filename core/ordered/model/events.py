@@ -2,7 +2,7 @@
 
 from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
-from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows
+from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows, note_arrivals
 from adapt.core.ordered.engine.kernel.layout import Header, of_words, operator_at
 from adapt.core.ordered.engine.kernel.work_queue import room_in
 
@@ -64,10 +64,10 @@ def wake_idle(header: Header) -> None:
 @inlined
 def rows_arrived(header: Header) -> int:
     """Rows that have arrived by now."""
-    gap = header.gap_ns
-    if not gap:
+    if not header.arrivals_at:
         return header.rows
-    return min(header.rows, header.now_ns // gap + 1)
+    note_arrivals(header, header.now_ns)
+    return header.arrived
 
 
 @inlined

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import WorkQueue
 from adapt.core.ordered.engine.contention import Contention, Modeled
@@ -40,7 +40,7 @@ def run_model(
     random: np.random.Generator,
     costs_us: Sequence[float | None] | None = None,
     selectivities: Sequence[float] | None = None,
-    gap_us: float = 0.0,
+    arrivals_ns: Words | None = None,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -55,7 +55,7 @@ def run_model(
         costs_us: Measured cost of a tuple by operator, or None where each tuple has its own; default: those of the
             chain.
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
-        gap_us: Time between arrivals; 0 if all tuples are there at the start.
+        arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -69,8 +69,6 @@ def run_model(
             f"the model supports work queue {WorkQueue.HYBRID} and {WorkQueue.PARTITIONED}; {WorkQueue.SHARED} runs on "
             f"threads only"
         )
-    if not 0 <= gap_us <= LONGEST_COST_US:
-        raise UsageError(f"gap_us must be between 0 and {LONGEST_COST_US:g} (got {gap_us:g})")
     costs = tuple(_costs_us(chain) if costs_us is None else costs_us)
     if len(costs) != len(chain.operators) or not all(
         bound.cost_at >= 0 if cost is None else 0 <= cost <= LONGEST_COST_US
@@ -86,8 +84,8 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, gap_us, int(random.integers(2**62)))
-    memory = model_memory(chain, settings, modeled)
+    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)))
+    memory = model_memory(chain, settings, modeled, arrivals_ns)
     simulate(memory.address)
     memory.release()
     if memory.ended == FAULTY:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain
+from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.memory import Memory, runs_functions
@@ -10,13 +10,13 @@ from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
-def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled) -> Memory:
+def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arrivals_ns: Words | None = None) -> Memory:
     """Lay out a run of the model.
 
     Raises:
         UsageError: the run would take too much memory.
     """
-    memory = Memory(chain, settings, 1, 0, model)
+    memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
     _write_header(memory, settings, model)
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
@@ -37,7 +37,6 @@ def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None
     header["contention_ns"] = round(contention.contention_us * 1000)
     header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
     header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
-    header["gap_ns"] = round(model.gap_us * 1000)
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
     header["dues_at"], header["model_workers_at"] = dues.ctypes.data, workers.ctypes.data

@@ -71,7 +71,7 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
             return
     when = NEVER
     if header.fed == rows_arrived(header) and header.fed < header.rows:
-        when = header.fed * header.gap_ns
+        when = load(header.arrivals_at, header.fed)
     schedule(me, WAITS, when)
     header.idlers += 1
 

@@ -21,10 +21,11 @@ _WIDE, _TALL = 0.84, 0.8
 """Size of a box, as a share of its place."""
 
 
-def ordered_charts(workers: Table, operators: Table, occupancy: Table) -> tuple[Chart, ...]:
-    """All charts of a run."""
+def ordered_charts(workers: Table, operators: Table, occupancy: Table, loads: Table | None = None) -> tuple[Chart, ...]:
+    """All charts of a run; `loads` if there are several rates of arrivals."""
     by_workers = throughput_by_workers(workers), latency_by_workers(workers), time_by_workers(operators)
-    return pipeline(operators), *by_workers, rings_in_use(occupancy)
+    by_load = () if loads is None else (latency_by_load(loads),)
+    return pipeline(operators), *by_load, *by_workers, rings_in_use(occupancy)
 
 
 def pipeline(operators: Table) -> Chart:
@@ -81,7 +82,7 @@ def throughput_by_workers(workers: Table) -> Chart:
     """Throughput by number of workers, with linear scaling as a dashed line."""
     points = _points(workers, ["throughput"])
     sentence = f"The {named(workers, 'throughput')} by number of workers"
-    if points:
+    if points and not any(is_real(row.get("rate")) for row in workers.records()):
         first = points[0]
         even = [{"x": point["x"], "y": first["y"] * point["x"] / first["x"], "series": "even"} for point in points]
         points = [*points, *even]
@@ -104,7 +105,7 @@ def latency_by_workers(workers: Table) -> Chart:
     upwards = up(workers, _LATENCIES[0], zero=True)
     sentence = (
         "Median and 99th percentile of the timed rows: processing counts from the first operator, end_to_end from the"
-        " first work queue"
+        " arrival"
     )
     if spans_magnitudes(heights):
         points = [point for point in points if point["y"] > 0]
@@ -114,6 +115,33 @@ def latency_by_workers(workers: Table) -> Chart:
     upwards = {**upwards, "axis": {**upwards["axis"], "title": "latency"}}
     encoding = {"x": _across(workers), "y": upwards}
     return chart("Latency", {"encoding": encoding, "layer": _lines(_LATENCIES)}, points, f"{sentence}.", workers)
+
+
+def latency_by_load(loads: Table) -> Chart:
+    """Latency from arrival to output over the rate of arrivals, on a logarithmic scale if it spans magnitudes."""
+    points: Records = []
+    of_capacity = all(is_real(cell) for cell in loads.values("capacity"))
+    for row in loads.records():
+        rate, capacity = row["rate"], row["capacity"]
+        for name in ("end_to_end_p99", "end_to_end_p50"):
+            latency = row[name]
+            if is_real(rate) and is_real(latency):
+                series = f"{row['workers']} workers, {name.removeprefix('end_to_end_')}"
+                said = f"{human(rate, column_of(loads, 'rate'))}: {human(latency, column_of(loads, name))}"
+                across = rate / capacity if is_real(capacity) and of_capacity else rate
+                points.append({"x": across, "y": latency, "series": series, "d": f"{series} at {said}"})
+    names = list(dict.fromkeys(point["series"] for point in points))
+    upwards, heights = up(loads, "end_to_end_p99", zero=True), [point["y"] for point in points]
+    if spans_magnitudes(heights):
+        axis = {**ticks(loads, "end_to_end_p99"), **powers(heights)}
+        upwards = {**upwards, "scale": {"type": "log"}, "axis": axis}
+    upwards = {**upwards, "axis": {**upwards["axis"], "title": "latency from arrival to output"}}
+    title = "rate of arrivals over capacity" if of_capacity else "rate of arrivals (rows/s)"
+    across_axis = {"title": title, "labelExpr": "format(datum.value, '.3~s')"}
+    scale = {"zero": False, "nice": False, "padding": 8}
+    encoding = {"x": {"field": "x", "type": "quantitative", "scale": scale, "axis": across_axis}, "y": upwards}
+    sentence = f"Median and 99th percentile of the latency from arrival to output, over the {title}."
+    return chart("Latency over load", {"encoding": encoding, "layer": _lines(names)}, points, sentence, loads)
 
 
 def time_by_workers(operators: Table) -> Chart:

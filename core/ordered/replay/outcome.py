@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.names import OperatorKind
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
+from adapt.core.ordered.replay.arrivals import Paced
+
+BEHIND = 0.05
+"""Workers do not keep up if they need more than this share of a run after the last row has arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,9 @@ class WorkersOutcome:
         run: Measurements.
         is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
         cpu_s: CPU time of the process during the run; None in a model.
-        repeats: All runs, of which this is the one with the median throughput; None for a single one.
+        repeats: All runs, of which this is the one with the median throughput or, at a rate of arrivals, the median
+            99th percentile of the latency from end to end; None for a single one.
+        paced: When rows arrived; None if all were there at the start.
     """
 
     workers: int
@@ -54,6 +60,7 @@ class WorkersOutcome:
     is_ordered: bool | None
     cpu_s: float | None
     repeats: "Repeats | None" = None
+    paced: Paced | None = None
 
     @property
     def throughput(self) -> float | None:
@@ -79,6 +86,24 @@ class WorkersOutcome:
     def end_to_end(self) -> Latency | None:
         """Latency from the first work queue until the last output has left."""
         return Latency.from_seconds(self.run.marks.end_to_end_s())
+
+    @property
+    def drain_s(self) -> float | None:
+        """Time from the last arrival until the last output has left; None if all rows were there at the start."""
+        return None if self.paced is None else max(self.run.elapsed_s - self.paced.last_s, 0.0)
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the workers process rows at the rate of their arrival."""
+        return self.drain_s is None or self.drain_s <= BEHIND * self.run.elapsed_s
+
+    @property
+    def feeder_lag_s(self) -> tuple[float, float] | None:
+        """99th percentile and maximum of how late the feeder noticed arrivals; None without a feeder."""
+        lag = self.run.marks.lag
+        if not len(lag):
+            return None
+        return float(np.percentile(lag, 99, method="inverted_cdf")) / 1e9, float(lag.max()) / 1e9
 
     @property
     def imbalance(self) -> float | None:
@@ -110,23 +135,29 @@ class Repeats:
 
 
 def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> WorkersOutcome:
-    """The run with the median throughput, with the spread of all.
+    """The run with the median throughput, with the spread of all; at a rate of arrivals, with the median latency.
 
-    It is the lower of the two in the middle.
+    It is the worse of the two in the middle.
 
     Args:
         runs: Runs with one number of workers, at least one.
         loops_s: How long a fixed loop took before each.
     """
-    ranked = sorted(runs, key=lambda one: one.throughput or 0.0)
+    ranked = sorted(runs, key=_goodness)
+    speeds = [one.throughput or 0.0 for one in runs]
     checked = [one.is_ordered for one in runs if one.is_ordered is not None]
     return replace(
         ranked[(len(ranked) - 1) // 2],
         is_ordered=all(checked) if checked else None,
-        repeats=Repeats(
-            len(runs), ranked[0].throughput or 0.0, ranked[-1].throughput or 0.0, max(loops_s) / min(loops_s)
-        ),
+        repeats=Repeats(len(runs), min(speeds), max(speeds), max(loops_s) / min(loops_s)),
     )
+
+
+def _goodness(one: WorkersOutcome) -> float:
+    """Throughput; at a rate of arrivals, the negative 99th percentile of the latency from end to end."""
+    if one.paced is not None and one.end_to_end is not None:
+        return -one.end_to_end.p99
+    return one.throughput or 0.0
 
 
 def imbalance_of(tally: OperatorTally) -> float | None:

@@ -1,6 +1,6 @@
 """Ordered replay of a trace through a chain of operators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, TypeAlias
@@ -26,13 +26,16 @@ from adapt.core.ordered.model.operator_costs import (
     is_given,
 )
 from adapt.core.ordered.own.function import obstacles
+from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
+    PACED_FIRST,
     WORKERS_FIRST,
     constants_table,
     costs_table,
+    loads_table,
     occupancy_table,
     of_most_workers,
     operators_table,
@@ -70,6 +73,8 @@ class Ordered:
         seed: Random seed of the model.
         cores: Cores of the machine.
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
+        arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
+            fast as they can.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -85,6 +90,7 @@ class Ordered:
     cores: int = 1
     check: int | None = None
     repeats: int = 1
+    arrivals: tuple[Arrivals, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -109,12 +115,13 @@ class OrderedRun(Displayed):
     """Result of an ordered replay.
 
     Attributes:
-        outcomes: One per number of workers, in their order.
+        outcomes: One per number of workers, in their order; of several rates of arrivals, those of the highest.
         egress: Output of the serial run, or of the first run without one.
         costs: Costs that the model used; None for real workers.
         parameters: Everything that determines the result, except the trace; JSON data.
         obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
         answer: What a retail chain answers; None for others.
+        lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -127,13 +134,14 @@ class OrderedRun(Displayed):
     parameters: Mapping[str, Any]
     obstacles: tuple[str, ...] = ()
     answer: Table | None = None
+    lower: tuple[WorkersOutcome, ...] = ()
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
         return ordered_summary(
             self.chain,
-            self.outcomes,
+            (*self.lower, *self.outcomes),
             self.egress,
             ordered.backend,
             ordered.cores,
@@ -145,7 +153,8 @@ class OrderedRun(Displayed):
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
-        `workers`, `operators`, `occupancy`, `partitions`; for a model also `costs` and `constants`.
+        `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, for a model also
+        `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -153,6 +162,8 @@ class OrderedRun(Displayed):
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
+        if self.lower:
+            tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             tables["constants"] = constants_table(self.ordered.contention)
@@ -166,7 +177,8 @@ class OrderedRun(Displayed):
         first = OPERATORS_FIRST if never_blocks else (*OPERATORS_FIRST, "blocked_time")
         return (
             *([] if self.answer is None else [self.answer]),
-            with_columns(workers, WORKERS_FIRST),
+            with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
+            *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
             *(tables[name] for name in ("costs", "constants") if name in tables),
             summary,
@@ -190,6 +202,7 @@ def replay_ordered(
     parameters: Mapping[str, Any] | None = None,
     told: Told | None = None,
     taken: Callable[[Words], None] | None = None,
+    times_us: Words | None = None,
 ) -> OrderedRun:
     """Run a chain by each number of workers.
 
@@ -205,10 +218,11 @@ def replay_ordered(
         parameters: Further parameters to record.
         told: Progress callback.
         taken: Called with the output tuples of the run with the most workers, in order, some at a time.
+        times_us: Times of the rows in microseconds, ascending; needed if they arrive by the times of the trace.
 
     Raises:
-        UsageError: an argument is out of range, or the model is given a function that cannot be
-            compiled.
+        UsageError: an argument is out of range, times are missing, or the model or a rate of arrivals is given a
+            function that cannot be compiled.
         BadInput: an own function raised an exception, or differs from its plain Python form.
         RuntimeError: a bug in the program.
     """
@@ -217,14 +231,57 @@ def replay_ordered(
     decisive = {**ordered_parameters(ordered, chain.rows), **(parameters or {})}
     if ordered.backend is Backend.SIM:
         costs = costs_of(chain, ordered, tell)
-        outcomes, egress = _by_model(chain, ordered, costs, tell)
-        return OrderedRun(chain, ordered, outcomes, egress, costs, decisive)
+        return _model_run(chain, ordered, costs, decisive, tell, times_us)
     why = tuple(obstacles(chain.operators))
     if why:
         alone = _alone(chain, clock, tell, taken)
         return OrderedRun(chain, ordered, (alone,), alone.run.egress, None, decisive, why)
-    outcomes, serial = _by_threads(chain, ordered, cpu_clock, tell, taken)
-    return OrderedRun(chain, ordered, outcomes, serial or outcomes[0].run.egress, None, decisive)
+    serial = _checked(chain, ordered, tell)
+    capacities = dict[int, float | None]()
+    if any(each.offered for each in ordered.arrivals):
+        capacities = _capacities(_by_threads(chain, ordered, cpu_clock, tell, serial))
+    *lower, paced = _paced(ordered, chain, times_us, capacities)
+    below = [one for each in lower for one in _by_threads(chain, ordered, cpu_clock, tell, serial, None, each)]
+    outcomes = _by_threads(chain, ordered, cpu_clock, tell, serial, taken, paced)
+    egress = serial or outcomes[0].run.egress
+    return OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below))
+
+
+def _model_run(
+    chain: BoundChain,
+    ordered: Ordered,
+    costs: Costs,
+    parameters: Mapping[str, Any],
+    tell: Told,
+    times_us: Words | None,
+) -> OrderedRun:
+    """A run of the model; at lower rates of arrivals, its output is compared with that at the highest."""
+    unchecked, capacities = replace(ordered, check=0), dict[int, float | None]()
+    if any(each.offered for each in ordered.arrivals):
+        capacities = _capacities(_by_model(chain, unchecked, costs, tell)[0])
+    *lower, paced = _paced(ordered, chain, times_us, capacities)
+    outcomes, egress = _by_model(chain, ordered, costs, tell, paced)
+    below = [one for each in lower for one in _by_model(chain, unchecked, costs, tell, each)[0]]
+    if ordered.check != 0:
+        below = [replace(one, is_ordered=one.run.egress == egress) for one in below]
+    return OrderedRun(chain, ordered, outcomes, egress, costs, parameters, lower=tuple(below))
+
+
+def _capacities(saturated: Sequence[WorkersOutcome]) -> dict[int, float | None]:
+    """Capacity by number of workers: the throughput with all rows there at the start."""
+    return {one.workers: one.throughput for one in saturated}
+
+
+def _paced(
+    ordered: Ordered, chain: BoundChain, times_us: Words | None, capacities: Mapping[int, float | None]
+) -> Sequence[Mapping[int, Paced]]:
+    """Arrivals by number of workers, for each rate; without arrivals, one empty mapping."""
+    if not ordered.arrivals:
+        return [{}]
+    return [
+        {workers: each.paced(chain, capacities.get(workers), times_us, ordered.seed) for workers in ordered.workers}
+        for each in ordered.arrivals
+    ]
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
@@ -233,6 +290,9 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     Raises:
         UsageError: the model is given a function that cannot be compiled.
     """
+    if ordered.arrivals:
+        for why in obstacles(chain.operators):
+            raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(
@@ -259,7 +319,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
 
 
 def _by_model(
-    chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told
+    chain: BoundChain, ordered: Ordered, costs: Costs, tell: Told, paced: Mapping[int, Paced] | None = None
 ) -> tuple[tuple[WorkersOutcome, ...], Egress]:
     rows = chain.rows
     reference = _checked(chain, ordered, tell) if runs_functions(chain) else None
@@ -268,8 +328,10 @@ def _by_model(
         tell(f"{workers} workers", 0, 0)
         random = np.random.default_rng(ordered.seed)
         settings = ordered.settings_of(workers, rows)
-        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities)
-        return WorkersOutcome(workers, rows, done.run, None, None)
+        pace = (paced or {}).get(workers)
+        arrivals_ns = None if pace is None else pace.arrivals_ns
+        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, arrivals_ns)
+        return WorkersOutcome(workers, rows, done.run, None, None, paced=pace)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
     if ordered.check == 0:
@@ -319,10 +381,15 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
 
 
 def _by_threads(
-    chain: BoundChain, ordered: Ordered, cpu_clock: Clock, tell: Told, taken: Callable[[Words], None] | None
-) -> tuple[tuple[WorkersOutcome, ...], Egress | None]:
+    chain: BoundChain,
+    ordered: Ordered,
+    cpu_clock: Clock,
+    tell: Told,
+    serial: Egress | None,
+    taken: Callable[[Words], None] | None = None,
+    paced: Mapping[int, Paced] | None = None,
+) -> tuple[WorkersOutcome, ...]:
     rows = chain.rows
-    serial = _checked(chain, ordered, tell)
     warm_up(chain)
     pace = measured_pace()
     runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
@@ -332,12 +399,15 @@ def _by_threads(
         loops_s.append(fixed_loop_s())
         last = repeat + 1 == ordered.repeats and workers == max(ordered.workers)
         start_s = cpu_clock()
-        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=taken if last else None)
+        arriving = (paced or {}).get(workers)
+        arrivals_ns = None if arriving is None else arriving.arrivals_ns
+        take = taken if last else None
+        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=take, arrivals_ns=arrivals_ns)
         cpu_s = cpu_clock() - start_s
         is_ordered = None if serial is None else done.egress == serial
-        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s))
+        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
     of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
-    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True)), serial
+    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
@@ -349,6 +419,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    if ordered.arrivals:
+        told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
     if ordered.backend is Backend.SIM:
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

@@ -36,6 +36,24 @@ WORKERS_FIRST = (
     "cores",
     "ordered",
 )
+PACED_FIRST = (
+    "workers",
+    "rate",
+    "capacity",
+    "keeps_up",
+    "processing_p50",
+    "processing_p99",
+    "end_to_end_p50",
+    "end_to_end_p99",
+    "feeder_lag_p99",
+    "ordered",
+)
+_OF_LOADS = (
+    *("workers", "throughput", "rate", "capacity", "keeps_up", "drain", "feeder_lag"),
+    *("processing", "wait", "end_to_end", "ordered", "cores"),
+)
+"""How names of the columns of the table of loads begin."""
+
 OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
 """Columns shown first; a report has all of them."""
 
@@ -56,14 +74,23 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
     columns = (
         WORKERS,
         Column("throughput", Kind.NUMBER, "rows/s"),
-        Column("speed_up", Kind.RATIO, about="throughput over that of 1 worker"),
+        Column("speed_up", Kind.RATIO, about="throughput, or capacity if measured, over that of 1 worker"),
+        Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive, on average; empty if all are there at the start"),
+        Column("capacity", Kind.NUMBER, "rows/s", "throughput with all rows there at the start, for an offered load"),
+        Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
+        Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
+        Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late the feeder of threads enters rows"),
+        Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
         Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs; the others are of the median run"),
         Column("throughput_high", Kind.NUMBER, "rows/s", "highest of all runs"),
         Column("runs", Kind.COUNT, about="runs of threads with this number of workers"),
         Column("noise", Kind.RATIO, about="slowest time of a fixed loop before each run over the fastest"),
         *_latency_columns("processing", "from the start of the first operator until the last output has left"),
-        *_latency_columns("wait", "in the first work queue; with all rows there at once, it grows with the queue"),
-        *_latency_columns("end_to_end", "from the first work queue until the last output has left"),
+        *_latency_columns(
+            "wait",
+            "before the first operator; with all rows there at the start, it grows with the first work queue",
+        ),
+        *_latency_columns("end_to_end", "from the arrival until the last output has left"),
         Column("ordered", about="whether the output equals that of the serial run"),
         Column("cores", Kind.NUMBER, about="CPU seconds per second of real workers"),
         Column("ring_max", Kind.COUNT, about="most tuples in use in the ring buffer of an operator"),
@@ -74,18 +101,19 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
     )
-    alone = next((one.throughput for one in outcomes if one.workers == 1), None)
-    note = "" if alone else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
+    alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
+    note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
     return Table.from_rows("Workers", columns, [_workers_row(one, alone) for one in outcomes], note)
 
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     operators = one.run.operators
-    repeats = one.repeats
+    repeats, speed = one.repeats, _full_speed(one)
     return [
         one.workers,
         one.throughput,
-        one.throughput / alone if alone and one.throughput else None,
+        speed / alone if alone and speed else None,
+        *_pace_cells(one),
         *((None,) * 4 if repeats is None else (repeats.lowest, repeats.highest, repeats.runs, repeats.noise)),
         *_cells(one.processing),
         *_cells(one.wait),
@@ -100,6 +128,27 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.imbalance,
         one.run.elapsed_s,
     ]
+
+
+def loads_table(outcomes: Sequence[WorkersOutcome]) -> Table:
+    """Latency by rate of arrivals and number of workers."""
+    table = workers_table(outcomes)
+    kept = [column for column in table.columns if column.name.startswith(_OF_LOADS)]
+    places = [table.columns.index(column) for column in kept]
+    rows = tuple(tuple(row[at] for at in places) for row in table.rows)
+    return Table("Latency by rate of arrivals", tuple(kept), rows)
+
+
+def _full_speed(one: WorkersOutcome) -> float | None:
+    """Throughput with all rows there at the start; None if it was not measured."""
+    return one.throughput if one.paced is None else one.paced.capacity
+
+
+def _pace_cells(one: WorkersOutcome) -> tuple[Cell, ...]:
+    """Rate, capacity, whether the workers keep up, drain time and the lag of the feeder."""
+    if one.paced is None:
+        return (None,) * 6
+    return one.paced.rate, one.paced.capacity, one.keeps_up, one.drain_s, *(one.feeder_lag_s or (None, None))
 
 
 def _latency_columns(name: str, about: str) -> list[Column]:
@@ -271,6 +320,7 @@ def ordered_summary(
 
     Args:
         cores: Cores of the machine.
+        outcomes: By ascending rate of arrivals; the verdict is on those of the highest.
         costs: Costs that the model used; None for real workers.
     """
     columns = (
@@ -310,11 +360,12 @@ def _verdict(
     contention: Contention,
     obstacles: Sequence[str],
 ) -> str:
-    told = [_speed(outcomes, backend)]
+    highest = tuple({one.workers: one for one in outcomes}.values())
+    told = [_speed(highest, backend)]
     if obstacles:
         return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
     if backend is Backend.THREADS:
-        told += _of_threads(outcomes, cores)
+        told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
         told.append(_bounded(bound))
     is_own = any(isinstance(each.operator.function, OwnFunction) for each in operators)
@@ -329,6 +380,8 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
     if not first.throughput:
         return "The trace has no rows to run."
     opening = "In the model, " if backend is Backend.SIM else ""
+    if first.paced is not None:
+        return " ".join(_pace(one, opening) for one in outcomes)
     processes = "processes" if first.workers == 1 else "process"
     said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
     if first.repeats is not None and first.repeats.runs > 1:
@@ -353,6 +406,25 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
     return f"{said}."
 
 
+def _pace(one: WorkersOutcome, opening: str) -> str:
+    """Whether the workers keep up with the arrivals, and the latency."""
+    paced, workers = one.paced, counted(one.workers, "worker")
+    at = "with all rows arriving at once" if paced is None or not paced.rate else f"at {number(paced.rate)} rows/s"
+    if paced is not None and paced.rate and paced.capacity:
+        at += f" ({share(paced.rate / paced.capacity)} of capacity)"
+    if not one.keeps_up:
+        falls = "falls" if one.workers == 1 else "fall"
+        drain = duration(one.drain_s or 0.0)
+        said = f"{workers} {falls} behind {at}: the last output leaves {drain} after the last arrival."
+    else:
+        keeps = "keeps" if one.workers == 1 else "keep"
+        said = f"{workers} {keeps} up {at}"
+        if one.end_to_end is not None:
+            said += f": p99 latency {duration(one.end_to_end.p99)} from arrival to output"
+        said += "."
+    return f"{opening}{said}"
+
+
 def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
     """Limits of the machine that hide what workers could do."""
     more = [one.workers for one in outcomes if one.workers > cores]
@@ -363,7 +435,11 @@ def _of_threads(outcomes: Sequence[WorkersOutcome], cores: int) -> list[str]:
             f"what "
             "as many cores would do; use --backend sim for those."
         )
-    starved = [one for one in outcomes if one.cores is not None and one.cores < 0.9 * min(one.workers, cores)]
+    starved = [
+        one
+        for one in outcomes
+        if one.paced is None and one.cores is not None and one.cores < 0.9 * min(one.workers, cores)
+    ]
     if starved:
         worst = min(starved, key=lambda one: (one.cores or 0.0) / min(one.workers, cores))
         told.append(
@@ -383,7 +459,7 @@ def _bounded(bound: Bound) -> str:
 
 def _order(outcomes: Sequence[WorkersOutcome], of_copies: bool) -> list[str]:
     known = [one for one in outcomes if one.is_ordered is not None]
-    wrong = [one.workers for one in known if not one.is_ordered]
+    wrong = list(dict.fromkeys(one.workers for one in known if not one.is_ordered))
     if wrong:
         return [f"OUT OF ORDER: the output of {_listed(wrong)} workers differs from the serial run; this is a bug."]
     if not known:

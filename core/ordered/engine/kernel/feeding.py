@@ -30,8 +30,8 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
     every, mark = fixed(header, "mark_every"), 0
     if every and row % every == 0:
         mark = row // every + 1
-        gap_ns = header.gap_ns
-        fed_ns = row * gap_ns if gap_ns else current_ns(header)
+        arrivals = fixed(header, "arrivals_at")
+        fed_ns = fixed(header, "start_ns") + load(arrivals, row) if arrivals else current_ns(header)
         record_at(fixed(header, "marks_at"), TIMED, mark - 1).fed = fed_ns
     if row < header.punctuation_row:
         enqueue(operator, serial, mark, fields)
@@ -45,11 +45,25 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 
 @inlined
+def note_arrivals(header: Header, now_ns: int) -> None:
+    """Count the rows that have arrived by now, in nanoseconds from the start."""
+    arrivals, rows, every = fixed(header, "arrivals_at"), fixed(header, "rows"), fixed(header, "mark_every")
+    row = header.arrived
+    while row < rows and load(arrivals, row) <= now_ns:
+        if every and row % every == 0:
+            record_at(fixed(header, "marks_at"), TIMED, row // every).lag = now_ns - load(arrivals, row)
+        row += 1
+    header.arrived = row
+
+
+@inlined
 def feed(header: Header, least: int) -> bool:
-    """Enqueue rows if there is room and no other worker does.
+    """Enqueue rows if there is room and no other worker does; not if they arrive at times of their own.
 
     Returns whether any entered.
     """
+    if fixed(header, "arrivals_at"):
+        return False
     rows = fixed(header, "rows")
     first = operator_at(header, 0)
     if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
@@ -68,7 +82,7 @@ def feed(header: Header, least: int) -> bool:
 def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
     """Enqueue rows while there is room; returns the number of tuples.
 
-    Rows are timed from their arrival in a model with gaps between them, else from here.
+    Rows are timed from their arrival if they have arrival times, else from here.
     """
     apart()
     short_loops()

@@ -42,6 +42,7 @@ HEADER = _on_lines(
     ("stop",),  # why the run ends (`GOES_ON` while it does not)
     ("idle",),  # idle workers
     ("fed",),  # rows taken in
+    ("arrived",),  # rows that have arrived, if they have arrival times
     (
         "feeding",  # whether a worker is taking rows in
         "punctuation_row",  # the next row that is a punctuation
@@ -53,6 +54,8 @@ HEADER = _on_lines(
         "workers",
         "rows",
         "ingress_at",
+        "arrivals_at",  # when each row arrives, in nanoseconds from the start; 0 if all are there at the start
+        "start_ns",  # when the run starts; 0 in a model
         "tallies_at",
         "reorder",
         "chunk",  # most tuples to claim at once; 0 to adapt it to their cost
@@ -84,7 +87,6 @@ HEADER = _on_lines(
         "send_ns",
         "output_ns",
         "lock_handover_ns",
-        "gap_ns",
         "dues_at",  # time of the next event of each worker
         "now_ns",
         "events",
@@ -160,8 +162,8 @@ PARTITION = _on_lines(
     ),
 )
 
-TIMED = of_words("fed", "entered", "left")
-"""When a timed tuple arrived, was started, and left."""
+TIMED = of_words("fed", "entered", "left", "lag")
+"""When a timed tuple arrived, was started, and left; and how late its arrival was noticed."""
 
 TALLY = _on_lines(
     (

@@ -1,6 +1,6 @@
 """Progress of a run: idle workers, stalls and the end."""
 
-from adapt.core.atomics import fetch_add, give_way, load_atomic, replace, rest_us
+from adapt.core.atomics import fetch_add, fixed, give_way, load_atomic, replace, rest_us
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
 from adapt.core.ordered.engine.kernel.egress import awaits_taking
@@ -21,6 +21,14 @@ def _progress(header: Header) -> int:
 
 
 @inlined
+def _awaits_arrival(header: Header) -> bool:
+    """Whether a feeder has rows left, and room for them."""
+    first = operator_at(header, 0)
+    filled = load_atomic(first, "tail") - load_atomic(first, "next")
+    return fixed(header, "arrivals_at") != 0 and load_atomic(header, "fed") < header.rows and filled <= first.queue_mask
+
+
+@inlined
 def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
     """Yield to other threads, and detect a stalled run.
 
@@ -35,7 +43,7 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
     now = _progress(header)
     if now != moved:
         moved, rounds = now, 0
-    elif idle == header.workers and not awaits_taking(header):
+    elif idle == header.workers and not awaits_taking(header) and not _awaits_arrival(header):
         rounds += 1
         if rounds > header.patience:
             replace(header, "stop", GOES_ON, STALLED)

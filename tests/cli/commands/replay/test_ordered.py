@@ -115,6 +115,33 @@ def test_every_option_is_taken(adapt, here):
     assert len(document["partitions"]) == 5
 
 
+def test_rows_arrive_at_a_rate_or_at_the_times_of_the_trace(adapt, here):
+    def workers(line):
+        done = adapt.done("replay", "ordered", *f"x.trace --chain c.toml --workers 1,2 {line} --format json".split())
+        return json.loads(done.out)["workers"]
+
+    for one in workers("--backend sim --rate 20000 --spacing even"):
+        assert one["rate"] == pytest.approx(20_000, rel=0.001)
+        assert one["capacity"] is None
+        assert one["end_to_end_p50"] == pytest.approx(one["processing_p50"])
+    for one in workers("--backend sim --speedup 0.01"):  # of a row each microsecond
+        assert one["rate"] == pytest.approx(10_000, rel=0.001)
+        assert one["keeps_up"] is True
+    for one in workers("--backend sim --offered 2 --spacing trace"):
+        assert one["rate"] == pytest.approx(2 * one["capacity"], rel=0.001)
+        assert one["keeps_up"] is False
+        assert one["drain"] == pytest.approx(one["elapsed"] / 2, rel=0.1)
+    for one in workers("--backend threads --repeats 1 --speedup 0.05"):
+        assert one["ordered"] is True
+        assert one["rate"] == pytest.approx(50_000, rel=0.001)
+        assert one["end_to_end_p99"] >= one["processing_p99"]
+        assert one["feeder_lag_max"] >= one["feeder_lag_p99"] >= 0
+    line = "x.trace --chain c.toml --workers 1 --backend sim --offered 0.5 --spacing even"
+    shown = adapt.done("replay", "ordered", *line.split())
+    assert "1 worker keeps up at" in " ".join(shown.out.split())
+    assert "of capacity)" in " ".join(shown.out.split())
+
+
 def _build_plan(adapt, folder):
     (folder / "counts.csv").write_text("key,count\n" + "".join(f"k{key},{100 - key}\n" for key in range(97)))
     adapt.done("partition", "build", *"counts.csv --channels 5 --scheme uniform -o five.plan".split())
@@ -183,6 +210,10 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
         (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),
         (2, "--slice 0us", "slice_us must be above 0"),
         (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
+        (2, "--rate 0", "--rate must be above 0 (got 0)"),
+        (2, "--rate 5 --offered 0.5", "--rate and --offered both set the rate of arrivals; omit one"),
+        (2, "--spacing even", "--spacing needs --rate or --offered; give one of them"),
+        (2, "--speedup 2 --spacing even", "--spacing needs --rate or --offered; omit it"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),

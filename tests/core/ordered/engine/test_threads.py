@@ -207,3 +207,26 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
         run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16, chunk=1), pace=1)
+
+
+@pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
+def test_rows_enter_at_their_arrival_times_and_the_output_is_in_order(reorder: Reorder, work_queue: WorkQueue) -> None:
+    chain, serial = chain_of("all kinds", 20_000)
+    random = np.random.default_rng(5)
+    arrivals_ns = np.cumsum(random.exponential(1000, len(chain.tuples))).astype(np.int64)
+    settings = RunSettings(3, reorder, work_queue, ring_buffer=512, queue_capacity=512, mark_every=7)
+    done = run_by_workers(chain, settings, pace=1, arrivals_ns=arrivals_ns)
+    assert done.egress == serial.egress
+    marks = done.marks
+    assert np.diff(marks.fed).tolist() == np.diff(arrivals_ns[::7]).tolist()
+    assert (marks.fed + marks.lag <= marks.entered).all()
+    assert (marks.entered <= marks.left).all()
+    assert (marks.lag >= 0).all()
+    assert len(marks.lag) == len(marks.fed)
+
+
+def test_a_pause_of_the_arrivals_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_PATIENCE", 10)
+    chain, serial = chain_of("one output", 100)
+    arrivals_ns = np.repeat([0, 10**8], 50)
+    assert run_by_workers(chain, RunSettings(2), pace=1, arrivals_ns=arrivals_ns).egress == serial.egress

@@ -111,11 +111,12 @@ def test_the_egress_is_what_is_drawn_whatever_the_settings(gap_us: float) -> Non
     fold = FOLD
     for word in itertools.chain.from_iterable(rows):
         fold = folded(fold, word)
+    arrivals_ns = np.arange(300) * int(gap_us * 1000) if gap_us else None
     for workers, reorder, work_queue, ring, chunk in itertools.product(
         (1, 5), Reorder, (WorkQueue.HYBRID, WorkQueue.PARTITIONED), (8, 128), (1, 4)
     ):
         settings = RunSettings(workers, reorder, work_queue, ring_buffer=ring, queue_capacity=64, chunk=chunk)
-        done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), gap_us=gap_us).run
+        done = model(chain, settings, SOME, costs_us=(1.0, 2.0, 1.0, 0.5), arrivals_ns=arrivals_ns).run
         assert (done.egress.tuples, done.egress.hash) == (len(rows), fold), settings
         # With retry, tuples beyond the ring buffer are claimed: workers hold them.
         assert all(tally.fullest <= (64 if reorder is Reorder.RETRY else ring) for tally in done.operators)
@@ -144,7 +145,8 @@ def test_who_needs_the_lock_is_blocked_while_another_sends() -> None:
 
 def test_below_its_capacity_a_chain_keeps_up() -> None:
     chain = bound([stateless("a"), stateful("b")], 500)
-    done = model(chain, RunSettings(workers=4, mark_every=1), costs_us=(3.0, 1.0), gap_us=10.0).run
+    settings, arrivals_ns = RunSettings(workers=4, mark_every=1), np.arange(500) * 10_000
+    done = model(chain, settings, costs_us=(3.0, 1.0), arrivals_ns=arrivals_ns).run
     assert done.elapsed_s * 1e6 == pytest.approx(499 * 10 + 4)
     assert done.marks.end_to_end_s().max() * 1e6 == pytest.approx(4.0)
 
@@ -162,7 +164,9 @@ def test_the_same_draws_give_the_same_run() -> None:
         (RunSettings(work_queue=WorkQueue.SHARED), {}, "shared runs on threads only"),
         (RunSettings(), {"costs_us": (1.0, 2.0)}, "costs_us must give each of 1 operators a cost"),
         (RunSettings(), {"costs_us": (-1.0,)}, "costs_us must give each of 1 operators a cost"),
-        (RunSettings(), {"gap_us": -1.0}, "gap_us must be between 0 and 1e+09 (got -1)"),
+        (RunSettings(), {"arrivals_ns": np.arange(9)}, "arrivals_ns must give each of 10 tuples a time from 0 on"),
+        (RunSettings(), {"arrivals_ns": np.arange(10)[::-1]}, "in ascending order"),
+        (RunSettings(), {"arrivals_ns": np.arange(-1, 9)}, "a time from 0 on"),
     ],
 )
 def test_what_the_model_cannot_run_is_refused(settings: RunSettings, more: dict[str, object], told: str) -> None:

@@ -49,7 +49,7 @@ def test_fields_are_read_and_written_by_name() -> None:
     times = np.zeros(2, TIMED)
     times["left"] = 10
     assert touch(times.ctypes.data) == 13
-    assert times.tolist() == [(0, 0, 10), (0, 3, 15)]
+    assert times.tolist() == [(0, 0, 10, 0), (0, 3, 15, 0)]
 
 
 @pytest.mark.parametrize("field", ["ring", "in_use"])
