@@ -26,6 +26,7 @@ MODEL_WORKER = of_words(
     "done_before",  # what it had done of the operator before the slice
     "made_before",
     "inside",  # whether it is inside a partition
+    "rest_ps",  # time that its last event did not last, since events last whole nanoseconds
 )
 
 
@@ -38,6 +39,14 @@ def model_worker_at(header: Header, worker: int) -> ModelWorker:
     """A worker by its number."""
     found: ModelWorker = record_at(header.model_workers_at, MODEL_WORKER, worker)
     return found
+
+
+@inlined
+def whole_ns(me: ModelWorker, time_ps: int) -> int:
+    """Nanoseconds of a worker's next event; the rest is left for later ones."""
+    time_ps += me.rest_ps
+    me.rest_ps = time_ps % 1000
+    return time_ps // 1000
 
 
 @inlined

@@ -6,7 +6,7 @@ from adapt.core.ordered.engine.kernel.layout import Header, Operator, Tally
 from adapt.core.ordered.engine.kernel.reorder_buffer import send_next
 from adapt.core.ordered.engine.kernel.tuples import HELD, is_ready
 from adapt.core.ordered.engine.kernel.work_queue import room_in
-from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_worker_at, schedule, wake_idle
+from adapt.core.ordered.model.events import DRAINED, LOCKED, ModelWorker, model_worker_at, schedule, wake_idle, whole_ns
 
 
 @inlined
@@ -25,7 +25,8 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
         held += load(operator.slots_at, end & operator.ring_mask) & HELD
         end += 1
     me.sends = end - first
-    schedule(me, state, header.now_ns + header.send_ns + held * header.output_ns)
+    took_ps = me.sends * operator.sent_ps + held * operator.output_ps
+    schedule(me, state, header.now_ns + header.send_ns + whole_ns(me, took_ps))
     return True
 
 

@@ -46,6 +46,8 @@ class WorkersOutcome:
         is_ordered: Whether the egress equals that of the serial run; None if it was not checked.
         cpu_s: CPU time of the process during the run; None in a model.
         repeats: All runs, of which this is the one with the median throughput; None for a single one.
+        spread: Lowest and highest throughput by the intervals of the measured costs of a model; else None.
+        extrapolated: Whether they were measured with fewer workers; None without measured costs.
     """
 
     workers: int
@@ -54,6 +56,8 @@ class WorkersOutcome:
     is_ordered: bool | None
     cpu_s: float | None
     repeats: "Repeats | None" = None
+    spread: tuple[float, float] | None = None
+    extrapolated: bool | None = None
 
     @property
     def throughput(self) -> float | None:

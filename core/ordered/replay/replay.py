@@ -11,6 +11,8 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
+from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.queue_sizes import queue_sizes
@@ -34,6 +36,7 @@ from adapt.core.ordered.replay.tables import (
     WORKERS_FIRST,
     constants_table,
     costs_table,
+    engine_table,
     occupancy_table,
     of_most_workers,
     operators_table,
@@ -71,6 +74,7 @@ class Ordered:
         seed: Random seed of the model.
         cores: Cores of the machine.
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
+        engine: Measured costs of the engine, for the model.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -86,6 +90,7 @@ class Ordered:
     cores: int = 1
     check: int | None = None
     repeats: int = 1
+    engine: EngineProfile | None = None
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -146,6 +151,7 @@ class OrderedRun(Displayed):
             self.costs,
             ordered.contention,
             self.obstacles,
+            ordered.engine,
         )
 
     def tables(self) -> dict[str, Table]:
@@ -161,7 +167,8 @@ class OrderedRun(Displayed):
         }
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
-            tables["constants"] = constants_table(self.ordered.contention)
+            engine = self.ordered.engine
+            tables["constants"] = constants_table(self.ordered.contention) if engine is None else engine_table(engine)
         return tables
 
     def shown(self) -> tuple[Table, ...]:
@@ -258,10 +265,12 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
     if told is not None:
         told("measuring costs with one worker", 0, 0)
     settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
-    settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
+    if ordered.engine is None:
+        settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
-    return fitted_costs(chain, measured.operators, ordered.contention)
+    engine = ordered.engine and ordered.engine.costs_at()
+    return fitted_costs(chain, measured.operators, ordered.contention, settings, engine)
 
 
 def _by_model(
@@ -272,10 +281,19 @@ def _by_model(
 
     def run(workers: int) -> WorkersOutcome:
         tell(f"{workers} workers", 0, 0)
-        random = np.random.default_rng(ordered.seed)
-        settings = ordered.settings_of(workers, rows)
-        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities)
-        return WorkersOutcome(workers, rows, done.run, None, None)
+        settings, engine = ordered.settings_of(workers, rows), ordered.engine
+
+        def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
+            random = np.random.default_rng(ordered.seed)
+            of = costs.us, costs.selectivities
+            return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
+
+        if engine is None:
+            return WorkersOutcome(workers, rows, modeled(None), None, None)
+        done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
+        speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
+        spread = (min(speeds), max(speeds)) if speeds else None
+        return WorkersOutcome(workers, rows, done, None, None, spread=spread, extrapolated=workers > engine.workers)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
     if ordered.check == 0:
@@ -356,5 +374,6 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     if ordered.backend is Backend.SIM:
-        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
+        of_engine = {} if ordered.engine is None else {"costs": engine_profile_hash(ordered.engine)}
+        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed, **of_engine}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}
