@@ -89,7 +89,7 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
         *(Configuration((_PARTITIONED,), 1, chunk, partitions) for chunk in (16, 64) for partitions in (1, 8)),
         *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
         *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
-        *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.0, 0.7, 3.0)),
+        *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.3, 0.7, 2.5)),
     )
 
 

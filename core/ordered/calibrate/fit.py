@@ -33,7 +33,7 @@ def fit(runs: Sequence[Measured]) -> dict[Term, float]:
     # Scaled, since counts differ by orders of magnitude.
     scale = np.linalg.norm(table[:, had], axis=0)
     costs, _ = nnls(table[:, had] / scale, np.ones(len(runs)))
-    known = [term for term, one in zip(TERMS, had.tolist(), strict=True) if one]
+    known = [TERMS[at] for at in np.flatnonzero(had).tolist()]
     return dict(zip(known, (costs / scale).tolist(), strict=True))
 
 
