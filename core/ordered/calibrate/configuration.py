@@ -96,9 +96,9 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
 def held_out(most_workers: int) -> tuple[Configuration, ...]:
     """Configurations that the fit has not seen, with one worker and the most."""
     return tuple(
-        Configuration(kinds, workers, *rest)
+        Configuration(kinds, workers, chunk, partitions, selectivity, cost_us)
         for workers in dict.fromkeys((1, most_workers))
-        for kinds, *rest in (
+        for kinds, chunk, partitions, selectivity, cost_us in (
             ((_STATELESS,), 32, 64, 1.0, 0.0),
             ((_STATELESS,), 0, 64, 1.0, 1.0),
             ((_PARTITIONED,), 128, 32, 1.0, 0.0),

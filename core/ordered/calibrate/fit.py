@@ -25,7 +25,7 @@ class Measured:
 def fit(runs: Sequence[Measured]) -> dict[Term, float]:
     """The costs, at least 0, with the smallest squares of relative errors.
 
-    Costs that no run had are left out.
+    Without costs that no run had.
     """
     table = np.array([[run.counts.get(term, 0.0) for term in TERMS] for run in runs])
     table /= np.array([run.cpu_ns for run in runs])[:, None]

@@ -149,9 +149,8 @@ class OrderedRun(Displayed):
             ordered.backend,
             ordered.cores,
             self.costs,
-            ordered.contention,
+            ordered.engine or ordered.contention,
             self.obstacles,
-            ordered.engine,
         )
 
     def tables(self) -> dict[str, Table]:
@@ -269,7 +268,7 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
-    engine = ordered.engine and ordered.engine.costs_at()
+    engine = None if ordered.engine is None else ordered.engine.costs_at()
     return fitted_costs(chain, measured.operators, ordered.contention, settings, engine)
 
 

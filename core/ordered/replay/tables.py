@@ -262,15 +262,15 @@ def ordered_summary(
     backend: Backend,
     cores: int,
     costs: Costs | None,
-    contention: Contention,
+    contention: Contention | EngineProfile,
     obstacles: Sequence[str] = (),
-    engine: EngineProfile | None = None,
 ) -> Table:
     """Summary of the run in one row, with its verdict.
 
     Args:
         cores: Cores of the machine.
         costs: Costs that the model used; None for real workers.
+        contention: Contention that the model assumed, or the measured costs of the engine.
     """
     columns = (
         Column("verdict"),
@@ -286,7 +286,7 @@ def ordered_summary(
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
-        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention, obstacles, engine),
+        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention, obstacles),
         backend.value,
         chain.rows,
         egress.tuples,
@@ -306,9 +306,8 @@ def _verdict(
     cores: int,
     bound: Bound | None,
     costs: Costs | None,
-    contention: Contention,
+    contention: Contention | EngineProfile,
     obstacles: Sequence[str],
-    engine: EngineProfile | None,
 ) -> str:
     told = [_speed(outcomes, backend)]
     if obstacles:
@@ -321,7 +320,7 @@ def _verdict(
     told += _order(outcomes, backend is Backend.SIM and not is_own)
     if costs is not None:
         told += [_where_from(costs), *([] if is_own else _even_keys(operators))]
-        told += [_assumed(contention)] if engine is None else _measured(outcomes, engine)
+        told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
     return " ".join(told)
 
 
