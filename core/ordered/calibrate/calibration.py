@@ -133,7 +133,7 @@ class OrderedCalibration(Displayed):
 def calibrate_engine(
     runner: Runner, rows: int, workers: int, repeats: int, told: Callable[[str, int, int], None] | None = None
 ) -> OrderedCalibration:
-    """Fit the costs of the engine, and predict runs that were held out.
+    """Fit the costs of the engine, and predict held-out runs.
 
     Args:
         rows: Rows of a run.

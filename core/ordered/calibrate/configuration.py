@@ -76,7 +76,7 @@ _STATELESS, _PARTITIONED, _STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTI
 
 
 def worker_counts(most: int) -> tuple[int, ...]:
-    """Numbers of workers that are run: 1, 2, 4 and so on, and the most."""
+    """Numbers of workers: 1, 2, 4 and so on, and the most."""
     return tuple(dict.fromkeys([*(1 << power for power in range(most.bit_length())), most]))
 
 
@@ -94,7 +94,7 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
 
 
 def held_out(most_workers: int) -> tuple[Configuration, ...]:
-    """Configurations that the fit has not seen, with one worker and the most."""
+    """Configurations that the fit has not seen."""
     return tuple(
         Configuration(kinds, workers, chunk, partitions, selectivity, cost_us)
         for workers in dict.fromkeys((1, most_workers))

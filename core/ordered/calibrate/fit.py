@@ -38,7 +38,7 @@ def fit(runs: Sequence[Measured]) -> dict[Term, float]:
 
 
 def profile_of(repeats: Sequence[Sequence[Measured]], workers: int, measured: str) -> EngineProfile:
-    """The median of fits to each repeat, with the lowest and the highest.
+    """Median, lowest and highest of the fits to each repeat.
 
     Args:
         repeats: The runs of all configurations, several times.

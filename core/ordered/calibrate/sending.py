@@ -17,7 +17,7 @@ _TIMES = 1000
 
 @compiled
 def _sending_ns(address: int) -> int:
-    """Time to send the outputs of all rows, a chunk at a time.
+    """Time to send all outputs, a chunk at a time.
 
     The flag `sending` is taken while a chunk runs, so that nothing is sent then.
     """

@@ -1,4 +1,4 @@
-"""What the engine itself costs, as measured: the profile that the model takes."""
+"""Measured costs of the engine itself, for the model."""
 
 import math
 from collections.abc import Mapping
@@ -108,6 +108,6 @@ class EngineProfile:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
     def costs_at(self, bound: str = "ns") -> EngineCosts:
-        """The measured costs (`ns`), or the lower or upper ends of all intervals."""
+        """The costs (`ns`), or the ends of all intervals."""
         assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * MEASURED.contention_us for kind in _SHARED}
         return EngineCosts({**assumed, **{term: getattr(one, bound) for term, one in self.costs.items()}})

@@ -267,7 +267,10 @@ def runs_functions(chain: BoundChain) -> bool:
 
 
 def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
-    """Lanes of an operator: its partitions, or fewer if workers take chunks of many tuples."""
+    """Lanes of an operator.
+
+    These are its partitions, or fewer if workers take chunks of many tuples.
+    """
     single = is_model or settings.chunk == 1 or settings.reorder is Reorder.RETRY
     if single or settings.work_queue is not WorkQueue.HYBRID:
         return bound.partitions

@@ -30,7 +30,7 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 @inlined
 def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """Service time of a batch in picoseconds: tuples' costs, and what the engine adds."""
+    """Service time of a batch in picoseconds, with what the engine adds."""
     at, share = operator.cost_at, header.jitter / 1048576.0
     added_ps = operator.added_ps + operator.crowd_ps * (operator.working - 1)
     total, added = 0.0, 0

@@ -67,7 +67,10 @@ def chunk_at(settings: RunSettings, us: float) -> float:
 
 
 def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:
-    """Mean lanes among a chunk's tuples, if all are equally frequent; 0 without."""
+    """Mean lanes among a chunk's tuples.
+
+    All are taken as equally frequent; 0 without.
+    """
     if bound.operator.kind is not OperatorKind.PARTITIONED:
         return 0.0
     lanes = lanes_of(bound, settings, is_model=False)
@@ -95,7 +98,7 @@ def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally)
 
 
 def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:
-    """Mean cost of each operator's function; of a column, its mean over all rows."""
+    """Mean cost of each operator's function, in microseconds."""
     means = [us or 0.0 for us in costs_us]
     for bound, us in zip(chain.operators, costs_us, strict=True):
         field = bound.fields[bound.cost_at] if us is None else None

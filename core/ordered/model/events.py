@@ -43,7 +43,7 @@ def model_worker_at(header: Header, worker: int) -> ModelWorker:
 
 @inlined
 def whole_ns(me: ModelWorker, time_ps: int) -> int:
-    """Nanoseconds of a worker's next event; the rest is left for later ones."""
+    """Nanoseconds of an event; the rest is added to the next."""
     time_ps += me.rest_ps
     me.rest_ps = time_ps % 1000
     return time_ps // 1000
