@@ -13,6 +13,7 @@ from adapt.core.fit.replay.replay import FitRun
 from adapt.core.flux.replay.dag import AnyFluxRun
 from adapt.core.lab.conformance import Conformance
 from adapt.core.mechanisms.comparison import ComparisonRun
+from adapt.core.ordered.calibrate.calibration import OrderedCalibration
 from adapt.core.ordered.replay.replay import OrderedRun
 from adapt.core.partitioning.compare import Comparison
 from adapt.core.partitioning.plans.difference import Difference
@@ -645,9 +646,10 @@ class replay:
         chunk: str = "auto",
         mark_every: int | None = None,
         jitter: float = 0.0,
-        contention: str = "0.15us",
-        send_time: str = "0.05us",
-        output_time: str = "0us",
+        costs: File | None = None,
+        contention: str | None = None,
+        send_time: str | None = None,
+        output_time: str | None = None,
         lock_handover: str = "0.15us",
         seed: int = 0,
     ) -> OrderedRun:
@@ -802,6 +804,17 @@ class calibrate:
         prometheus: str | None = None,
     ) -> Calibration:
         """Derive a cost profile from a running Flink job."""
+
+    @staticmethod
+    def ordered(
+        *,
+        out: File | None = None,
+        force: bool = False,
+        workers: int | None = None,
+        rows: int = 1000000,
+        repeats: int = 5,
+    ) -> OrderedCalibration:
+        """Measure what the ordered engine costs on this machine."""
 
     @staticmethod
     def spark(

@@ -67,6 +67,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/engine/kernel",
         "core/ordered/engine",
         "core/ordered/model",
+        "core/ordered/calibrate",
         "core/ordered/retail",
         "core/ordered/replay",
     ),

@@ -10,6 +10,7 @@ from adapt.cli.terminal.output import Format, FormatOption, narrate, narrate_wri
 
 if TYPE_CHECKING:
     from adapt.core.costs.calibration import Calibration
+    from adapt.core.ordered.calibrate.calibration import OrderedCalibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,12 @@ class ProfileOutput:
         if self.out is not None:
             check_free(self.out, force=self.force)
 
-    def show(self, made: "Calibration") -> None:
+    def show(self, made: "Calibration | OrderedCalibration") -> None:
         """Write a profile, and show what was found and what not."""
-        from adapt.core.costs.profile_file import write_profile
         from adapt.traces.store.atomic import write_whole
 
         if self.out is not None:
-            write_whole(self.out, write_profile(made.profile).encode(), force=self.force)
+            write_whole(self.out, made.as_file().encode(), force=self.force)
             narrate_written(self.out)
         for note in made.notes:
             narrate(note)

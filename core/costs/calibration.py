@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from adapt.core.costs.profile import Profile, ServiceBy
-from adapt.core.costs.profile_file import profile_hash
+from adapt.core.costs.profile_file import profile_hash, write_profile
 from adapt.core.table import Column, Displayed, Kind, Table
 
 _BY = {
@@ -28,6 +28,10 @@ class Calibration(Displayed):
 
     profile: Profile
     notes: tuple[str, ...] = ()
+
+    def as_file(self) -> str:
+        """The profile as the text of its file."""
+        return write_profile(self.profile)
 
     def found(self) -> Table:
         """Measured costs."""

@@ -44,6 +44,7 @@ IN_PROCESS = {
     "calibrate stage": "x.trace --work wait --workers 2 --rows 1000 -o OUT",
     "calibrate spark": "progress.json --workers 2 -o OUT",
     "calibrate csv": "times.csv -o OUT",
+    "calibrate ordered": "--workers 1 --rows 10000 --repeats 1 -o OUT",
     "cluster pack": "-o OUT",
     "lab check": "ds2",
     "report": "x.trace a.plan --html page.html",

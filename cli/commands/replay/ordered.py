@@ -91,6 +91,7 @@ def ordered(
         backend=workers.backend or (Backend.THREADS if max(counts) <= cores else Backend.SIM),
         settings=runtime.settings(),
         contention=model.assumed(),
+        engine=model.measured(),
         seed=seed,
         cores=cores,
         check=check,

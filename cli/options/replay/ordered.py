@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import seconds
@@ -11,6 +12,7 @@ from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue,
 from adapt.core.ordered.engine.contention import Contention
 
 if TYPE_CHECKING:
+    from adapt.core.ordered.engine.costs import EngineProfile
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
 
@@ -170,20 +172,45 @@ class ModelOptions:
 
     PANEL: ClassVar[str] = "Contention of the model (backend sim); assumptions, not measurements of your machine"
     jitter: float = setting(0.0, "Random share of a tuple's cost, drawn from an exponential distribution.", "RATIO")
-    contention: str = setting("0.15us", "Time added per tuple by each other worker on the same operator.", "0.15us")
-    send_time: str = setting("0.05us", "Time to send a batch; one worker at a time.", "0.05us")
-    output_time: str = setting("0us", "Time to send each output of a batch; one worker at a time.", "0us")
+    costs_file: Path | None = setting(
+        None, "Costs of the engine, from adapt calibrate ordered.", "FILE.toml", "--costs", panel="Options"
+    )
+    contention: str | None = setting(
+        None, "Time added per tuple by each other worker on the same operator (default: 0.15us).", "0.15us"
+    )
+    send_time: str | None = setting(None, "Time to send a batch; one worker at a time (default: 0.05us).", "0.05us")
+    output_time: str | None = setting(
+        None, "Time to send each output of a batch; one worker at a time (default: 0us).", "0us"
+    )
     lock_handover: str = setting(
         "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
     )
+
+    def measured(self) -> "EngineProfile | None":
+        """The measured costs of the engine; None without.
+
+        Raises:
+            UsageError: a time that they replace is given as well.
+            BadInput: the file is missing or invalid.
+        """
+        from adapt.traces.replay.files.engine_costs import read_engine_costs
+
+        if self.costs_file is None:
+            return None
+        for name in ("contention", "send_time", "output_time"):
+            if getattr(self, name) is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is measured in the file of --costs; remove one of the two"
+                )
+        return read_engine_costs(self.costs_file)
 
     def assumed(self) -> "Contention":
         """The contention that the model assumes."""
         return Contention(
             self.jitter,
-            _microseconds("--contention", self.contention),
-            _microseconds("--send-time", self.send_time),
-            _microseconds("--output-time", self.output_time),
+            _microseconds("--contention", self.contention or "0.15us"),
+            _microseconds("--send-time", self.send_time or "0.05us"),
+            _microseconds("--output-time", self.output_time or "0us"),
             _microseconds("--lock-handover", self.lock_handover),
         )
 

@@ -43,20 +43,3 @@ two workers contend for. Each further worker is assumed to add as much as the se
 
 Source: ordered streams, measured for this program.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Modeled:
-    """Inputs of a model, in addition to the chain and the settings.
-
-    Attributes:
-        costs_us: Cost of a tuple by operator; None where each tuple has its own.
-        selectivities: Outputs per tuple, by operator.
-        contention: Time that workers cost each other.
-        seed: Random seed; below 2^62.
-    """
-
-    costs_us: tuple[float | None, ...]
-    selectivities: tuple[float, ...]
-    contention: Contention
-    seed: int

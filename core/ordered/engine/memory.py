@@ -11,12 +11,12 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
-from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
+from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -233,7 +233,7 @@ class Memory:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
-                lanes = _lanes(bound, settings, is_model=self._model is not None)
+                lanes = lanes_of(bound, settings, is_model=self._model is not None)
                 record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
                 record["partition_queues_at"] = self.storage.room(queue * lanes)
                 self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
@@ -291,8 +291,11 @@ def runs_functions(chain: BoundChain) -> bool:
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 
-def _lanes(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
-    """Lanes of an operator: its partitions, or fewer if workers take chunks of many tuples."""
+def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> int:
+    """Lanes of an operator.
+
+    These are its partitions, or fewer if workers take chunks of many tuples.
+    """
     single = is_model or settings.chunk == 1 or settings.reorder is Reorder.RETRY
     if single or settings.work_queue is not WorkQueue.HYBRID:
         return bound.partitions

@@ -29,11 +29,11 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 
 @inlined
-def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """Service time of a batch: tuples' costs plus contention."""
+def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> int:
+    """Service time of a batch in picoseconds, with what the engine adds."""
     at, share = operator.cost_at, header.jitter / 1048576.0
-    crowding = header.contention_ns * (operator.working - 1)
-    total = 0.0
+    added_ps = operator.added_ps + operator.crowd_ps * (operator.working - 1)
+    total, added = 0.0, 0
     for number in range(serial, serial + tuples):
         given = tuple_at(operator, number)
         if load(given, MARK) >= PUNCTUATION:
@@ -42,8 +42,9 @@ def service_ns(header: Header, operator: Operator, serial: int, tuples: int) -> 
         if share > 0:
             even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)
-        total += cost + crowding
-    return int(total + 0.5)
+        total += cost
+        added += added_ps
+    return 1000 * int(total + 0.5) + added
 
 
 @inlined

@@ -27,6 +27,7 @@ MODEL_WORKER = of_words(
     "made_before",
     "inside",  # whether it is inside a partition
     "blocked_ns",  # since when it is blocked
+    "rest_ps",  # time that its last event did not last, since events last whole nanoseconds
 )
 
 
@@ -39,6 +40,14 @@ def model_worker_at(header: Header, worker: int) -> ModelWorker:
     """A worker by its number."""
     found: ModelWorker = record_at(header.model_workers_at, MODEL_WORKER, worker)
     return found
+
+
+@inlined
+def whole_ns(me: ModelWorker, time_ps: int) -> int:
+    """Nanoseconds of an event; the rest is added to the next."""
+    time_ps += me.rest_ps
+    me.rest_ps = time_ps % 1000
+    return time_ps // 1000
 
 
 @inlined

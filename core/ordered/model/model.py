@@ -9,8 +9,10 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.chain import LONGEST_COST_US, MOST_OUTPUTS
 from adapt.core.ordered.chain.names import WorkQueue
-from adapt.core.ordered.engine.contention import Contention, Modeled
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.costs import EngineCosts
 from adapt.core.ordered.engine.kernel.codes import FAULTY, FINISHED
+from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.model_memory import model_memory
@@ -41,6 +43,7 @@ def run_model(
     costs_us: Sequence[float | None] | None = None,
     selectivities: Sequence[float] | None = None,
     arrivals_ns: Words | None = None,
+    engine: EngineCosts | None = None,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -56,6 +59,7 @@ def run_model(
             chain.
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
+        engine: Measured costs of the engine, instead of the assumed contention.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -84,7 +88,7 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)))
+    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine)
     memory = model_memory(chain, settings, modeled, arrivals_ns)
     simulate(memory.address)
     memory.release()

@@ -4,9 +4,10 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Reorder
-from adapt.core.ordered.engine.contention import Modeled
 from adapt.core.ordered.engine.memory import Memory, runs_functions
+from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
@@ -18,6 +19,7 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
     """
     memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
     _write_header(memory, settings, model)
+    means_us, assumed = mean_costs_us(chain, model.costs_us), assumed_times(model.contention)
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
         share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
@@ -25,6 +27,11 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         record["cost_at"] = -1 if cost_us is not None else fields.index(bound.fields[bound.cost_at])
         record["cost_ns"] = round((cost_us or 0.0) * 1000)
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
+        times = assumed
+        if model.engine is not None:
+            times = measured_times(bound, settings, means_us[bound.number], selectivity, model.engine)
+        record["added_ps"], record["crowd_ps"] = round(1000 * times.added), round(1000 * times.crowd)
+        record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * times.output)
         record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
     return memory
 
@@ -34,8 +41,7 @@ def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None
     if settings.reorder is Reorder.RETRY:  # a batch must have room in the ring buffer
         header["chunk"] = min(header["chunk"], settings.ring_buffer)
     header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
-    header["contention_ns"] = round(contention.contention_us * 1000)
-    header["send_ns"], header["output_ns"] = round(contention.send_us * 1000), round(contention.output_us * 1000)
+    header["send_ns"] = 0 if model.engine is not None else round(contention.send_us * 1000)
     header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)

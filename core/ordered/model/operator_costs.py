@@ -8,7 +8,10 @@ from adapt.core.ordered.chain.chain import MOST_OUTPUTS
 from adapt.core.ordered.chain.names import CostSource, FunctionName
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.costs import Cost, EngineCosts
 from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.engine_times import counts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +44,46 @@ def given_costs(chain: BoundChain) -> Costs:
     )
 
 
-def fitted_costs(chain: BoundChain, tallies: Sequence[OperatorTally], contention: Contention) -> Costs:
+def fitted_costs(
+    chain: BoundChain,
+    tallies: Sequence[OperatorTally],
+    contention: Contention,
+    settings: RunSettings | None = None,
+    engine: EngineCosts | None = None,
+) -> Costs:
     """Costs from a run of the real engine with one worker.
 
     Only for operators without a cost in the chain.
 
-    No tuple was timed in that run. The time that the model takes to send is subtracted, since the model adds it.
+    No tuple was timed in that run. What the model adds is subtracted: the time to send or, with measured costs of the
+    engine, all of these.
+
+    Args:
+        settings: Settings of that run; needed with `engine`.
+        engine: Measured costs of the engine.
 
     Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
     """
-    measured = [_measured_us(tally, contention) for tally in tallies]
+    how = settings or RunSettings()
+    added_ns = [
+        _sending_ns(tally, contention) if engine is None else _engine_ns(bound, how, tally, engine)
+        for bound, tally in zip(chain.operators, tallies, strict=True)
+    ]
+    measured = [
+        max(tally.busy_ns - ns, 0.0) / 1000 / tally.inputs if tally.inputs else 0.0
+        for tally, ns in zip(tallies, added_ns, strict=True)
+    ]
     given = [tally.outputs / tally.inputs if tally.inputs else 0.0 for tally in tallies]
     return _where_not_said(chain, measured, given, CostSource.THREADS)
 
 
-def _measured_us(tally: OperatorTally, contention: Contention) -> float:
-    if not tally.inputs:
-        return 0.0
-    sending_us = contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs
-    return max(tally.busy_ns / 1000 - sending_us, 0.0) / tally.inputs
+def _sending_ns(tally: OperatorTally, contention: Contention) -> float:
+    return 1000 * (contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs)
+
+
+def _engine_ns(bound: BoundOperator, settings: RunSettings, tally: OperatorTally, engine: EngineCosts) -> float:
+    counts = counts_of(bound, settings, tally)
+    return sum(count * engine.ns.get(term, 0.0) for term, count in counts.items() if term.cost is not Cost.FEED)
 
 
 def _where_not_said(

@@ -16,6 +16,7 @@ from adapt.core.ordered.model.events import (
     model_worker_at,
     schedule,
     wake_idle,
+    whole_ns,
 )
 
 
@@ -57,7 +58,8 @@ def begin_send(header: Header, me: ModelWorker, operator: Operator, state: int) 
         held += load(operator.slots_at, end & operator.ring_mask) & HELD
         end += 1
     me.sends = end - first
-    schedule(me, state, header.now_ns + header.send_ns + held * header.output_ns)
+    took_ps = me.sends * operator.sent_ps + held * operator.output_ps
+    schedule(me, state, header.now_ns + header.send_ns + whole_ns(me, took_ps))
     return True
 
 

@@ -8,8 +8,8 @@ from adapt.core.ordered.engine.kernel.estimates import outputs_made, tuples_done
 from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, Tally, partition_at
 from adapt.core.ordered.engine.kernel.tuples import COPY, MARK, tuple_at
 from adapt.core.ordered.engine.kernel.work_queue import partition_queue_at
-from adapt.core.ordered.model.draws import service_ns
-from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule
+from adapt.core.ordered.model.draws import service_ps
+from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule, whole_ns
 
 
 @inlined
@@ -24,7 +24,7 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
             mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
             if mark:
                 record_at(header.marks_at, TIMED, mark - 1).entered = now
-    schedule(me, SERVED, now + service_ns(header, operator, serial, tuples))
+    schedule(me, SERVED, now + whole_ns(me, service_ps(header, operator, serial, tuples)))
 
 
 @inlined

@@ -11,6 +11,8 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
+from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
@@ -35,6 +37,7 @@ from adapt.core.ordered.replay.tables import (
     WORKERS_FIRST,
     constants_table,
     costs_table,
+    engine_table,
     loads_table,
     occupancy_table,
     of_most_workers,
@@ -75,6 +78,7 @@ class Ordered:
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
         arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
             fast as they can.
+        engine: Measured costs of the engine, for the model.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
 
@@ -91,6 +95,7 @@ class Ordered:
     check: int | None = None
     repeats: int = 1
     arrivals: tuple[Arrivals, ...] = ()
+    engine: EngineProfile | None = None
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -146,7 +151,7 @@ class OrderedRun(Displayed):
             ordered.backend,
             ordered.cores,
             self.costs,
-            ordered.contention,
+            ordered.engine or ordered.contention,
             self.obstacles,
         )
 
@@ -166,7 +171,8 @@ class OrderedRun(Displayed):
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
-            tables["constants"] = constants_table(self.ordered.contention)
+            engine = self.ordered.engine
+            tables["constants"] = constants_table(self.ordered.contention) if engine is None else engine_table(engine)
         return tables
 
     def shown(self) -> tuple[Table, ...]:
@@ -312,10 +318,12 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
     if told is not None:
         told("measuring costs with one worker", 0, 0)
     settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
-    settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
+    if ordered.engine is None:
+        settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
     measured = run_by_workers(chain, settings)
-    return fitted_costs(chain, measured.operators, ordered.contention)
+    engine = None if ordered.engine is None else ordered.engine.costs_at()
+    return fitted_costs(chain, measured.operators, ordered.contention, settings, engine)
 
 
 def _by_model(
@@ -326,12 +334,21 @@ def _by_model(
 
     def run(workers: int) -> WorkersOutcome:
         tell(f"{workers} workers", 0, 0)
-        random = np.random.default_rng(ordered.seed)
-        settings = ordered.settings_of(workers, rows)
-        pace = (paced or {}).get(workers)
+        settings, engine, pace = ordered.settings_of(workers, rows), ordered.engine, (paced or {}).get(workers)
         arrivals_ns = None if pace is None else pace.arrivals_ns
-        done = run_model(chain, settings, ordered.contention, random, costs.us, costs.selectivities, arrivals_ns)
-        return WorkersOutcome(workers, rows, done.run, None, None, paced=pace)
+
+        def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
+            random = np.random.default_rng(ordered.seed)
+            of = costs.us, costs.selectivities, arrivals_ns
+            return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
+
+        if engine is None:
+            return WorkersOutcome(workers, rows, modeled(None), None, None, paced=pace)
+        done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
+        speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
+        spread = (min(speeds), max(speeds)) if speeds else None
+        beyond = workers > engine.workers
+        return WorkersOutcome(workers, rows, done, None, None, paced=pace, spread=spread, extrapolated=beyond)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
     if ordered.check == 0:
@@ -422,5 +439,6 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
     if ordered.backend is Backend.SIM:
-        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed}
+        of_engine = {} if ordered.engine is None else {"costs": engine_profile_hash(ordered.engine)}
+        return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed, **of_engine}
     return {**told, "cores": ordered.cores, "repeats": ordered.repeats}

@@ -9,6 +9,7 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.costs import EngineProfile
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.operator_costs import Costs
@@ -35,6 +36,7 @@ WORKERS_FIRST = (
     "processing_p99",
     "cores",
     "ordered",
+    "extrapolated",
 )
 PACED_FIRST = (
     "workers",
@@ -81,8 +83,8 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
         Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late the feeder of threads enters rows"),
         Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
-        Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs; the others are of the median run"),
-        Column("throughput_high", Kind.NUMBER, "rows/s", "highest of all runs"),
+        Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs, or by the intervals of measured costs"),
+        Column("throughput_high", Kind.NUMBER, "rows/s", "highest of these"),
         Column("runs", Kind.COUNT, about="runs of threads with this number of workers"),
         Column("noise", Kind.RATIO, about="slowest time of a fixed loop before each run over the fastest"),
         *_latency_columns("processing", "from the start of the first operator until the last output has left"),
@@ -100,6 +102,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
+        Column("extrapolated", about="whether the model's costs were measured with fewer workers"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
     note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
@@ -114,7 +117,8 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.throughput,
         speed / alone if alone and speed else None,
         *_pace_cells(one),
-        *((None,) * 4 if repeats is None else (repeats.lowest, repeats.highest, repeats.runs, repeats.noise)),
+        *((one.spread or (None, None)) if repeats is None else (repeats.lowest, repeats.highest)),
+        *((None, None) if repeats is None else (repeats.runs, repeats.noise)),
         *_cells(one.processing),
         *_cells(one.wait),
         *_cells(one.end_to_end),
@@ -127,6 +131,7 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.share_of_time(sum(tally.waited_ns for tally in operators)),
         one.imbalance,
         one.run.elapsed_s,
+        one.extrapolated,
     ]
 
 
@@ -306,6 +311,16 @@ def constants_table(contention: Contention) -> Table:
     return Table.from_rows("Contention assumed by the model", columns, rows)
 
 
+def engine_table(engine: EngineProfile) -> Table:
+    """Measured costs of the engine that the model took."""
+    columns = (Column("constant"), Column("value", Kind.NUMBER), Column("meaning"))
+    rows = [
+        [str(term), one.ns, f"ns of CPU, from {one.low_ns:.3g} to {one.high_ns:.3g}"]
+        for term, one in engine.costs.items()
+    ]
+    return Table.from_rows("Costs of the engine, as measured", columns, rows, note=engine.measured)
+
+
 def ordered_summary(
     chain: BoundChain,
     outcomes: Sequence[WorkersOutcome],
@@ -313,7 +328,7 @@ def ordered_summary(
     backend: Backend,
     cores: int,
     costs: Costs | None,
-    contention: Contention,
+    contention: Contention | EngineProfile,
     obstacles: Sequence[str] = (),
 ) -> Table:
     """Summary of the run in one row, with its verdict.
@@ -322,6 +337,7 @@ def ordered_summary(
         cores: Cores of the machine.
         outcomes: By ascending rate of arrivals; the verdict is on those of the highest.
         costs: Costs that the model used; None for real workers.
+        contention: Contention that the model assumed, or the measured costs of the engine.
     """
     columns = (
         Column("verdict"),
@@ -357,7 +373,7 @@ def _verdict(
     cores: int,
     bound: Bound | None,
     costs: Costs | None,
-    contention: Contention,
+    contention: Contention | EngineProfile,
     obstacles: Sequence[str],
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
@@ -371,7 +387,8 @@ def _verdict(
     is_own = any(isinstance(each.operator.function, OwnFunction) for each in operators)
     told += _order(outcomes, backend is Backend.SIM and not is_own)
     if costs is not None:
-        told += [_where_from(costs), *([] if is_own else _even_keys(operators)), _assumed(contention)]
+        told += [_where_from(costs), *([] if is_own else _even_keys(operators))]
+        told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
     return " ".join(told)
 
 
@@ -388,6 +405,8 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
         said += (
             f" (median of {first.repeats.runs} runs, {number(first.repeats.lowest)} to {number(first.repeats.highest)})"
         )
+    elif first.spread is not None:
+        said += f" ({number(first.spread[0])} to {number(first.spread[1])} by the spread of the costs)"
     if first.processing:
         said += f", with a p99 processing latency of {duration(first.processing.p99)}"
     others = [one for one in outcomes[1:] if one.throughput]
@@ -494,6 +513,17 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
 def _assumed(contention: Contention) -> str:
     values = [f"{field.name} {getattr(contention, field.name):g}" for field in fields(contention)]
     return f"Assumed contention: {', '.join(values)}."
+
+
+def _measured(outcomes: Sequence[WorkersOutcome], engine: EngineProfile) -> list[str]:
+    told = ["Costs of the engine were measured by adapt calibrate ordered."]
+    beyond = [one.workers for one in outcomes if one.extrapolated]
+    if beyond:
+        told.append(
+            f"Extrapolated: results for {_listed(beyond)} workers, since the costs were measured with at most "
+            f"{engine.workers}."
+        )
+    return told
 
 
 def _listed(numbers: Sequence[int]) -> str:

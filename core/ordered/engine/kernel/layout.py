@@ -83,9 +83,7 @@ HEADER = _on_lines(
     (  # Of the model; see `Contention`.
         "seed",
         "jitter",
-        "contention_ns",
         "send_ns",
-        "output_ns",
         "lock_handover_ns",
         "dues_at",  # time of the next event of each worker
         "now_ns",
@@ -140,6 +138,10 @@ OPERATOR = _on_lines(
     (  # Of the model.
         "cost_ns",
         "cost_at",  # the field with the cost; -1 for `cost_ns`
+        "added_ps",  # to a tuple's cost, in picoseconds
+        "crowd_ps",  # the same, by each other worker on the operator
+        "sent_ps",  # to send a tuple
+        "output_ps",  # to send one of its outputs
         "whole",  # outputs of every tuple
         "share",  # share of 2^64: tuples with one output more
         "lock_queue_at",  # workers that wait for the lock

@@ -1,0 +1,1 @@
+"""Calibration: what the ordered engine costs on this machine."""

@@ -1,0 +1,171 @@
+"""Calibration of the ordered engine: fit, and error on held-out runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out
+from adapt.core.ordered.calibrate.fit import Measured, profile_of
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile
+from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
+from adapt.core.ordered.model.model import run_model
+from adapt.core.table import Column, Displayed, Kind, Table
+
+MODELED_ROWS = 20_000
+"""Rows of a prediction."""
+
+_ABOUT = {
+    Cost.FEED: "a row enters the first work queue",
+    Cost.TUPLE: "a tuple is run, without the cost of its function",
+    Cost.CLAIM: "a worker claims a chunk",
+    Cost.HANDOVER: "a worker enters a partition (or lane of several)",
+    Cost.SEND: "a chunk is sent on, one worker at a time",
+    Cost.OUTPUT: "an output is sent on, one worker at a time",
+    Cost.UNEVEN: "more for a tuple where not each has one output",
+    Cost.CONTENDED_TUPLE: "each other worker on the operator adds to a tuple",
+    Cost.CONTENDED_CLAIM: "each other worker on the operator adds to a claim",
+}
+
+
+class Runner(Protocol):
+    """What runs configurations."""
+
+    def run(self, one: Configuration) -> Measured:
+        """Run a configuration."""
+
+    def send(self, chunk: int) -> Measured:
+        """Time the sending of chunks alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A held-out configuration: measured, and predicted by the model.
+
+    Attributes:
+        measured_ns: CPU per row: the median, the lowest and the highest.
+        predicted_ns: The same by the model: with the costs, and with both ends of their intervals.
+    """
+
+    configuration: Configuration
+    measured_ns: tuple[float, float, float]
+    predicted_ns: tuple[float, float, float]
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less 1."""
+        return self.predicted_ns[0] / self.measured_ns[0] - 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OrderedCalibration(Displayed):
+    """Measured costs of the ordered engine, and how well they predict.
+
+    Attributes:
+        profile: The costs.
+        checks: Held-out configurations.
+    """
+
+    profile: EngineProfile
+    checks: tuple[Checked, ...]
+
+    def as_file(self) -> str:
+        """The profile as the text of its file."""
+        return write_engine_profile(self.profile)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How far the predictions are off, in a sentence."""
+        errors = [abs(one.error) for one in self.checks]
+        worst = max(self.checks, key=lambda one: abs(one.error))
+        return (
+            f"of {len(errors)} configurations held out, predicted CPU per row is off by {np.median(errors):.0%} in the"
+            f" median, and by {abs(worst.error):.0%} for {worst.configuration}",
+            f"measured with up to {self.profile.workers} worker{'s' * (self.profile.workers > 1)}; results of the model"
+            " for more are extrapolated",
+        )
+
+    @property
+    def said(self) -> Sequence[str]:
+        """The notes."""
+        return self.notes
+
+    def found(self) -> Table:
+        """Costs with their intervals."""
+        columns = [
+            Column("cost"),
+            Column("kind"),
+            Column("time", Kind.NUMBER, "ns", "CPU; the median of the fits to each repeat"),
+            Column("time_low", Kind.NUMBER, "ns", "lowest of these"),
+            Column("time_high", Kind.NUMBER, "ns", "highest of these"),
+            Column("meaning"),
+        ]
+        rows = [
+            [term.cost.value, term.kind and term.kind.value, one.ns, one.low_ns, one.high_ns, _ABOUT[term.cost]]
+            for term in TERMS
+            if (one := self.profile.costs.get(term)) is not None
+        ]
+        note = f"{self.profile.measured}; profile {engine_profile_hash(self.profile)[:12]}"
+        return Table.from_rows("Measured", columns, rows, note=note)
+
+    def held(self) -> Table:
+        """Held-out configurations with the error of the model."""
+        columns = [
+            Column("configuration"),
+            Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
+            Column("measured_low", Kind.NUMBER, "ns"),
+            Column("measured_high", Kind.NUMBER, "ns"),
+            Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
+            Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
+            Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
+            Column("error", Kind.SHARE, about="predicted over measured, less 1"),
+        ]
+        rows = [[str(one.configuration), *one.measured_ns, *one.predicted_ns, one.error] for one in self.checks]
+        return Table.from_rows("Held out of the fit", columns, rows)
+
+    def displayed(self) -> list[Table]:
+        """Costs, then the held-out configurations."""
+        return [self.found(), self.held()]
+
+
+def calibrate_engine(
+    runner: Runner, rows: int, workers: int, repeats: int, told: Callable[[str, int, int], None] | None = None
+) -> OrderedCalibration:
+    """Fit the costs of the engine, and predict held-out runs.
+
+    Args:
+        rows: Rows of a run.
+        workers: Most workers of a run.
+        repeats: Times that all configurations are run.
+        told: Progress callback.
+    """
+    tell = told or (lambda *_: None)
+    used, kept = fitted(workers), held_out(workers)
+    repeated: list[list[Measured]] = []
+    checked_ns: list[list[float]] = [[] for _ in kept]
+    for repeat in range(repeats):
+        tell("measuring", repeat, repeats)
+        repeated.append([*map(runner.run, used), *map(runner.send, SENT_CHUNKS)])
+        for values, one in zip(checked_ns, kept, strict=True):
+            values.append(runner.run(one).cpu_ns / rows)
+    tell("predicting", 0, 0)
+    runs = f"{len(used)} configurations, {rows:,} rows each, {repeats} times, with up to {workers} workers"
+    profile = profile_of(repeated, workers, runs)
+    ends = [profile.costs_at(bound) for bound in ("ns", "low_ns", "high_ns")]
+    checks: list[Checked] = []
+    for one, values in zip(kept, checked_ns, strict=True):
+        middle, low, high = (predicted_ns(one, costs) for costs in ends)
+        checks.append(Checked(one, _spread(values), (middle, low, high)))
+    return OrderedCalibration(profile, tuple(checks))
+
+
+def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROWS) -> float:
+    """Worker time per row in the model, in nanoseconds."""
+    run = run_model(one.chain(rows), one.settings(), Contention(), np.random.default_rng(0), engine=costs).run
+    return sum(tally.busy_ns for tally in run.operators) / rows
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+    return float(np.median(values)), min(values), max(values)

@@ -1,0 +1,109 @@
+"""Configurations that a calibration runs: to fit costs, and held out."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+
+from adapt.core.ordered.chain.bound import BoundChain, bind
+from adapt.core.ordered.chain.chain import Chain, Operator
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.settings import RunSettings
+
+CHUNKS = (1, 4, 16, 64, 512)
+"""Chunk sizes of the fit."""
+
+SENT_CHUNKS = (16, 64, 512)
+"""Chunk sizes whose sending is timed alone; that of smaller ones is too short for a clock."""
+
+KEYS = 1000
+"""Keys of the generated stream, equally frequent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A chain of synthetic operators and how it is run.
+
+    Attributes:
+        kinds: Kinds of its operators.
+        workers: Number of workers.
+        chunk: Tuples of a chunk; 0 to adapt it to their cost.
+        partitions: Of its partitioned operators.
+        selectivity: Of its first operator.
+        cost_us: Of each operator's function.
+    """
+
+    kinds: tuple[OperatorKind, ...]
+    workers: int = 1
+    chunk: int = 64
+    partitions: int = 64
+    selectivity: float = 1.0
+    cost_us: float = 0.0
+
+    def chain(self, rows: int) -> BoundChain:
+        """The chain over generated rows."""
+        operators = [
+            Operator(
+                f"{number} {kind}",
+                kind,
+                key="key" if kind is OperatorKind.PARTITIONED else None,
+                partitions=self.partitions if kind is OperatorKind.PARTITIONED else None,
+                cost=self.cost_us,
+                selectivity=1.0 if number else self.selectivity,
+            )
+            for number, kind in enumerate(self.kinds)
+        ]
+        random = np.random.default_rng(0)
+        columns = {"key": random.integers(0, KEYS, rows), "ts": np.arange(rows)}
+        return bind(Chain(tuple(operators)), {name: pa.array(values) for name, values in columns.items()})
+
+    def settings(self) -> RunSettings:
+        """Settings of its runs."""
+        return RunSettings(workers=self.workers, chunk=self.chunk)
+
+    def __str__(self) -> str:
+        kinds = " > ".join(
+            f"{kind} ({self.partitions})" if kind is OperatorKind.PARTITIONED else kind.value for kind in self.kinds
+        )
+        chunk = self.chunk or "auto"
+        cost = f", {self.cost_us:g} us" if self.cost_us else ""
+        outputs = f", {self.selectivity:g} outputs" if self.selectivity != 1 else ""
+        return f"{kinds}, chunk {chunk}{cost}{outputs}, {self.workers} worker{'s' if self.workers > 1 else ''}"
+
+
+_STATELESS, _PARTITIONED, _STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
+
+
+def worker_counts(most: int) -> tuple[int, ...]:
+    """Numbers of workers: 1, 2, 4 and so on, and the most."""
+    return tuple(dict.fromkeys([*(1 << power for power in range(most.bit_length())), most]))
+
+
+def fitted(most_workers: int) -> tuple[Configuration, ...]:
+    """The configurations whose runs the costs are fitted to."""
+    counts = worker_counts(most_workers)
+    return (
+        *(Configuration((_STATELESS,), *one) for one in product(counts, CHUNKS)),
+        *(Configuration((_PARTITIONED,), *one) for one in product(counts, CHUNKS)),
+        *(Configuration((_PARTITIONED,), 1, chunk, partitions) for chunk in (16, 64) for partitions in (1, 8)),
+        *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
+        *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
+        *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.3, 0.7, 2.5)),
+    )
+
+
+def held_out(most_workers: int) -> tuple[Configuration, ...]:
+    """Configurations that the fit has not seen."""
+    return tuple(
+        Configuration(kinds, workers, chunk, partitions, selectivity, cost_us)
+        for workers in dict.fromkeys((1, most_workers))
+        for kinds, chunk, partitions, selectivity, cost_us in (
+            ((_STATELESS,), 32, 64, 1.0, 0.0),
+            ((_STATELESS,), 0, 64, 1.0, 1.0),
+            ((_PARTITIONED,), 128, 32, 1.0, 0.0),
+            ((_PARTITIONED,), 0, 64, 1.0, 1.0),
+            ((_STATELESS, _PARTITIONED), 32, 64, 0.5, 0.0),
+            ((_STATELESS, _PARTITIONED, _STATEFUL), 0, 16, 1.0, 0.5),
+        )
+    )

@@ -1,0 +1,113 @@
+"""Measured costs of the engine itself, for the model."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.contention import MEASURED
+
+SCHEMA = "adapt.ordered-costs/1"
+
+
+class Cost(StrEnum):
+    """What costs time, in addition to an operator's function."""
+
+    FEED = "feed"
+    """A row enters the first work queue."""
+    TUPLE = "tuple"
+    """A tuple is run through an operator that does next to nothing."""
+    CLAIM = "claim"
+    """A worker claims a chunk."""
+    HANDOVER = "handover"
+    """A worker enters a lane of a partitioned operator: one partition, or several."""
+    SEND = "send"
+    """A chunk is sent on; one worker at a time."""
+    OUTPUT = "output"
+    """An output row is sent on, or leaves the chain; one worker at a time."""
+    UNEVEN = "uneven"
+    """What a tuple costs more where not every tuple has one output, since it is sent by itself."""
+    CONTENDED_TUPLE = "contended-tuple"
+    """What each other worker on the operator adds to a tuple."""
+    CONTENDED_CLAIM = "contended-claim"
+    """What each other worker on the operator adds to a claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A cost, of one kind of operator or of all."""
+
+    cost: Cost
+    kind: OperatorKind | None = None
+
+    def __str__(self) -> str:
+        return self.cost.value if self.kind is None else f"{self.cost}, {self.kind}"
+
+
+_CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
+_SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
+
+TERMS = (
+    *(Term(cost) for cost in (Cost.FEED, Cost.SEND, Cost.OUTPUT, Cost.UNEVEN)),
+    *(Term(cost, kind) for kind in OperatorKind for cost in (Cost.TUPLE, Cost.CLAIM)),
+    Term(Cost.HANDOVER, OperatorKind.PARTITIONED),
+    *(Term(cost, kind) for kind in _SHARED for cost in _CONTENDED),
+)
+"""All costs. No two workers contend for a stateful operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A cost in nanoseconds of CPU, with its spread over repeated measurements."""
+
+    ns: float
+    low_ns: float
+    high_ns: float
+
+    def __post_init__(self) -> None:
+        values = (self.low_ns, self.ns, self.high_ns)
+        if not (all(map(math.isfinite, values)) and 0 <= self.low_ns <= self.ns <= self.high_ns):
+            raise BadInput(f"ns must be from low_ns to high_ns, both at least 0 (got {self.ns:g} of {values})")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCosts:
+    """One number for each cost, in nanoseconds."""
+
+    ns: Mapping[Term, float]
+
+    def of(self, cost: Cost, kind: OperatorKind | None = None) -> float:
+        """A cost; 0 if there is none of this kind."""
+        return self.ns.get(Term(cost, kind), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProfile:
+    """Measured costs of the engine.
+
+    Attributes:
+        measured: On what they were measured, in words.
+        workers: Most workers of a measured run.
+        costs: Of each term; without contended ones if only one worker was measured.
+
+    Raises:
+        BadInput: a cost is missing.
+    """
+
+    measured: str
+    workers: int
+    costs: Mapping[Term, Interval]
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise BadInput(f"workers must be at least 1 (got {self.workers})")
+        for term in TERMS:
+            if term not in self.costs and not (term.cost in _CONTENDED and self.workers == 1):
+                raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
+
+    def costs_at(self, bound: str = "ns") -> EngineCosts:
+        """The costs (`ns`), or the ends of all intervals."""
+        assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * MEASURED.contention_us for kind in _SHARED}
+        return EngineCosts({**assumed, **{term: getattr(one, bound) for term, one in self.costs.items()}})

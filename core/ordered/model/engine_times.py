@@ -1,0 +1,107 @@
+"""What the engine adds to a tuple in the model, by operator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
+from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
+from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
+from adapt.core.ordered.engine.memory import lanes_of
+from adapt.core.ordered.engine.outcome import OperatorTally
+from adapt.core.ordered.engine.settings import RunSettings
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTimes:
+    """Times of an operator in the model, in nanoseconds.
+
+    Attributes:
+        added: To a tuple's cost.
+        crowd: To a tuple's cost by each other worker on the operator.
+        sent: To send a tuple; one worker at a time.
+        output: To send one of its outputs.
+    """
+
+    added: float
+    crowd: float
+    sent: float
+    output: float
+
+
+def assumed_times(contention: Contention) -> OperatorTimes:
+    """The same for all operators, without measured costs."""
+    return OperatorTimes(0.0, 1000 * contention.contention_us, 0.0, 1000 * contention.output_us)
+
+
+def measured_times(
+    bound: BoundOperator, settings: RunSettings, us: float, selectivity: float, costs: EngineCosts
+) -> OperatorTimes:
+    """Costs of a chunk, shared by its tuples.
+
+    The model itself moves single tuples, whatever the chunk.
+
+    Args:
+        us: Mean cost of its function per tuple.
+        selectivity: Its outputs per tuple.
+    """
+    kind, tuples = bound.operator.kind, chunk_at(settings, us + costs.of(Cost.TUPLE, bound.operator.kind) / 1000)
+    lanes = lanes_met(bound, settings, tuples)
+    added = costs.of(Cost.TUPLE, kind) + costs.of(Cost.CLAIM, kind) / tuples
+    added += lanes * costs.of(Cost.HANDOVER, kind) / tuples
+    if selectivity != 1:
+        added += costs.of(Cost.UNEVEN)
+    if bound.number == 0:
+        added += costs.of(Cost.FEED)
+    crowd = costs.of(Cost.CONTENDED_TUPLE, kind) + costs.of(Cost.CONTENDED_CLAIM, kind) / tuples
+    return OperatorTimes(added, crowd, costs.of(Cost.SEND) / tuples, costs.of(Cost.OUTPUT))
+
+
+def chunk_at(settings: RunSettings, us: float) -> float:
+    """Tuples that a worker claims at once from a full work queue."""
+    share = settings.queue_capacity / (2 * settings.workers)
+    if settings.chunk:
+        return min(settings.chunk, max(share, 1.0))
+    return max(min(settings.slice_us / max(us, 1e-3), MOST_CHUNK, share), 1.0)
+
+
+def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:
+    """Mean lanes among a chunk's tuples.
+
+    All are taken as equally frequent; 0 without.
+    """
+    if bound.operator.kind is not OperatorKind.PARTITIONED:
+        return 0.0
+    lanes = lanes_of(bound, settings, is_model=False)
+    return float(lanes * (1 - (1 - 1 / lanes) ** tuples))
+
+
+def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally) -> dict[Term, float]:
+    """How often an operator had each cost in a run of threads."""
+    kind, chunks = bound.operator.kind, float(tally.in_use.sum())
+    counts = {
+        Term(Cost.FEED): float(tally.inputs if bound.number == 0 else 0),
+        Term(Cost.SEND): chunks,
+        Term(Cost.OUTPUT): float(tally.outputs),
+        Term(Cost.UNEVEN): float(tally.inputs if tally.outputs != tally.inputs else 0),
+        Term(Cost.TUPLE, kind): float(tally.inputs),
+        Term(Cost.CLAIM, kind): chunks,
+    }
+    if kind is OperatorKind.PARTITIONED and chunks:
+        counts[Term(Cost.HANDOVER, kind)] = chunks * lanes_met(bound, settings, tally.inputs / chunks)
+    if kind is not OperatorKind.STATEFUL:
+        others = min(settings.workers, bound.partitions if kind is OperatorKind.PARTITIONED else settings.workers) - 1
+        counts[Term(Cost.CONTENDED_TUPLE, kind)] = float(others * tally.inputs)
+        counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks
+    return counts
+
+
+def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:
+    """Mean cost of each operator's function, in microseconds."""
+    means = [us or 0.0 for us in costs_us]
+    for bound, us in zip(chain.operators, costs_us, strict=True):
+        field = bound.fields[bound.cost_at] if us is None else None
+        if field in chain.fields and len(chain.tuples):
+            means[bound.number] = float(chain.tuples[:, chain.fields.index(field)].mean()) / 1000
+    return means
