@@ -52,22 +52,20 @@ class ArrivalOptions:
     """How fast rows arrive; by default, all are there at the start."""
 
     PANEL: ClassVar[str] = "Arrivals; by default all rows are there at the start"
-    rate: str | None = setting(None, "Rows arrive at this average rate, or at each of a list.", "ROWS/S")
+    rate: str | None = setting(None, "Average rate of arrivals, or a list.", "ROWS/S")
     offered: str | None = setting(
         None,
-        "Load, or a list: the average rate of arrivals over the capacity, which is measured first for each number of"
-        " workers, with all rows there at the start.",
+        "Load: rate of arrivals over the capacity, which is measured first.",
         "RATIO",
     )
-    speedup: float | None = setting(None, "Rows arrive at the times of the trace: trace seconds per second.", "RATIO")
+    speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
     spacing: Spacing | None = setting(
         None,
-        "How arrivals are spaced with --rate or --offered: at random (poisson, default), evenly, or as in the trace,"
-        " bursts included.",
+        "Spacing of arrivals with --rate or --offered. Default: poisson.",
     )
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
-        """How rows arrive, by ascending rate; empty if all are there at the start.
+        """How rows arrive, by ascending rate; empty by default.
 
         Raises:
             UsageError: options exclude each other, or are out of range.

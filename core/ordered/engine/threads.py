@@ -6,7 +6,7 @@ from collections.abc import Callable
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
-from adapt.core.ordered.engine.kernel.paced_feeder import feed_paced
+from adapt.core.ordered.engine.kernel.feeding import feed_paced
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -56,7 +56,7 @@ def run_by_workers(
 
 
 def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) -> float:
-    """Run all workers, and the feeder if rows have arrival times, to the end; returns the seconds it took."""
+    """Run all workers and the feeder to the end; returns the seconds."""
     _compile(memory)
     deaths: list[BaseException] = []
     threads = [

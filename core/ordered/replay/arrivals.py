@@ -15,7 +15,9 @@ _LONGEST_S = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """How fast rows arrive, and how evenly; exactly one of the first three is given.
+    """How fast rows arrive, and how evenly.
+
+    Exactly one of the first three is given.
 
     Attributes:
         rate: Rows per second, on average.
@@ -110,7 +112,7 @@ class Paced:
 
     @property
     def arrivals_ns(self) -> Words:
-        """When each tuple arrives, from the start; a punctuation arrives with the row before it."""
+        """When each tuple arrives; a punctuation arrives with its row."""
         return self.make()
 
     @property

@@ -22,7 +22,7 @@ _WIDE, _TALL = 0.84, 0.8
 
 
 def ordered_charts(workers: Table, operators: Table, occupancy: Table, loads: Table | None = None) -> tuple[Chart, ...]:
-    """All charts of a run; `loads` if there are several rates of arrivals."""
+    """All charts of a run."""
     by_workers = throughput_by_workers(workers), latency_by_workers(workers), time_by_workers(operators)
     by_load = () if loads is None else (latency_by_load(loads),)
     return pipeline(operators), *by_load, *by_workers, rings_in_use(occupancy)
@@ -118,7 +118,7 @@ def latency_by_workers(workers: Table) -> Chart:
 
 
 def latency_by_load(loads: Table) -> Chart:
-    """Latency from arrival to output over the rate of arrivals, on a logarithmic scale if it spans magnitudes."""
+    """Latency from arrival to output over the rate of arrivals."""
     points: Records = []
     of_capacity = all(is_real(cell) for cell in loads.values("capacity"))
     for row in loads.records():

@@ -93,7 +93,7 @@ class WorkersOutcome:
 
     @property
     def drain_s(self) -> float | None:
-        """Time from the last arrival until the last output has left; None if all rows were there at the start."""
+        """Time from the last arrival to the last output, if paced."""
         return None if self.paced is None else max(self.run.elapsed_s - self.paced.last_s, 0.0)
 
     @property
@@ -103,7 +103,7 @@ class WorkersOutcome:
 
     @property
     def feeder_lag_s(self) -> tuple[float, float] | None:
-        """99th percentile and maximum of how late the feeder noticed arrivals; None without a feeder."""
+        """99th percentile and maximum of the lag of the feeder."""
         lag = self.run.marks.lag
         if not len(lag):
             return None
@@ -139,8 +139,9 @@ class Repeats:
 
 
 def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> WorkersOutcome:
-    """The run with the median throughput, with the spread of all; at a rate of arrivals, with the median latency.
+    """The median run, with the spread of all.
 
+    By throughput or, at a rate of arrivals, by latency.
     It is the worse of the two in the middle.
 
     Args:
@@ -158,7 +159,7 @@ def median_of(runs: Sequence[WorkersOutcome], loops_s: Sequence[float]) -> Worke
 
 
 def _goodness(one: WorkersOutcome) -> float:
-    """Throughput; at a rate of arrivals, the negative 99th percentile of the latency from end to end."""
+    """Throughput, or the negative p99 latency at a rate of arrivals."""
     if one.paced is not None and one.end_to_end is not None:
         return -one.end_to_end.p99
     return one.throughput or 0.0

@@ -261,7 +261,7 @@ def _model_run(
     tell: Told,
     times_us: Words | None,
 ) -> OrderedRun:
-    """A run of the model; at lower rates of arrivals, its output is compared with that at the highest."""
+    """A run of the model at each rate of arrivals."""
     unchecked, capacities = replace(ordered, check=0), dict[int, float | None]()
     if any(each.offered for each in ordered.arrivals):
         capacities = _capacities(_by_model(chain, unchecked, costs, tell)[0])
@@ -274,14 +274,14 @@ def _model_run(
 
 
 def _capacities(saturated: Sequence[WorkersOutcome]) -> dict[int, float | None]:
-    """Capacity by number of workers: the throughput with all rows there at the start."""
+    """Capacity by number of workers: the saturated throughput."""
     return {one.workers: one.throughput for one in saturated}
 
 
 def _paced(
     ordered: Ordered, chain: BoundChain, times_us: Words | None, capacities: Mapping[int, float | None]
 ) -> Sequence[Mapping[int, Paced]]:
-    """Arrivals by number of workers, for each rate; without arrivals, one empty mapping."""
+    """Arrivals by number of workers, for each rate."""
     if not ordered.arrivals:
         return [{}]
     return [

@@ -145,12 +145,12 @@ def loads_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 
 def _full_speed(one: WorkersOutcome) -> float | None:
-    """Throughput with all rows there at the start; None if it was not measured."""
+    """Saturated throughput; None if it was not measured."""
     return one.throughput if one.paced is None else one.paced.capacity
 
 
 def _pace_cells(one: WorkersOutcome) -> tuple[Cell, ...]:
-    """Rate, capacity, whether the workers keep up, drain time and the lag of the feeder."""
+    """Cells of arrivals: rate, capacity, drain and lag."""
     if one.paced is None:
         return (None,) * 6
     return one.paced.rate, one.paced.capacity, one.keeps_up, one.drain_s, *(one.feeder_lag_s or (None, None))

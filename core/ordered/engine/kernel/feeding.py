@@ -1,8 +1,19 @@
 """Ingress: rows of the input enter the first work queue."""
 
-from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
-from adapt.core.compiled import flattened, inlined, record_at
-from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, operator_at
+from adapt.core.atomics import (
+    apart,
+    clock_ns,
+    exchange,
+    fixed,
+    give_way,
+    load,
+    load_atomic,
+    publish,
+    rest_us,
+    short_loops,
+)
+from adapt.core.compiled import compiled, flattened, inlined, record_at
+from adapt.core.ordered.engine.kernel.layout import HEADER, TIMED, Header, Operator, operator_at
 from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
 from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_rows, room_in
 
@@ -46,7 +57,7 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 @inlined
 def note_arrivals(header: Header, now_ns: int) -> None:
-    """Count the rows that have arrived by now, in nanoseconds from the start."""
+    """Count the rows that have arrived by now."""
     arrivals, rows, every = fixed(header, "arrivals_at"), fixed(header, "rows"), fixed(header, "mark_every")
     row = header.arrived
     while row < rows and load(arrivals, row) <= now_ns:
@@ -58,9 +69,9 @@ def note_arrivals(header: Header, now_ns: int) -> None:
 
 @inlined
 def feed(header: Header, least: int) -> bool:
-    """Enqueue rows if there is room and no other worker does; not if they arrive at times of their own.
+    """Enqueue rows if there is room and no other worker does.
 
-    Returns whether any entered.
+    Not if rows have arrival times. Returns whether any entered.
     """
     if fixed(header, "arrivals_at"):
         return False
@@ -103,3 +114,34 @@ def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
     publish(first, "tail", serial)
     publish(header, "fed", row)
     return serial - tail
+
+
+_REST_US = 50
+"""Longest sleep, so that a run that ends is noticed and a full queue is looked at again."""
+
+
+@inlined
+def _rest(header: Header, now_ns: int) -> None:
+    """Sleep until a row is due or has room, at most `_REST_US`."""
+    left_us = _REST_US
+    if header.arrived == header.fed:
+        left_us = min((load(fixed(header, "arrivals_at"), header.fed) - now_ns) // 1000, _REST_US)
+    if left_us > 0:
+        rest_us(left_us)
+    else:
+        give_way()
+
+
+@compiled
+def feed_paced(address: int) -> None:
+    """Feeder: enqueue rows as they arrive, until the run is over."""
+    header = record_at(address, HEADER, 0)
+    first, rows = operator_at(header, 0), header.rows
+    while header.fed < rows and not load_atomic(header, "stop"):
+        now_ns = clock_ns() - header.start_ns
+        note_arrivals(header, now_ns)
+        due, room = min(header.arrived - header.fed, MOST_FED), min(room_in(first, MOST_FED), MOST_FED)
+        if due <= 0 or room <= 0:
+            _rest(header, now_ns)
+            continue
+        feed_rows(header, first, due, room)
