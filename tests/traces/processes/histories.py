@@ -8,7 +8,6 @@ from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.faults import Crash, FaultSchedule
 from adapt.core.stage.conditions.names import Migrating
-from adapt.core.stage.conditions.restart import Restart
 from adapt.core.stage.conditions.settings import Costs, Network, StageSettings
 from adapt.core.stage.control.workers import Migration, Scaling
 from adapt.core.stage.movement.controller import Move
@@ -91,8 +90,8 @@ class History:
         due_s = np.sort(chance.uniform(0, SPAN_S, ROWS))
         work = "wait" if chance.random() < 0.1 else "cpu"
         if chance.random() < 0.2:
-            how = Migrating(chance.choice(list(Migrating)))
-            migration = Migration(how, int(chance.integers(1, 5)), Restart(stop_s=2e-3, start_s=1e-2))  # of real time
+            live = [each for each in Migrating if each is not Migrating.RESTART]  # processes refuse that
+            migration = Migration(Migrating(chance.choice(live)), int(chance.integers(1, 5)))
             placement = AnyPlacement(partitions, chance)
             scaling = Scaling(AnyScaler(int(chance.integers(1, n + 1)), n, chance), placement, 0.02, migration)
             return cls(settings, rows, due_s, Actors(scaling=scaling), work)
