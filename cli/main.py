@@ -122,7 +122,9 @@ def run(arguments: list[str]) -> int:
     """Run a command line in this process and return its exit code."""
     try:
         with typed(arguments):
-            code = exit_code_of(_parser()(args=settings_first(arguments), prog_name="adapt", standalone_mode=False))
+            code = exit_code_of(
+                command_tree()(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)
+            )
         with written_out():  # what is still held back
             pass
     except ReaderGone:
@@ -138,8 +140,8 @@ def run(arguments: list[str]) -> int:
 
 
 @cache
-def _parser() -> Any:
-    """The tree of all commands, built once: it takes longer than most command lines that are refused."""
+def command_tree() -> Any:
+    """All commands, built once: that takes longer than most refusals."""
     return typer.main.get_command(app)
 
 

@@ -308,8 +308,10 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(adapt, here, code, line, s
 def test_a_stage_of_processes_scales_and_says_what_it_is(adapt, here):
     few = pq.read_table(sorted((here / "x.trace").glob("*.parquet"))).take(np.arange(0, ROWS, 5))
     write_trace(here / "few.trace", few)
-    line = "few.trace --pool 2 --workers 1 --partitions 4 --state 10 --period 50ms --scale-out-delay 100ms --window 500ms"
-    line += " --work wait --policy thresholds -o measured.run"
+    line = (
+        "few.trace --pool 2 --workers 1 --partitions 4 --state 10 --period 50ms --scale-out-delay 100ms --window 500ms"
+    )
+    line += " --window 500ms --work wait --policy thresholds -o measured.run"
     document = json.loads(
         adapt.done("replay", "elastic", *line.split(), "--backend", "processes", "--format", "json").out
     )
