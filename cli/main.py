@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -121,7 +122,9 @@ def run(arguments: list[str]) -> int:
     """Run a command line in this process and return its exit code."""
     try:
         with typed(arguments):
-            code = exit_code_of(app(args=settings_first(arguments), prog_name="adapt", standalone_mode=False))
+            code = exit_code_of(
+                command_tree()(args=settings_first(arguments), prog_name="adapt", standalone_mode=False)
+            )
         with written_out():  # what is still held back
             pass
     except ReaderGone:
@@ -134,6 +137,12 @@ def run(arguments: list[str]) -> int:
         with typed(arguments):
             return explain(error, debug="--debug" in arguments)
     return explain_interrupt() if code == INTERRUPTED else code
+
+
+@cache
+def command_tree() -> Any:
+    """All commands, built once: that takes longer than most refusals."""
+    return typer.main.get_command(app)
 
 
 def settings_first(arguments: Sequence[str]) -> list[str]:

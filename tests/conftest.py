@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.fault_proxy import Proxy
 
 # The first example of a kernel compiles it, so none has a deadline.
-settings.register_profile("short", deadline=None, max_examples=50)
+settings.register_profile("short", deadline=None, max_examples=30)
 settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("soak" if os.environ.get("ADAPT_SOAK") else "short")
 

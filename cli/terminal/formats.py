@@ -27,7 +27,7 @@ def json_text(tables: Sequence[Table], document: Mapping[str, Any] | None = None
     if document is None:
         document = {"schema": "adapt.tables/1", "tables": [_record(table) for table in tables]}
     text = json.dumps(_finite(document), ensure_ascii=ascii_only, allow_nan=False, indent=2)
-    return "".join(_json_character(character) for character in text) + "\n" if not ascii_only else text + "\n"
+    return "\n".join(map(_json_line, text.split("\n"))) + "\n"
 
 
 def csv_text(tables: Sequence[Table]) -> str:
@@ -70,8 +70,12 @@ def _finite(value: Any) -> Any:
     raise TypeError(f"a result has a {type(value).__name__}, which JSON does not support: {value!r}")
 
 
+def _json_line(line: str) -> str:
+    return line if line.isprintable() else "".join(map(_json_character, line))
+
+
 def _json_character(character: str) -> str:
-    if character == "\n" or character.isprintable() or visible(character) == character:
+    if character.isprintable() or visible(character) == character:
         return character
     code = ord(character)
     if code < 0x10000:

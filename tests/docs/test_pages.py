@@ -4,9 +4,8 @@ import re
 import shlex
 
 import pytest
-import typer
 
-from adapt.cli.main import app, run, settings_first
+from adapt.cli.main import command_tree, run, settings_first
 from tests.docs.pages import GUIDES, PAGES, ROOT, anchors, blocks, commands, links, text_of
 
 MOST_LINES, MOST_PICTURE = 90, 150_000
@@ -27,7 +26,7 @@ def command_lines():
 
 def parsed(arguments):
     """Parse a command line without running it; the parser's complaint if it has one."""
-    command = typer.main.get_command(app)
+    command = command_tree()
     context = command.make_context("adapt", settings_first(arguments))
     while hasattr(command, "resolve_command"):
         rest = [*getattr(context, "_protected_args", []), *context.args]
@@ -54,9 +53,7 @@ def test_every_command_line_parses(line):
 
 def test_there_are_command_lines_of_every_command():
     typed = [line.split()[1:] for line in command_lines()]
-    missing = [
-        path for path in leaves(typer.main.get_command(app)) if not any(t[: len(path)] == [*path] for t in typed)
-    ]
+    missing = [path for path in leaves(command_tree()) if not any(t[: len(path)] == [*path] for t in typed)]
     assert missing in ([], [("demo",)])
 
 

@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,11 @@ class Manifest:
 
 def program_versions() -> dict[str, str]:
     """Versions of adapt and of the libraries that can change a result."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in ("adapt-streams", "pyspark", "pyarrow", "numpy"):
         try:

@@ -207,14 +207,14 @@ def test_a_mapping_file_gives_the_unit_of_a_cost(adapt, here):
 
 
 def test_a_wide_source_lists_a_dozen_columns_nearest_first(adapt, here):
-    columns = [f"user_{at:05}" for at in range(50_000)]
+    columns = [f"user_{at:05}" for at in range(10_000)]
     values = ",".join("1" for _ in columns)
     (here / "wide.csv").write_text(f"when,{','.join(columns)}\n2026-05-01,{values}\n")
     sentence = adapt.refused(2, "ingest", "wide.csv", "--key", "usr_00017", "--time", "when", "-o", "x.trace")
     assert "column 'usr_00017' does not exist; did you mean 'user_00017'? Available: user_00017, " in sentence
-    assert sentence.endswith(" and 49,989 more")
+    assert sentence.endswith(" and 9,989 more")
     assert len(sentence) < 400
-    adapt.done("ingest", "wide.csv", "--key", "user_49999", "--time", "when", "-o", "x.trace")
+    adapt.done("ingest", "wide.csv", "--key", "user_09999", "--time", "when", "-o", "x.trace")
 
 
 def test_rows_that_are_piped_in_give_the_trace_of_the_file(adapt, here, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,7 @@ def key_of(parameters: Mapping[str, Any], trace: str) -> str:
     Args:
         trace: Content hash of the trace.
     """
-    return hash_of({"parameters": dict(parameters), "trace": trace, "versions": _versions()})
-
-
-@cache
-def _versions() -> dict[str, str]:
-    """As `program_versions`, which takes milliseconds."""
-    return program_versions()
+    return hash_of({"parameters": dict(parameters), "trace": trace, "versions": program_versions()})
 
 
 class Outcomes:
