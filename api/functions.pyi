@@ -60,7 +60,7 @@ def clean(place: File, *, yes: bool = False, older_than: str = "1h") -> Table:
     """List or remove what interrupted runs left."""
 
 def generate(
-    name: Literal["clicks", "packets", "sales", "zipf", "self-similar"],
+    name: Literal["calls", "clicks", "packets", "sales", "zipf", "self-similar"],
     *,
     out: File | None = None,
     rows: int = 1000000,

@@ -125,7 +125,7 @@ class OrderedRun(Displayed):
         costs: Costs that the model used; None for real workers.
         parameters: Everything that determines the result, except the trace; JSON data.
         obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
-        answer: What a retail chain answers; None for others.
+        answer: What a chain available by name answers; None for others.
         lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
     """
 
