@@ -23,8 +23,8 @@ _ALL_PHONES = (1 << 64) - 1
 class CallStream(SteadyStream):
     """A stream of calls between mobile phones.
 
-    0.5 % of the phones are cloned. Rows have `caller` and `callee` (numbers of phones), `area` of the caller (0 to 9), `seconds`, and where both are in
-    meters: `caller_x`, `caller_y`, `callee_x`, `callee_y`.
+    0.5 % of the phones are cloned. Rows have `caller` and `callee` (numbers of phones), `area` of the caller (0 to 9),
+    `seconds`, and where both are in meters: `caller_x`, `caller_y`, `callee_x`, `callee_y`.
 
     Each block of rows has its own random numbers and its own span of time; see `draw_calls`. Keys are "p1", "p2", ...
     from hot to cold, or 1, 2, ...

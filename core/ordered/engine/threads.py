@@ -1,9 +1,12 @@
 """Threaded backend: compiled workers that run without Python's global lock."""
 
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.engine.checkpoint import Checkpoint
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
 from adapt.core.ordered.engine.kernel.feeding import feed_paced
@@ -55,7 +58,66 @@ def run_by_workers(
     return memory.run(elapsed_s)
 
 
-def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) -> float:
+@dataclass(slots=True)
+class Crash:
+    """All workers stop, wherever they are.
+
+    Attributes:
+        after: They stop as soon as more tuples than this are seen to have entered.
+        before: No more than this enter, so that a crash cannot come too late.
+        entered: How many had entered when they stopped.
+    """
+
+    after: int
+    before: int
+    entered: int = 0
+
+    def watch(self, memory: Memory) -> None:
+        """Body of a thread that stops the workers."""
+        while memory.header["stop"] == GOES_ON:
+            if memory.header["fed"] > self.after:
+                memory.end_if_running(DEAD)
+                break
+            time.sleep(0)
+        self.entered = int(memory.header["fed"])
+
+
+def run_segment(
+    chain: BoundChain, settings: RunSettings, begun: Checkpoint, pace: int | None = None
+) -> tuple[Checkpoint, list[Words]]:
+    """Run a chain from a checkpoint to the end of its tuples.
+
+    Returns:
+        The next checkpoint, and the output tuples.
+    """
+    memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
+    output, ends = list[Words](), list[Checkpoint]()
+    _run(memory, settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
+    if memory.ended == FAULTY:
+        raise memory.failure()
+    if not ends:
+        raise RuntimeError(f"the run stalled: {memory.stuck()}")
+    return ends[0], output
+
+
+def crash_segment(
+    chain: BoundChain, settings: RunSettings, begun: Checkpoint, crash: Crash, pace: int | None = None
+) -> None:
+    """Run a chain from a checkpoint up to a crash; all that it did is lost."""
+    memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
+    memory.header["rows"] = crash.before
+    _run(memory, settings.workers, lambda _: None, crash)
+    if memory.ended == FAULTY:
+        raise memory.failure()
+
+
+def _run(
+    memory: Memory,
+    workers: int,
+    taken: Callable[[Words], None] | None,
+    crash: Crash | None = None,
+    finished: Callable[[], None] = lambda: None,
+) -> float:
     """Run all workers and the feeder to the end; returns the seconds."""
     _compile(memory)
     deaths: list[BaseException] = []
@@ -65,6 +127,8 @@ def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) ->
     ]
     if memory.is_paced:
         threads.append(threading.Thread(target=_feed, args=(memory, deaths), name="feeder", daemon=True))
+    if crash is not None:
+        threads.append(threading.Thread(target=crash.watch, args=(memory,), name="crash", daemon=True))
     start = kernel.now_ns()
     memory.header["start_ns"] = start
     try:
@@ -78,6 +142,8 @@ def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) ->
         elapsed_s = (kernel.now_ns() - start) / 1e9
         while taken is not None and _take(memory, taken):
             pass
+        if memory.ended == FINISHED:
+            finished()
     finally:  # also on an interrupt, a failure of `taken`, or no more threads
         memory.end_if_running(DEAD)
         for thread in threads:
