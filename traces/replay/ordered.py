@@ -13,6 +13,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
+from adapt.core.ordered.replay.sustainable import SEARCH_RUNS, SEARCH_TIME
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.chains import NamedChain
@@ -106,7 +107,7 @@ def replay_ordered_trace(
     if any(each.follows_trace for each in options.ordered.arrivals):
         times_us = read_times_us(trace, bound.rows, progress)
     if options.foresight is not None:
-        _foresee(options.foresight, bound, options.ordered, cpu_clock)
+        _foresee(options.foresight, bound, options.ordered, times_us, cpu_clock)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
     inputs = [trace.as_input]
     if plan is not None:
@@ -131,9 +132,12 @@ def replay_ordered_trace(
     return run
 
 
-def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_clock: Callable[[], float]) -> None:
+def _foresee(
+    foresight: Foresight, bound: BoundChain, ordered: Ordered, times_us: Words | None, cpu_clock: Callable[[], float]
+) -> None:
     """Say how long a run takes, or refuse it."""
-    repeats = ordered.repeats if ordered.backend is Backend.THREADS else 1
+    is_real = ordered.backend is Backend.THREADS
+    repeats = ordered.repeats if is_real else 1
     once = replace(ordered, repeats=1, arrivals=())
 
     def first(count: int) -> object:
@@ -143,8 +147,32 @@ def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_cloc
             replay_ordered(part, once, clock=foresight.clock, cpu_clock=cpu_clock)
         return part
 
+    times, least_s = arriving_time(ordered, bound.rows, times_us)
     length = Length(len(bound.tuples), cases=len(ordered.workers) * repeats)
-    foresight.foresee(length, first, first, "give --rows, fewer --workers or fewer --repeats")
+    slow = ", a higher rate of arrivals" if ordered.arrivals and is_real else ""
+    instead = f"give --rows, fewer --workers, fewer --repeats{slow}"
+    foresight.foresee(length, first, first, instead, times, least_s)
+
+
+def arriving_time(ordered: Ordered, rows: int, times_us: Words | None) -> tuple[float, float]:
+    """How long a replay takes over one with all rows there at the start, and how long at least in seconds.
+
+    Rows arrive in real time on threads. In the model a run takes about as long at any rate.
+    """
+    arrivals, runs = ordered.arrivals, max(len(ordered.arrivals), 1)
+    if not arrivals:
+        return 1.0, 0.0
+    searches, measures = any(each.sustained for each in arrivals), any(each.needs_capacity for each in arrivals)
+    if ordered.backend is Backend.SIM:
+        return float(runs + measures + searches * SEARCH_RUNS), 0.0
+    times, least_s = float(measures) + searches * SEARCH_TIME / ordered.repeats, 0.0
+    for each in arrivals:
+        times += max(1 / (each.offered or each.sustained or 1.0), 1.0)
+        if each.rate is not None:
+            least_s += rows / each.rate
+        elif each.speedup is not None and times_us is not None:
+            least_s += float(times_us[rows - 1] - times_us[0]) / 1e6 / each.speedup
+    return times, least_s * len(ordered.workers) * ordered.repeats
 
 
 def bound_trace(

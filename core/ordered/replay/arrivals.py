@@ -17,11 +17,12 @@ _LONGEST_S = 1e9
 class Arrivals:
     """How fast rows arrive, and how evenly.
 
-    Exactly one of the first three is given.
+    Exactly one of the first four is given.
 
     Attributes:
         rate: Rows per second, on average.
         offered: That rate over the throughput of the same workers when all rows are there at the start.
+        sustained: That rate over the highest one that these workers sustain.
         speedup: Trace seconds per second; rows arrive at the times of the trace.
         spacing: How rows are spaced at a rate.
 
@@ -31,14 +32,16 @@ class Arrivals:
 
     rate: float | None = None
     offered: float | None = None
+    sustained: float | None = None
     speedup: float | None = None
     spacing: Spacing = Spacing.POISSON
 
     def __post_init__(self) -> None:
-        named = {"rate": self.rate, "offered": self.offered, "speedup": self.speedup}
+        named = {"rate": self.rate, "offered": self.offered, "sustained": self.sustained, "speedup": self.speedup}
         given = {name: value for name, value in named.items() if value is not None}
         if len(given) != 1:
-            raise UsageError(f"arrivals take one of rate, offered and speedup (got {', '.join(given) or 'none'})")
+            told = f"arrivals take one of rate, offered, sustained and speedup (got {', '.join(given) or 'none'})"
+            raise UsageError(told)
         for name, value in given.items():
             if not 0 < value < inf:
                 raise UsageError(f"{name} must be above 0 (got {value:g})")
@@ -48,25 +51,40 @@ class Arrivals:
         """Whether arrivals follow the times of the trace."""
         return self.speedup is not None or self.spacing is Spacing.TRACE
 
-    def paced(self, chain: BoundChain, capacity: float | None, times_us: Words | None, seed: int) -> "Paced":
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the saturated throughput is measured first."""
+        return self.offered is not None or self.sustained is not None
+
+    def paced(
+        self,
+        chain: BoundChain,
+        capacity: float | None,
+        times_us: Words | None,
+        seed: int,
+        sustained: "Sustained | None" = None,
+    ) -> "Paced":
         """The arrivals of a run.
 
         The draws depend on the seed only: at another rate, and with other workers, the same gaps are longer or shorter.
 
         Args:
-            capacity: Rows per second if all are there at the start; with `offered` only.
+            capacity: Rows per second if all are there at the start, if it was measured; needed with `offered`.
             times_us: Times of the rows in microseconds, ascending; needed if arrivals follow the trace.
+            sustained: The sustainable rate; needed with `sustained`.
 
         Raises:
             UsageError: times are missing, all rows have the same time, or the last row arrives too late.
         """
         rate = self.rate if self.offered is None else self.offered * (capacity or 0.0)
+        if self.sustained is not None and sustained is not None:
+            rate = self.sustained * sustained.low
 
         def rows_ns() -> Words:
             return self._rows_ns(chain.rows, rate, times_us, seed)
 
         last_s = float(rows_ns()[-1]) / 1e9 if chain.rows else 0.0
-        return Paced(last_s, chain.rows, capacity, lambda: _with_punctuations(rows_ns(), chain))
+        return Paced(last_s, chain.rows, capacity, lambda: _with_punctuations(rows_ns(), chain), sustained)
 
     def _rows_ns(self, rows: int, rate: float | None, times_us: Words | None, seed: int) -> Words:
         """When each row arrives."""
@@ -85,13 +103,28 @@ class Arrivals:
         if self.speedup is not None:
             seconds = steps / 1e6 / self.speedup
         elif not rate:
-            raise UsageError("an offered load needs a capacity above 0; give rate instead")
+            raise UsageError("a load needs a capacity above 0; give rate instead")
         else:
             unit = (rows - 1) / float(steps[-1]) if self.follows_trace and rows else 1.0
             seconds = steps * unit / rate
         if rows and seconds[-1] > _LONGEST_S:
             raise UsageError(f"the last row would arrive after {seconds[-1]:.3g} s; use a higher rate or speed-up")
         return np.rint(seconds * 1e9).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Sustained:
+    """Interval of the sustainable rate, in rows per second.
+
+    Attributes:
+        low: Highest rate that workers sustained.
+        high: Lowest rate that they did not.
+        target_s: Highest 99th percentile from arrival to output at a sustained rate.
+    """
+
+    low: float
+    high: float
+    target_s: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,12 +136,14 @@ class Paced:
         rows: Number of rows.
         capacity: Rows per second if all are there at the start; None if it was not needed.
         make: Makes the arrival times of all tuples, which are not kept.
+        sustained: The sustainable rate, if it was searched.
     """
 
     last_s: float
     rows: int
     capacity: float | None
     make: Callable[[], Words]
+    sustained: Sustained | None = None
 
     @property
     def arrivals_ns(self) -> Words:
