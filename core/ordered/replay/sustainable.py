@@ -89,15 +89,16 @@ class Search:
 def searched(capacity: float, target: LatencyTarget, run: Run) -> Search:
     """Search the sustainable rate of a number of workers.
 
-    Workers sustain a rate if they keep up and the 99th percentile of the latency from arrival to output is at most the
-    target, in most of `VOTES` runs with different seeds. At most `VOTES` runs each at `LOW`, at the upper end, and at
-    7 rates between these, more where the capacity was measured too low.
+    Workers sustain a rate if they keep up, or have drained within the target after the last arrival, and the 99th
+    percentile of the latency from arrival to output is at most the target, in most of `VOTES` runs with different
+    seeds. At most `VOTES` runs each at `LOW`, at the upper end, and at 7 rates between these, more where the capacity
+    was measured too low.
 
     Args:
         capacity: Saturated throughput of these workers, in rows/s.
 
     Raises:
-        UsageError: not even `LOW` of the capacity is sustained.
+        UsageError: not even `LOW` of the capacity is sustained, or every rate is.
     """
     low = [run(LOW * capacity, number) for number in range(VOTES)]
     target_s = target.seconds or target.times * median(_p99_s(one) for one in low)
@@ -120,6 +121,11 @@ def searched(capacity: float, target: LatencyTarget, run: Run) -> Search:
         if not is_sustained(above):
             break
         below, above = above, _RAISED * above
+    else:
+        raise UsageError(
+            f"every rate is sustained, since all rows pass within the target latency of {duration(target_s)}; give "
+            "more rows or a shorter target latency"
+        )
     while above - below > STEP * capacity:
         middle = (below + above) / 2
         if is_sustained(middle):
@@ -135,7 +141,8 @@ def _p99_s(one: WorkersOutcome) -> float:
 
 def _probe(one: WorkersOutcome, rate: float, capacity: float, target_s: float) -> Probe:
     latency = one.end_to_end
-    is_sustained = one.keeps_up and latency is not None and latency.p99 <= target_s
+    drains = one.keeps_up or (one.drain_s or 0.0) <= target_s
+    is_sustained = drains and latency is not None and latency.p99 <= target_s
     return Probe(one.workers, rate, capacity, latency and latency.p99, one.keeps_up, is_sustained)
 
 

@@ -78,9 +78,9 @@ def test_a_search_is_reported_with_all_its_runs() -> None:
 
 
 def test_threads_search_their_rate_too() -> None:
-    target = LatencyTarget(seconds=5.0)  # so that only the backlog decides
+    target = LatencyTarget(seconds=0.02)
     run = replay_ordered(
-        bound([stateless("a"), counting("b")], 2000),
+        bound([stateless("a", cost=2.0), counting("b")], 20_000),
         Ordered((1,), arrivals=shares(0.5), target=target),
         clock=lambda: 0.0,
         cpu_clock=lambda: 0.0,
@@ -101,6 +101,7 @@ class Machine:
     rate: float
     disturbed: bool = False
     workers: int = 1
+    drain_s: float = 1.0
 
     @property
     def keeps_up(self) -> bool:
@@ -123,3 +124,5 @@ def test_the_limit_of_a_machine_is_found_whatever_its_measured_capacity(limit: f
 def test_a_target_that_no_rate_meets_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no rate is sustained .* give a longer target latency"):
         searched(1000.0, LatencyTarget(0.0001), lambda rate, _: Machine(1e9, rate))  # type: ignore[arg-type,return-value]
+    with pytest.raises(UsageError, match=r"every rate is sustained, .* give more rows or a shorter target latency"):
+        searched(1000.0, LatencyTarget(1.0), lambda rate, _: Machine(1e9, rate))  # type: ignore[arg-type,return-value]
