@@ -40,6 +40,9 @@ LANES = 8
 
 _PATIENCE = 2000
 
+_AT_ONCE = 1 << 20
+"""Arrival times that are checked at once."""
+
 
 class Memory:
     """Records and tuples of a run, and the results read from them.
@@ -290,7 +293,8 @@ class Memory:
 
 
 def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
-    if len(arrivals_ns) != tuples or (arrivals_ns < 0).any() or (np.diff(arrivals_ns) < 0).any():
+    pieces = (arrivals_ns[max(first - 1, 0) : first + _AT_ONCE] for first in range(0, tuples, _AT_ONCE))
+    if len(arrivals_ns) != tuples or any(piece[0] < 0 or (np.diff(piece) < 0).any() for piece in pieces):
         raise UsageError(f"arrivals_ns must give each of {tuples} tuples a time from 0 on, in ascending order")
     return np.ascontiguousarray(arrivals_ns, np.int64)
 

@@ -61,7 +61,7 @@ def test_a_punctuation_arrives_with_the_row_before_it() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "one of rate, offered and speedup (got none)"),
+        ({}, "one of rate, offered, sustained and speedup (got none)"),
         ({"rate": 1.0, "speedup": 2.0}, "(got rate, speedup)"),
         ({"rate": 0.0}, "rate must be above 0 (got 0)"),
         ({"offered": float("inf")}, "offered must be above 0 (got inf)"),
@@ -116,7 +116,7 @@ def test_a_fixed_rate_gives_no_speed_up() -> None:
     run = replayed(chain, Ordered((1, 2), Backend.SIM, arrivals=(Arrivals(rate=1000.0),)))
     rows = run.tables()["workers"].records()
     assert [(row["speed_up"], row["capacity"], row["keeps_up"]) for row in rows] == [(None, None, True)] * 2
-    rates = [{"rate": 1000.0, "offered": None, "speedup": None, "spacing": "poisson"}]
+    rates = [{"rate": 1000.0, "offered": None, "sustained": None, "speedup": None, "spacing": "poisson"}]
     assert run.as_data()["parameters"]["arrivals"] == {"seed": 0, "rates": rates}
     assert "loads" not in run.tables()
 
