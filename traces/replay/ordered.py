@@ -141,7 +141,7 @@ def _foresee(
     """Say how long a run takes, or refuse it."""
     is_real = ordered.backend is Backend.THREADS
     repeats = ordered.repeats if is_real else 1
-    once = replace(ordered, repeats=1, arrivals=())
+    once = replace(ordered, repeats=1, arrivals=(), replicas=0)
 
     def first(count: int) -> object:
         until = int(np.searchsorted(bound.punctuations, count))

@@ -37,7 +37,7 @@ def ordered(
     chain: Annotated[
         Path,
         option(
-            "Chain of operators (TOML), or the name of a retail chain: retail-q1, -q2, -q3, -q4 or -q15.",
+            "Chain of operators (TOML), or the name of one: fraud, retail-q1, -q2, -q3, -q4 or -q15.",
             "CHAIN",
             "--chain",
             "-c",
@@ -93,6 +93,7 @@ def ordered(
         cores=cores,
         check=check,
         repeats=workers.repeats,
+        replicas=workers.replicas,
         arrivals=arrivals.arrivals(),
         target=arrivals.target(),
     )

@@ -13,6 +13,7 @@ from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
+from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
@@ -30,6 +31,7 @@ from adapt.core.ordered.model.operator_costs import (
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
+from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
@@ -83,6 +85,7 @@ class Ordered:
         engine: Measured costs of the engine, for the model.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
+        replicas: Further runs of threads with other workers and schedules, crashed and restored.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -99,6 +102,7 @@ class Ordered:
     arrivals: tuple[Arrivals, ...] = ()
     target: LatencyTarget = field(default_factory=LatencyTarget)
     engine: EngineProfile | None = None
+    replicas: int = 0
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -107,6 +111,10 @@ class Ordered:
             raise UsageError(f"check must be at least 0 rows (got {self.check})")
         if self.repeats < 1:
             raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
+        if self.replicas < 0:
+            raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
+        if self.replicas and self.backend is Backend.SIM:
+            raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
@@ -131,6 +139,7 @@ class OrderedRun(Displayed):
         answer: What a chain available by name answers; None for others.
         lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
         probes: Runs of the searches for the sustainable rate.
+        replicas: Runs with crashes.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -145,11 +154,12 @@ class OrderedRun(Displayed):
     answer: Table | None = None
     lower: tuple[WorkersOutcome, ...] = ()
     probes: tuple[Probe, ...] = ()
+    replicas: tuple[RestoredRun, ...] = ()
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
-        return ordered_summary(
+        table = ordered_summary(
             self.chain,
             (*self.lower, *self.outcomes),
             self.egress,
@@ -159,12 +169,17 @@ class OrderedRun(Displayed):
             ordered.engine or ordered.contention,
             self.obstacles,
         )
+        if not self.replicas:
+            return table
+        ((verdict, *facts),) = table.rows
+        told = f"{verdict} {replicas_sentence(self.replicas, self.egress)}"
+        return replace(table, rows=((told, *facts),))
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, for a model also `costs` and `constants`.
+        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -176,6 +191,8 @@ class OrderedRun(Displayed):
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.probes:
             tables["search"] = search_table(self.probes)
+        if self.replicas:
+            tables["replicas"] = replicas_table(self.replicas, self.egress)
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             engine = self.ordered.engine
@@ -193,7 +210,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("costs", "constants") if name in tables),
+            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
             summary,
         )
 
@@ -257,7 +274,10 @@ def replay_ordered(
     below = [one for each in lower for one in threads.run(ordered, each)]
     outcomes = threads.run(ordered, paced, taken)
     egress = serial or outcomes[0].run.egress
-    return OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
+    tell("replicas", 0, 0)
+    copies = replicas_of(chain, ordered.settings, max(ordered.workers), ordered.replicas, threads.pace)
+    done = OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
+    return replace(done, replicas=copies)
 
 
 def _model_run(
@@ -332,6 +352,8 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
+    if ordered.replicas:
+        check_replicas(chain)
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(
@@ -486,4 +508,5 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     if ordered.backend is Backend.SIM:
         of_engine = {} if ordered.engine is None else {"costs": engine_profile_hash(ordered.engine)}
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed, **of_engine}
-    return {**told, "cores": ordered.cores, "repeats": ordered.repeats}
+    of_replicas = {"replicas": ordered.replicas} if ordered.replicas else {}
+    return {**told, "cores": ordered.cores, "repeats": ordered.repeats, **of_replicas}
