@@ -42,8 +42,7 @@ class WorkerOptions:
     repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
     replicas: int = setting(
         0,
-        "Further runs with other workers and schedules, crashed at random and restored from checkpoints at"
-        " punctuations; says whether all end with the same state and output.",
+        "Further runs with other workers and schedules, crashed and restored from checkpoints, and compared.",
         "N",
     )
 

@@ -1,7 +1,6 @@
 """Threaded backend: compiled workers that run without Python's global lock."""
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from adapt.core.ordered.functions.work import measured_pace
 KEPT = 1 << 14
 """Output tuples that wait for the caller who takes them; workers wait if there are more."""
 
-_TAKEN_EVERY_S = 0.002
+_TAKEN_EVERY_S, _WATCHED_EVERY_S = 0.002, 1e-5
 
 
 def run_by_workers(
@@ -74,11 +73,12 @@ class Crash:
 
     def watch(self, memory: Memory) -> None:
         """Body of a thread that stops the workers."""
+        pause = threading.Event()
         while memory.header["stop"] == GOES_ON:
             if memory.header["fed"] > self.after:
                 memory.end_if_running(DEAD)
                 break
-            time.sleep(0)
+            pause.wait(_WATCHED_EVERY_S)
         self.entered = int(memory.header["fed"])
 
 
@@ -103,7 +103,10 @@ def run_segment(
 def crash_segment(
     chain: BoundChain, settings: RunSettings, begun: Checkpoint, crash: Crash, pace: int | None = None
 ) -> None:
-    """Run a chain from a checkpoint up to a crash; all that it did is lost."""
+    """Run a chain from a checkpoint up to a crash.
+
+    All that it did is lost.
+    """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
     memory.header["rows"] = crash.before
     _run(memory, settings.workers, lambda _: None, crash)
