@@ -26,7 +26,7 @@ from adapt.traces.store.plans import read_plan
 from adapt.traces.store.runs import keep_run
 from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
-IN_MEMORY_BYTES = 1 << 28
+IN_MEMORY_BYTES = 1 << 27
 """More tuples than this, at 8 bytes per field and row, are kept in a temporary file."""
 
 _ANY = "ts"

@@ -15,7 +15,7 @@ from adapt.core.errors import EnvironmentFailure
 from adapt.core.ordered.chain.bound import Words
 from adapt.traces.store.disk import disk_failures
 
-_FORGOTTEN_EVERY_S = 0.05
+_FORGOTTEN_EVERY_S = 0.01
 
 _DONTNEED: int | None = getattr(mmap, "MADV_DONTNEED", None)
 

@@ -51,7 +51,7 @@ class Memory:
         header: The record of the run.
         operators: The records of the operators.
         storage: The arrays that hold them.
-        is_paced: Whether a feeder enters rows at their arrival times.
+        is_paced: Whether workers take in rows at their arrival times.
     """
 
     def __init__(

@@ -8,7 +8,6 @@ from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.engine.checkpoint import Checkpoint
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
-from adapt.core.ordered.engine.kernel.feeding import feed_paced
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -34,8 +33,8 @@ def run_by_workers(
         pace: Steps of busy work in 1024 ns on this machine; measured if None.
         keep: How many output tuples to keep.
         taken: Called with the output tuples in order, some at a time, instead of keeping them.
-        arrivals_ns: When each tuple arrives, ascending, from the start on: one more thread, the feeder, enters it then.
-            None if all are there at the start.
+        arrivals_ns: When each tuple arrives, ascending, from the start on; workers take it in then. None if all are
+            there at the start.
 
     Raises:
         UsageError: the run would take too much memory.
@@ -121,15 +120,13 @@ def _run(
     crash: Crash | None = None,
     finished: Callable[[], None] = lambda: None,
 ) -> float:
-    """Run all workers and the feeder to the end; returns the seconds."""
+    """Run all workers to the end; returns the seconds."""
     _compile(memory)
     deaths: list[BaseException] = []
     threads = [
         threading.Thread(target=_work, args=(memory, worker, deaths), name=f"worker {worker}", daemon=True)
         for worker in range(workers)
     ]
-    if memory.is_paced:
-        threads.append(threading.Thread(target=_feed, args=(memory, deaths), name="feeder", daemon=True))
     if crash is not None:
         threads.append(threading.Thread(target=crash.watch, args=(memory,), name="crash", daemon=True))
     start = kernel.now_ns()
@@ -170,25 +167,13 @@ def _compile(memory: Memory) -> None:
     """Compile the worker with a run that is already over."""
     memory.end(FINISHED)
     kernel.work(memory.address, 0)
-    if memory.is_paced:
-        feed_paced(memory.address)
     memory.end(GOES_ON)
 
 
 def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
-    """Body of a worker thread."""
-    _end_if_dead(lambda: kernel.work(memory.address, worker), memory, deaths)
-
-
-def _feed(memory: Memory, deaths: list[BaseException]) -> None:
-    """Body of the feeder thread."""
-    _end_if_dead(lambda: feed_paced(memory.address), memory, deaths)
-
-
-def _end_if_dead(body: Callable[[], None], memory: Memory, deaths: list[BaseException]) -> None:
-    """Run a thread's body; a failure ends the whole run."""
+    """Body of a worker thread; a failure ends the whole run."""
     try:
-        body()
+        kernel.work(memory.address, worker)
     except BaseException as death:
         deaths.append(death)
         memory.end(DEAD)

@@ -85,7 +85,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("target_latency", Kind.SECONDS, about="highest p99 from arrival to output at a sustainable rate"),
         Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
         Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
-        Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late the feeder of threads enters rows"),
+        Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late idle workers take in a row"),
         Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
         Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs, or by the intervals of measured costs"),
         Column("throughput_high", Kind.NUMBER, "rows/s", "highest of these"),
