@@ -41,7 +41,7 @@ def run_with_crashes(
     random: np.random.Generator,
     pace: int | None = None,
 ) -> RestoredRun:
-    """Run a chain with a checkpoint at every punctuation, and crashes between them.
+    """Run a chain with checkpoints at punctuations and random crashes.
 
     After a crash, other workers go on from the last checkpoint. Output since then is given up, so that each output
     tuple counts once.
@@ -70,7 +70,7 @@ def run_with_crashes(
 
 
 def segments_of(chain: BoundChain) -> Iterator[BoundChain]:
-    """The chain over the tuples up to each punctuation, and over the rest."""
+    """Parts of a chain's tuples, each up to a punctuation or the end."""
     ends = [*(chain.punctuations + 1).tolist(), len(chain.tuples)]
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:

@@ -148,7 +148,7 @@ class Memory:
                 release_all(state.ctypes.data + 8 * each.first, each.step, each.count)
 
     def checkpoint(self) -> Checkpoint:
-        """The states and the output, after a run that has finished and before `release`."""
+        """The states and the output of a finished run, before `release`."""
         tuples = self._begun.egress.tuples + int(self.header["egress_tuples"])
         egress = Egress(tuples, int(self.header["egress_hash"].view(np.uint64)))
         return Checkpoint(egress, tuple(saved(state, blocks) for state, blocks in self._states))

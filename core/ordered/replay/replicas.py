@@ -62,7 +62,10 @@ def replicas_of(
 
 
 def differing(replicas: Sequence[RestoredRun], egress: Egress) -> int:
-    """Replicas whose state differs from that of the first, or whose output differs from it or from the serial run's."""
+    """Number of replicas whose state or output differs.
+
+    States are compared with that of the first, outputs with it and with the serial run's.
+    """
     first = replicas[0]
     return sum(
         (one.egress, one.output_hash, one.state_hash) != (egress, first.output_hash, first.state_hash)
