@@ -44,11 +44,13 @@ class Phones:
         """Where phones are, or their clones if `second`; shape (phones, 2)."""
         angles = 2 * np.pi * (self.turns[phones] + times_us % _DAY_US / _DAY_US)
         around = self.ways_m[phones, np.newaxis] * np.column_stack((np.cos(angles), np.sin(angles)))
-        return np.rint(self.homes_m[second.astype(np.int64), phones] + around).astype(np.int64)
+        placed: Ints = np.rint(self.homes_m[second.astype(np.int64), phones] + around).astype(np.int64)
+        return placed
 
     def areas(self, phones: Ints) -> Ints:
         """The area code of each phone."""
-        return (self.homes_m[0, phones, 0] * AREAS / SIDE_M).astype(np.int64)
+        codes: Ints = (self.homes_m[0, phones, 0] * AREAS / SIDE_M).astype(np.int64)
+        return codes
 
 
 def draw_phones(random: np.random.Generator, popularity: ZipfKeys) -> Phones:
