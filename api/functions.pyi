@@ -60,7 +60,7 @@ def clean(place: File, *, yes: bool = False, older_than: str = "1h") -> Table:
     """List or remove what interrupted runs left."""
 
 def generate(
-    name: Literal["clicks", "packets", "sales", "zipf", "self-similar"],
+    name: Literal["calls", "clicks", "packets", "sales", "zipf", "self-similar"],
     *,
     out: File | None = None,
     rows: int = 1000000,
@@ -633,8 +633,11 @@ class replay:
         force: bool = False,
         yes: bool = False,
         repeats: int = 5,
+        replicas: int = 0,
         rate: str | None = None,
         offered: str | None = None,
+        sustainable: bool = False,
+        target_latency: str = "10x",
         speedup: float | None = None,
         spacing: Literal["poisson", "even", "trace"] | None = None,
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",

@@ -164,6 +164,18 @@ def _reallocate(typing: Any, address: Any, words: Any) -> Any:  # noqa: ARG001
     return types.int64(types.int64, types.int64), generate
 
 
+def _clear(typing: Any, address: Any, words: Any) -> Any:  # noqa: ARG001
+    """Set words to 0."""
+
+    def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
+        called = _external(builder.module, ir.FunctionType(_BYTE, [_BYTE, _INT, _WORD]), "memset")
+        place = builder.inttoptr(arguments[0], _BYTE)
+        builder.call(called, [place, _INT(0), builder.mul(arguments[1], _WORD(8))])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
 def _release(typing: Any, address: Any) -> Any:  # noqa: ARG001
     """Free allocated words; does nothing for address 0."""
 
@@ -243,6 +255,7 @@ give_way: Callable[[], None] = _intrinsic(_give_way)
 rest_us: Callable[[int], None] = _intrinsic(_rest_us)
 allocate: Callable[[int], int] = _intrinsic(_allocate)
 reallocate: Callable[[int, int], int] = _intrinsic(_reallocate)
+clear: Callable[[int, int], None] = _intrinsic(_clear)
 release: Callable[[int], None] = _intrinsic(_release)
 apart: Callable[[], None] = _intrinsic(_apart)
 short_loops: Callable[[], None] = _intrinsic(_short_loops)

@@ -68,7 +68,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "core/ordered/engine",
         "core/ordered/model",
         "core/ordered/calibrate",
-        "core/ordered/retail",
+        "core/ordered/presets",
         "core/ordered/replay",
     ),
     "mechanisms": ("core/mechanisms", "core/replan"),

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @short_help(*("out", "rows", "keys", "exponent", "rate", "cost", "bytes_", "burst_factor", "drift", "seed", "help"))
 def generate(
     name: Annotated[
-        GeneratorName, typer.Argument(metavar="NAME", help="Generator: zipf, self-similar, packets, clicks or sales.")
+        GeneratorName,
+        typer.Argument(metavar="NAME", help="Generator: zipf, self-similar, packets, calls, clicks or sales."),
     ],
     output: TraceOutput,
     generator: GeneratorOptions,
@@ -27,8 +28,9 @@ def generate(
 ) -> "Ingested":
     """Make a synthetic trace, the same for the same options and seed.
 
-    zipf and self-similar draw independent keys; packets burst at every time scale; clicks are user sessions in a web
-    shop; sales are lines of shop tickets. A generator refuses options that it does not take.
+    zipf and self-similar draw independent keys; packets burst at every time scale; calls are between mobile phones,
+    some of them cloned; clicks are user sessions in a web shop; sales are lines of shop tickets. A generator refuses
+    options that it does not take.
 
     Example: adapt generate zipf --rows 1000000 --exponent 1.2 -o zipf.trace
     """

@@ -43,14 +43,18 @@ class GeneratorOptions:
 
     rows: int = setting(1_000_000, "Rows to generate.", "ROWS")
     keys: int | None = setting(
-        None, "Number of distinct keys (default: 1000000; packets 10000, clicks 20000 users, sales 3000 items).", "KEYS"
+        None,
+        "Number of distinct keys (default: 1000000; packets 10000, calls and clicks 20000, sales 3000 items).",
+        "KEYS",
     )
-    exponent: float | None = setting(None, "Zipf exponent of the keys; 0 is uniform (default: 1; clicks 0.8).", "Z")
+    exponent: float | None = setting(
+        None, "Zipf exponent of the keys; 0 is uniform (default: 1; calls and clicks 0.8).", "Z"
+    )
     hot_share: float | None = setting(
         None, "Hot share of self-similar keys: 0.2 gives 20% of the keys 80% of the rows (default: 0.2).", "SHARE"
     )
     rate: float | None = setting(
-        None, "Average rate in rows per second (default: 1000; clicks 0.05, sales 0.5).", "ROWS/S"
+        None, "Average rate in rows per second (default: 1000; calls 5, clicks 0.05, sales 0.5).", "ROWS/S"
     )
     start: str = setting("2026-01-01T00:00:00Z", "Time of the first row, ISO 8601.", "TIME")
     key_type: KeyType = setting(KeyType.STRING, "Type of the keys.", "string|int64")

@@ -6,6 +6,9 @@ from enum import StrEnum
 class GeneratorName(StrEnum):
     """A synthetic keyed stream."""
 
+    CALLS = "calls"
+    """Calls between mobile phones, some of which are cloned."""
+
     CLICKS = "clicks"
     """User sessions in a web shop."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from adapt.traces.generators.calls import CallStream
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.generate import NamedStream
 from adapt.traces.generators.names import GeneratorName
@@ -11,6 +12,7 @@ from adapt.traces.generators.self_similar import self_similar_stream
 from adapt.traces.generators.zipf import zipf_stream
 
 GENERATORS: Mapping[GeneratorName, Callable[..., NamedStream]] = {
+    GeneratorName.CALLS: CallStream,
     GeneratorName.CLICKS: ClickStream,
     GeneratorName.PACKETS: packet_stream,
     GeneratorName.SALES: SaleStream,

@@ -1,4 +1,4 @@
-"""Chains from files, and retail chains by name."""
+"""Chains from files, and chains available by name."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
 from adapt.core.ordered.chain.own import OwnFunction, own_function
-from adapt.core.ordered.retail.retail import PRESETS, Preset
+from adapt.core.ordered.presets.presets import PRESETS, Preset
 from adapt.traces.read_errors import parsed
 
 
@@ -21,10 +21,10 @@ class NamedChain:
     """A chain with its name and text.
 
     Attributes:
-        name: Name of the file, or of the retail chain.
+        name: Name of the file, or of a chain available by name.
         text: Text of the file.
         chain: The parsed chain.
-        preset: The retail chain that it is; None for a file.
+        preset: The chain available by name; None for a file.
     """
 
     name: str
@@ -60,7 +60,7 @@ class NamedChain:
 
 
 def open_chain(path: Path) -> NamedChain:
-    """Read a chain file, or a retail chain by name.
+    """Read a chain file, or a chain available by name.
 
     Own functions are imported from the module path and from the folder of the file.
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.own import WordType
-from adapt.core.ordered.retail.retail import Preset
+from adapt.core.ordered.presets.presets import Preset
 from adapt.core.table import Column, Kind, Table
 from adapt.traces.store.atomic import check_free, whole_file
 

@@ -1,6 +1,6 @@
 """Ordered replay of a stored trace, without Spark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,24 @@ import pyarrow as pa
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
+from adapt.core.ordered.chain.blocks import bind_blocks
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
+from adapt.core.ordered.replay.sustainable import SEARCH_RUNS, SEARCH_TIME
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
+from adapt.traces.replay.scratch import Scratch
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.plans import read_plan
 from adapt.traces.store.runs import keep_run
-from adapt.traces.store.trace import Trace
+from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
-MOST_TUPLE_BYTES = 8 << 30
-"""Memory limit for the tuples of a trace: 8 bytes per field and row."""
+IN_MEMORY_BYTES = 1 << 27
+"""More tuples than this, at 8 bytes per field and row, are kept in a temporary file."""
 
 _ANY = "ts"
 
@@ -80,14 +83,14 @@ def replay_ordered_trace(
 ) -> OrderedRun:
     """Run a trace through a chain by each number of workers.
 
-    The order of the rows is the serial order. The columns that the chain names are held in memory for all rows: 8 bytes
-    per value, plus the columns themselves while keys are numbered. `clock` gives seconds, for a serial run, `cpu_clock`
-    the CPU seconds of this process. The run is kept at `out`, if given.
+    The order of the rows is the serial order. The columns that the chain names take 8 bytes per value: in memory, or if
+    they are more than `IN_MEMORY_BYTES`, in a temporary file, which is read along with the run. `clock` gives seconds,
+    for a serial run, `cpu_clock` the CPU seconds of this process. The run is kept at `out`, if given.
 
     Raises:
         UsageError: an argument is out of range, the run would hang or take too much memory, the model is to give output
             or to run a function that cannot be compiled, a plan is given that no operator uses, or a plan is missing.
-        EnvironmentFailure: `out` exists or cannot be written.
+        EnvironmentFailure: `out` exists or cannot be written, or the disk has no room for the temporary file.
         BadInput: the trace lacks a column of the chain, or is damaged.
     """
     check_folder_free(out, force=force)
@@ -100,41 +103,45 @@ def replay_ordered_trace(
     _check_plan(chain, plan)
     if rows is not None and rows < 1:
         raise UsageError(f"--rows must be at least 1 (got {rows})")
-    bound = bound_trace(trace, chain, plan, rows, progress)
-    check_chain(bound, options.ordered)
-    times_us = None
-    if any(each.follows_trace for each in options.ordered.arrivals):
-        times_us = read_times_us(trace, bound.rows, progress)
-    if options.foresight is not None:
-        _foresee(options.foresight, bound, options.ordered, cpu_clock)
-    parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
-    inputs = [trace.as_input]
-    if plan is not None:
-        parameters["plan"] = plan.plan.content_hash()
-        inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
-    with opened_egress(bound, chain.preset, options.output) as egress:
-        run = replay_ordered(
-            bound,
-            options.ordered,
-            clock=clock,
-            cpu_clock=cpu_clock,
-            parameters=parameters,
-            told=progress,
-            taken=None if options.output is None and chain.preset is None else egress.take,
-            times_us=times_us,
-        )
-        if options.output is not None and run.outcomes[-1].is_ordered is False:
-            raise RuntimeError("the output differs from that of the serial run, so it was not written; this is a bug")
-        answer = egress.finish() if options.ordered.backend is Backend.THREADS else None
-    run = replace(run, answer=answer)
-    keep_run(run, out, command, inputs, force=force)
-    return run
+    with Scratch() as scratch:
+        bound = bound_trace(trace, chain, plan, rows, progress, scratch)
+        check_chain(bound, options.ordered)
+        times_us = None
+        if any(each.follows_trace for each in options.ordered.arrivals):
+            times_us = read_times_us(trace, bound, progress)
+        if options.foresight is not None:
+            _foresee(options.foresight, bound, options.ordered, times_us, cpu_clock)
+        parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
+        inputs = [trace.as_input]
+        if plan is not None:
+            parameters["plan"] = plan.plan.content_hash()
+            inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
+        with opened_egress(bound, chain.preset, options.output) as egress:
+            run = replay_ordered(
+                bound,
+                options.ordered,
+                clock=clock,
+                cpu_clock=cpu_clock,
+                parameters=parameters,
+                told=progress,
+                taken=None if options.output is None and chain.preset is None else egress.take,
+                times_us=times_us,
+            )
+            if options.output is not None and run.outcomes[-1].is_ordered is False:
+                raise RuntimeError("the output differs from the serial run's, so it was not written; this is a bug")
+            answer = egress.finish() if options.ordered.backend is Backend.THREADS else None
+        run = replace(run, answer=answer)
+        keep_run(run, out, command, inputs, force=force)
+        return run
 
 
-def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_clock: Callable[[], float]) -> None:
+def _foresee(
+    foresight: Foresight, bound: BoundChain, ordered: Ordered, times_us: Words | None, cpu_clock: Callable[[], float]
+) -> None:
     """Say how long a run takes, or refuse it."""
-    repeats = ordered.repeats if ordered.backend is Backend.THREADS else 1
-    once = replace(ordered, repeats=1, arrivals=())
+    is_real = ordered.backend is Backend.THREADS
+    repeats = ordered.repeats if is_real else 1
+    once = replace(ordered, repeats=1, arrivals=(), replicas=0)
 
     def first(count: int) -> object:
         until = int(np.searchsorted(bound.punctuations, count))
@@ -143,52 +150,98 @@ def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_cloc
             replay_ordered(part, once, clock=foresight.clock, cpu_clock=cpu_clock)
         return part
 
+    times, least_s = arriving_time(ordered, bound.rows, times_us)
     length = Length(len(bound.tuples), cases=len(ordered.workers) * repeats)
-    foresight.foresee(length, first, first, "give --rows, fewer --workers or fewer --repeats")
+    slow = ", a higher rate of arrivals" if ordered.arrivals and is_real else ""
+    instead = f"give --rows, fewer --workers, fewer --repeats{slow}"
+    foresight.foresee(length, first, first, instead, times, least_s)
+
+
+def arriving_time(ordered: Ordered, rows: int, times_us: Words | None) -> tuple[float, float]:
+    """How long a replay takes over one with all rows there at the start, and how long at least in seconds.
+
+    Rows arrive in real time on threads. In the model a run takes about as long at any rate.
+    """
+    arrivals, runs = ordered.arrivals, max(len(ordered.arrivals), 1)
+    if not arrivals:
+        return 1.0, 0.0
+    searches, measures = any(each.sustained for each in arrivals), any(each.needs_capacity for each in arrivals)
+    if ordered.backend is Backend.SIM:
+        return float(runs + measures + searches * SEARCH_RUNS), 0.0
+    times, least_s = float(measures) + searches * SEARCH_TIME / ordered.repeats, 0.0
+    for each in arrivals:
+        times += max(1 / (each.offered or each.sustained or 1.0), 1.0)
+        if each.rate is not None:
+            least_s += rows / each.rate
+        elif each.speedup is not None and times_us is not None:
+            least_s += float(times_us[rows - 1] - times_us[0]) / 1e6 / each.speedup
+    return times, least_s * len(ordered.workers) * ordered.repeats
 
 
 def bound_trace(
-    trace: Trace, chain: NamedChain, plan: NamedPlan | None = None, rows: int | None = None, progress: Progress = silent
+    trace: Trace,
+    chain: NamedChain,
+    plan: NamedPlan | None = None,
+    rows: int | None = None,
+    progress: Progress = silent,
+    scratch: Scratch | None = None,
 ) -> BoundChain:
     """Bind a chain to the first rows of a trace, or all.
 
+    Args:
+        scratch: Keeps more than `IN_MEMORY_BYTES` of tuples; None to have all in memory.
+
     Raises:
-        UsageError: the tuples would take too much memory.
+        EnvironmentFailure: the disk has no room for the tuples.
         BadInput: the trace is damaged, or a column has the wrong type.
     """
     total = trace.rows if rows is None else min(rows, trace.rows)
     if not total:
         raise BadInput(f"{trace.path} has no rows to run")
     columns = chain.columns() or [_ANY]
-    if total * 8 * (len(columns) + 1) > MOST_TUPLE_BYTES:
-        most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
-        raise UsageError(
-            f"{total:,} rows with {len(columns)} columns need more than {MOST_TUPLE_BYTES >> 30} GiB of memory; use "
-            f"--rows {most} or fewer"
-        )
-    read = _read(trace, columns, total, progress)
-    _check_plan_type(chain, read, plan)
+    by_plan = None if plan is None else plan.plan.partitioner()
+    blocks = _blocks(trace, columns, total, progress)
+    size = total * 8 * (len(columns) + 1)
+    typed = (_typed(chain, block, plan) for block in blocks)
+    if scratch is not None and size > IN_MEMORY_BYTES:
+        scratch.check(size, f"give --rows {total // 10} or fewer")
+        return bind_blocks(chain.chain, typed, by_plan, scratch.store, f"{chain.name}: ")
+    read = list(typed)
+    whole = {name: pa.chunked_array([chunk for block in read for chunk in block[name].chunks]) for name in columns}
     try:
-        return bind(chain.chain, read, None if plan is None else plan.plan.partitioner())
+        return bind(chain.chain, whole, by_plan)
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
 
 
-def read_times_us(trace: Trace, rows: int, progress: Progress = silent) -> Words:
-    """Times of the first rows of a trace in microseconds since 1970."""
-    return np.asarray(_read(trace, ["ts"], rows, progress)["ts"].cast(pa.int64()).to_numpy(), np.int64)
+def read_times_us(trace: Trace, bound: BoundChain, progress: Progress) -> Words:
+    """Times of the rows in microseconds since 1970."""
+    blocks = _blocks(trace, ["ts"], bound.rows, progress)
+    return bound.store(np.asarray(block["ts"].cast(pa.int64()).to_numpy(), np.int64) for block in blocks)
 
 
-def _read(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> dict[str, pa.ChunkedArray]:
+def _blocks(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> Iterator[pa.Table]:
+    """The first rows of a trace, at most `BLOCK_ROWS` at a time."""
     batches: list[pa.RecordBatch] = []
-    done = 0
+    done = held = 0
     for batch in trace.batches(columns):
         progress("reading", done, rows)
+        if held + batch.num_rows > BLOCK_ROWS and batches:
+            yield pa.Table.from_batches(batches)
+            batches, held = [], 0
         batches.append(batch.slice(0, rows - done))
         done += batches[-1].num_rows
+        held += batches[-1].num_rows
         if done >= rows:
             break
-    return {name: pa.chunked_array([batch.column(name) for batch in batches]) for name in columns}
+    yield pa.Table.from_batches(batches)
+
+
+def _typed(chain: NamedChain, block: pa.Table, plan: NamedPlan | None) -> dict[str, pa.ChunkedArray]:
+    """The columns of a block by name, whose keys have the type of a plan."""
+    columns = {name: block[name] for name in block.column_names}
+    _check_plan_type(chain, columns, plan)
+    return columns
 
 
 def _check_plan(chain: NamedChain, plan: NamedPlan | None) -> None:

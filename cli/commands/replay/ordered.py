@@ -37,7 +37,7 @@ def ordered(
     chain: Annotated[
         Path,
         option(
-            "Chain of operators (TOML), or the name of a retail chain: retail-q1, -q2, -q3, -q4 or -q15.",
+            "Chain of operators (TOML), or the name of one: fraud, retail-q1, -q2, -q3, -q4 or -q15.",
             "CHAIN",
             "--chain",
             "-c",
@@ -64,9 +64,9 @@ def ordered(
     """Run a chain of operators in order on many cores.
 
     Many workers process the operators at once, and the output equals that of a serial run. Operators are stateless,
-    partitioned by a key, or stateful. Rows are held in memory and enter in trace order, as fast as the workers take
-    them or as they arrive (--rate, --offered, --speedup). Threads measure this machine; the model (sim) runs any
-    number of workers, with operator costs from the chain or measured with one real worker.
+    partitioned by a key, or stateful. Rows enter in trace order, as fast as the workers take them or as they
+    arrive (--rate, --offered, --sustainable, --speedup). Threads measure this machine; the model (sim) runs any number
+    of workers, with operator costs from the chain or measured with one real worker.
 
     Example: adapt replay ordered web.trace --chain visits.toml --workers 1,2 -o web.ordered
     """
@@ -93,7 +93,9 @@ def ordered(
         cores=cores,
         check=check,
         repeats=workers.repeats,
+        replicas=workers.replicas,
         arrivals=arrivals.arrivals(),
+        target=arrivals.target(),
     )
     if workers.backend is None and how.backend is Backend.SIM:
         narrate(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from adapt.core.ordered.engine.costs import EngineProfile
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
+    from adapt.core.ordered.replay.sustainable import LatencyTarget
+
+_SHARES = "0.5,0.7,0.9"
+"""Shares of the sustainable rate to run at."""
 
 QUEUES_PANEL = "Buffers, queues and time slices"
 
@@ -36,6 +40,11 @@ class WorkerOptions:
     )
 
     repeats: int = setting(5, "Runs of threads with each number of workers; the median is shown.", "N")
+    replicas: int = setting(
+        0,
+        "Further runs with other workers and schedules, crashed and restored from checkpoints, and compared.",
+        "N",
+    )
 
     def counts(self, cores: int) -> tuple[int, ...]:
         """Distinct numbers of workers, ascending; by default powers of two."""
@@ -58,10 +67,23 @@ class ArrivalOptions:
         "Load: rate of arrivals over the capacity, which is measured first.",
         "RATIO",
     )
+    sustainable: bool = setting(
+        False,
+        "Search the sustainable rate first: the highest that workers keep up with, at the target latency or less."
+        " --offered is then over this rate (default: 0.5,0.7,0.9).",
+        None,
+        "--sustainable",
+    )
+    target_latency: str = setting(
+        "10x",
+        "Highest p99 latency from arrival to output at a sustainable rate; 10x is 10 times that at a fifth of the"
+        " capacity.",
+        "TIME|RATIOx",
+    )
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
     spacing: Spacing | None = setting(
         None,
-        "Spacing of arrivals with --rate or --offered. Default: poisson.",
+        "Spacing of arrivals with --rate, --offered or --sustainable. Default: poisson.",
     )
 
     def arrivals(self) -> "tuple[Arrivals, ...]":
@@ -72,22 +94,41 @@ class ArrivalOptions:
         """
         from adapt.core.ordered.replay.arrivals import Arrivals
 
-        named = {"--rate": self.rate, "--offered": self.offered, "--speedup": self.speedup}
+        loads = _SHARES if self.sustainable and self.offered is None else self.offered
+        named = {"--rate": self.rate, "--offered": loads, "--speedup": self.speedup}
         given = [name for name, value in named.items() if value is not None]
+        fixed = [name for name in given if name != "--offered"]
+        if self.sustainable and fixed:
+            raise UsageError(f"{fixed[0]} sets the rate of arrivals, which --sustainable searches; omit one")
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} both set the rate of arrivals; omit one")
         if self.spacing is not None and given in ([], ["--speedup"]):
             instead = "omit it" if given else "give one of them"
-            raise UsageError(f"--spacing needs --rate or --offered; {instead}")
+            raise UsageError(f"--spacing needs --rate, --offered or --sustainable; {instead}")
+        if self.target_latency != "10x" and not self.sustainable:
+            raise UsageError("--target-latency needs --sustainable; give it too, or omit --target-latency")
         spacing = self.spacing or Spacing.POISSON
         if self.rate is not None:
             return tuple(Arrivals(rate=each, spacing=spacing) for each in _ascending("--rate", self.rate, "5000,8000"))
-        if self.offered is not None:
-            loads = _ascending("--offered", self.offered, "0.5,0.9")
-            return tuple(Arrivals(offered=each, spacing=spacing) for each in loads)
+        if loads is not None:
+            over = "sustained" if self.sustainable else "offered"
+            shares = _ascending("--offered", loads, "0.5,0.9")
+            return tuple(Arrivals(**{over: each}, spacing=spacing) for each in shares)
         if self.speedup is not None:
             return (Arrivals(speedup=_above_0("--speedup", self.speedup)),)
         return ()
+
+    def target(self) -> "LatencyTarget":
+        """Highest latency at a sustainable rate."""
+        from adapt.core.ordered.replay.sustainable import LatencyTarget
+
+        text = self.target_latency
+        if not text.endswith("x"):
+            return LatencyTarget(seconds("--target-latency", text))
+        try:
+            return LatencyTarget(times=float(text.removesuffix("x")))
+        except ValueError:
+            raise UsageError(f"--target-latency takes a time or a multiple such as 5ms or 10x (got {text!r})") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Binding of a chain to a trace, with integer keys and partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -23,6 +23,8 @@ from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 Words: TypeAlias = NDArray[np.int64]
 PartitionOf: TypeAlias = NDArray[np.int64]
 """Partition of each key by its number, shape (keys,)."""
+Store: TypeAlias = Callable[[Iterator[Words]], Words]
+"""Puts blocks of words together, one after the other: in memory, or in a file."""
 
 _RANGES: Mapping[str, int] = {TIME: 1 << 61, "item": 1 << 31, "cents": 1 << 31, "qty": 1 << 31}
 """Upper limits of these columns, from 0 to below the number, so that derived values fit into words."""
@@ -89,6 +91,11 @@ class BoundOperator:
         return mixed(key) % self.partitions if self.partition_of is None else int(self.partition_of[key])
 
 
+def in_memory(blocks: Iterator[Words]) -> Words:
+    """Blocks of words in one array."""
+    return np.concatenate(list(blocks))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundChain:
     """A chain with its input tuples.
@@ -101,6 +108,7 @@ class BoundChain:
         types: Types of the output's fields; others are integers.
         texts: Texts by column, in the order of their numbers.
         times: Types of the columns that hold times.
+        store: Keeps what is as long as the tuples.
     """
 
     operators: tuple[BoundOperator, ...]
@@ -109,6 +117,7 @@ class BoundChain:
     types: Mapping[str, WordType] = field(default_factory=dict)
     texts: Mapping[str, pa.Array] = field(default_factory=dict)
     times: Mapping[str, pa.DataType] = field(default_factory=dict)
+    store: Store = in_memory
 
     @property
     def rows(self) -> int:

@@ -1,5 +1,6 @@
 """Memory of a run, shared by all workers by address."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
@@ -8,9 +9,9 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
+from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
@@ -22,7 +23,7 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
 from adapt.core.ordered.engine.storage import Storage
-from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Function
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Blocks, Function
 from adapt.core.ordered.own.function import function_of
 
 _REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
@@ -39,6 +40,9 @@ LANES = 8
 
 _PATIENCE = 2000
 
+_AT_ONCE = 1 << 20
+"""Arrival times that are checked at once."""
+
 
 class Memory:
     """Records and tuples of a run, and the results read from them.
@@ -47,7 +51,7 @@ class Memory:
         header: The record of the run.
         operators: The records of the operators.
         storage: The arrays that hold them.
-        is_paced: Whether a feeder enters rows at their arrival times.
+        is_paced: Whether workers take in rows at their arrival times.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Memory:
         *,
         waits: bool = False,
         arrivals_ns: Words | None = None,
+        begun: Checkpoint | None = None,
     ) -> None:
         """Lay out a run.
 
@@ -69,6 +74,7 @@ class Memory:
             waits: Whether the kept tuples are taken out during the run (`take_kept`), and workers wait for room.
             model: What a model is given, which writes its own fields (`model_memory`); None for threads.
             arrivals_ns: When each tuple arrives, ascending, from the start on; None if all are there at the start.
+            begun: The states and the output before the first tuple; None at the start of a stream.
 
         Raises:
             UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
@@ -76,7 +82,7 @@ class Memory:
         """
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
-        self._blocks: list[tuple[int, int, int]] = []
+        self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
@@ -137,8 +143,15 @@ class Memory:
     def release(self) -> None:
         """Give back the blocks of memory that functions took."""
         release_unsent(self.address)
-        for blocks in self._blocks:
-            release_all(*blocks)
+        for state, blocks in self._states:
+            for each in blocks:
+                release_all(state.ctypes.data + 8 * each.first, each.step, each.count)
+
+    def checkpoint(self) -> Checkpoint:
+        """The states and the output of a finished run, before `release`."""
+        tuples = self._begun.egress.tuples + int(self.header["egress_tuples"])
+        egress = Egress(tuples, int(self.header["egress_hash"].view(np.uint64)))
+        return Checkpoint(egress, tuple(saved(state, blocks) for state, blocks in self._states))
 
     def end(self, why: int) -> None:
         """Stop all workers."""
@@ -247,10 +260,12 @@ class Memory:
 
     def _function_words(self, bound: BoundOperator, function: Function, pace: int, most: int) -> int:
         words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64).view(np.int64)
-        words[STATE] = self.storage.keep(function.state(bound))
+        state, blocks = function.state(bound), function.blocks(bound)
+        if self._begun.states:
+            self._begun.states[bound.number].restore(state, blocks)
+        words[STATE] = self.storage.keep(state)
+        self._states.append((state, blocks))
         words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
-        for blocks in function.blocks(bound):
-            self._blocks.append((int(words[STATE]) + 8 * blocks.first, blocks.step, blocks.count))
         return self.storage.keep(words)
 
     def _write_header(self, keep: int) -> None:
@@ -274,11 +289,12 @@ class Memory:
         punctuations = np.append(self._chain.punctuations, [np.iinfo(np.int64).max] * 2)
         header["punctuation_row"] = punctuations[0]
         header["punctuation_rows_at"] = self.storage.keep(punctuations) + 8
-        header["egress_hash"] = np.uint64(FOLD).view(np.int64)
+        header["egress_hash"] = np.uint64(self._begun.egress.hash).view(np.int64)
 
 
 def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
-    if len(arrivals_ns) != tuples or (arrivals_ns < 0).any() or (np.diff(arrivals_ns) < 0).any():
+    pieces = (arrivals_ns[max(first - 1, 0) : first + _AT_ONCE] for first in range(0, tuples, _AT_ONCE))
+    if len(arrivals_ns) != tuples or any(piece[0] < 0 or (np.diff(piece) < 0).any() for piece in pieces):
         raise UsageError(f"arrivals_ns must give each of {tuples} tuples a time from 0 on, in ascending order")
     return np.ascontiguousarray(arrivals_ns, np.int64)
 

@@ -56,7 +56,7 @@ class Marks:
         fed: When the tuple was to arrive; without arrival times, when it entered the first work queue.
         entered: When the first operator started on it.
         left: When the last of its outputs left the chain, or its place holder if it was dropped.
-        lag: How late a feeder of threads noticed that it was due; empty without one.
+        lag: How late an idle worker of threads took it in, 0 while workers were busy; empty without arrival times.
     """
 
     fed: NDArray[np.int64]

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.engine.checkpoint import Checkpoint
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.codes import DEAD, FAULTY, FINISHED, GOES_ON
-from adapt.core.ordered.engine.kernel.feeding import feed_paced
 from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
@@ -15,7 +16,7 @@ from adapt.core.ordered.functions.work import measured_pace
 KEPT = 1 << 14
 """Output tuples that wait for the caller who takes them; workers wait if there are more."""
 
-_TAKEN_EVERY_S = 0.002
+_TAKEN_EVERY_S, _WATCHED_EVERY_S = 0.002, 1e-5
 
 
 def run_by_workers(
@@ -32,8 +33,8 @@ def run_by_workers(
         pace: Steps of busy work in 1024 ns on this machine; measured if None.
         keep: How many output tuples to keep.
         taken: Called with the output tuples in order, some at a time, instead of keeping them.
-        arrivals_ns: When each tuple arrives, ascending, from the start on: one more thread, the feeder, enters it then.
-            None if all are there at the start.
+        arrivals_ns: When each tuple arrives, ascending, from the start on; workers take it in then. None if all are
+            there at the start.
 
     Raises:
         UsageError: the run would take too much memory.
@@ -55,16 +56,79 @@ def run_by_workers(
     return memory.run(elapsed_s)
 
 
-def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) -> float:
-    """Run all workers and the feeder to the end; returns the seconds."""
+@dataclass(slots=True)
+class Crash:
+    """All workers stop, wherever they are.
+
+    Attributes:
+        after: They stop as soon as more tuples than this are seen to have entered.
+        before: No more than this enter, so that a crash cannot come too late.
+        entered: How many had entered when they stopped.
+    """
+
+    after: int
+    before: int
+    entered: int = 0
+
+    def watch(self, memory: Memory) -> None:
+        """Body of a thread that stops the workers."""
+        pause = threading.Event()
+        while memory.header["stop"] == GOES_ON:
+            if memory.header["fed"] > self.after:
+                memory.end_if_running(DEAD)
+                break
+            pause.wait(_WATCHED_EVERY_S)
+        self.entered = int(memory.header["fed"])
+
+
+def run_segment(
+    chain: BoundChain, settings: RunSettings, begun: Checkpoint, pace: int | None = None
+) -> tuple[Checkpoint, list[Words]]:
+    """Run a chain from a checkpoint to the end of its tuples.
+
+    Returns:
+        The next checkpoint, and the output tuples.
+    """
+    memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
+    output, ends = list[Words](), list[Checkpoint]()
+    _run(memory, settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
+    if memory.ended == FAULTY:
+        raise memory.failure()
+    if not ends:
+        raise RuntimeError(f"the run stalled: {memory.stuck()}")
+    return ends[0], output
+
+
+def crash_segment(
+    chain: BoundChain, settings: RunSettings, begun: Checkpoint, crash: Crash, pace: int | None = None
+) -> None:
+    """Run a chain from a checkpoint up to a crash.
+
+    All that it did is lost.
+    """
+    memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
+    memory.header["rows"] = crash.before
+    _run(memory, settings.workers, lambda _: None, crash)
+    if memory.ended == FAULTY:
+        raise memory.failure()
+
+
+def _run(
+    memory: Memory,
+    workers: int,
+    taken: Callable[[Words], None] | None,
+    crash: Crash | None = None,
+    finished: Callable[[], None] = lambda: None,
+) -> float:
+    """Run all workers to the end; returns the seconds."""
     _compile(memory)
     deaths: list[BaseException] = []
     threads = [
         threading.Thread(target=_work, args=(memory, worker, deaths), name=f"worker {worker}", daemon=True)
         for worker in range(workers)
     ]
-    if memory.is_paced:
-        threads.append(threading.Thread(target=_feed, args=(memory, deaths), name="feeder", daemon=True))
+    if crash is not None:
+        threads.append(threading.Thread(target=crash.watch, args=(memory,), name="crash", daemon=True))
     start = kernel.now_ns()
     memory.header["start_ns"] = start
     try:
@@ -78,6 +142,8 @@ def _run(memory: Memory, workers: int, taken: Callable[[Words], None] | None) ->
         elapsed_s = (kernel.now_ns() - start) / 1e9
         while taken is not None and _take(memory, taken):
             pass
+        if memory.ended == FINISHED:
+            finished()
     finally:  # also on an interrupt, a failure of `taken`, or no more threads
         memory.end_if_running(DEAD)
         for thread in threads:
@@ -101,25 +167,13 @@ def _compile(memory: Memory) -> None:
     """Compile the worker with a run that is already over."""
     memory.end(FINISHED)
     kernel.work(memory.address, 0)
-    if memory.is_paced:
-        feed_paced(memory.address)
     memory.end(GOES_ON)
 
 
 def _work(memory: Memory, worker: int, deaths: list[BaseException]) -> None:
-    """Body of a worker thread."""
-    _end_if_dead(lambda: kernel.work(memory.address, worker), memory, deaths)
-
-
-def _feed(memory: Memory, deaths: list[BaseException]) -> None:
-    """Body of the feeder thread."""
-    _end_if_dead(lambda: feed_paced(memory.address), memory, deaths)
-
-
-def _end_if_dead(body: Callable[[], None], memory: Memory, deaths: list[BaseException]) -> None:
-    """Run a thread's body; a failure ends the whole run."""
+    """Body of a worker thread; a failure ends the whole run."""
     try:
-        body()
+        kernel.work(memory.address, worker)
     except BaseException as death:
         deaths.append(death)
         memory.end(DEAD)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adapt.core.atomics import allocate, load, reallocate, store
+from adapt.core.atomics import allocate, clear, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.functions.function import (
@@ -69,6 +69,8 @@ def _grown(part: int) -> bool:
     nodes = reallocate(load(part, _NODES), _NODE_WORDS * room)
     if nodes == 0:
         return False
+    filled = _NODE_WORDS * load(part, _ROOM)
+    clear(nodes + 8 * filled, _NODE_WORDS * room - filled)
     store(part, _NODES, nodes)
     store(part, _ROOM, room)
     return True
@@ -148,4 +150,4 @@ class BasketPairs(Function):
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
         """Items of each partition."""
-        return (Blocks(_NODES, _PART_WORDS, bound.partitions),)
+        return (Blocks(_NODES, _PART_WORDS, bound.partitions, _ROOM, _NODE_WORDS),)

@@ -52,11 +52,15 @@ class Blocks:
         first: The first such word.
         step: Words from one to the next.
         count: Number of such words.
+        room: Words from one to that with the capacity of its block.
+        unit: Words of a block for each unit of capacity.
     """
 
     first: int
     step: int
     count: int
+    room: int
+    unit: int
 
 
 class Function(ABC):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from adapt.core.atomics import allocate, load, reallocate, store
+from adapt.core.atomics import allocate, clear, load, reallocate, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import BoundOperator, Words
 from adapt.core.ordered.chain.roles import CHUNK, CHUNKED, TIME
@@ -189,6 +189,7 @@ def _keep_item(session: int, item: int) -> bool:
         items = reallocate(items, room)
         if items == 0:
             return False
+        clear(items + 8 * count, room - count)
         store(session, _ITEMS, items)
         store(session, _ROOM, room)
     store(items, count, item)
@@ -326,7 +327,7 @@ class SessionItems(_Sessions):
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
         """Items of each key."""
-        return (Blocks(bound.partitions * _PART_WORDS + _ITEMS, _SESSION_WORDS, bound.keys),)
+        return (Blocks(bound.partitions * _PART_WORDS + _ITEMS, _SESSION_WORDS, bound.keys, _ROOM - _ITEMS, 1),)
 
 
 class SessionPages(_Sessions):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adapt.core.atomics import allocate, load, release, store
+from adapt.core.atomics import allocate, clear, load, release, store
 from adapt.core.compiled import AtAddress, inlined
 from adapt.core.ordered.chain.bound import END, BoundOperator, Words
 from adapt.core.ordered.chain.mixing import MASK
@@ -77,8 +77,7 @@ def _grown(state: int) -> bool:
     if larger == 0:
         return False
     index = _index(larger, entries)
-    for place in range(2 * entries):
-        store(index, place, 0)
+    clear(larger + 8 * _ENTRY_WORDS * used, (_ENTRY_WORDS + 2) * entries - _ENTRY_WORDS * used)
     for entry in range(used):
         word = load(table, _ENTRY_WORDS * entry)
         place = _place(larger, entries, word)
@@ -185,4 +184,4 @@ class Top(Function):
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
         """The tables."""
-        return (Blocks(_TABLE, _TABLE_WORDS, bound.partitions),)
+        return (Blocks(_TABLE, _TABLE_WORDS, bound.partitions, _ENTRIES, _ENTRY_WORDS + 2),)

@@ -75,7 +75,7 @@ def rows_arrived(header: Header) -> int:
     """Rows that have arrived by now."""
     if not header.arrivals_at:
         return header.rows
-    note_arrivals(header, header.now_ns)
+    note_arrivals(header, header.now_ns, False)
     return header.arrived
 
 

@@ -27,7 +27,7 @@ from adapt.core.ordered.own.kernel import (
     compiled_kernels,
     state_kind,
 )
-from adapt.core.ordered.own.table import TABLE, TABLE_WORDS
+from adapt.core.ordered.own.table import ENTRIES, TABLE, TABLE_WORDS, entry_words
 
 _ROOM = 4
 """Outputs with room in the ring buffer, of a function that may give more."""
@@ -133,7 +133,8 @@ class Own(Function):
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:
         """The tables."""
-        return (Blocks(TABLE, TABLE_WORDS, bound.partitions),) if self.own.keeps_state else ()
+        unit = entry_words(len(first_words(self.own))) + 2
+        return () if not self.own.keeps_state else (Blocks(TABLE, TABLE_WORDS, bound.partitions, ENTRIES, unit),)
 
     def arguments(self, row: Row) -> tuple[int | float | bool, ...]:
         """What the user's code is given for a tuple."""

@@ -6,17 +6,22 @@ forgotten.
 
 import numpy as np
 
-from adapt.core.atomics import allocate, load, release, store
+from adapt.core.atomics import allocate, clear, load, release, store
 from adapt.core.compiled import inlined
 from adapt.core.random_bits import mixed
 
-TABLE, _USED, _ENTRIES, CLOSING, TABLE_WORDS = 0, 1, 2, 3, 8
+TABLE, _USED, ENTRIES, CLOSING, TABLE_WORDS = 0, 1, 2, 3, 8
 """Words of a table: address of its memory, entries in use, capacity, the entry that is being closed; and their number,
 a cache line."""
 _OWN = 2
 """Leading words of an entry: the key, and its place in the index. The state follows. The index follows the entries,
 with two places for each; a place holds the number of an entry, from 1."""
 _FIRST_ENTRIES = 8
+
+
+def entry_words(words: int) -> int:
+    """Words of an entry whose state has these words."""
+    return _OWN + words
 
 
 @inlined
@@ -54,16 +59,17 @@ def _filled(memory: int, entries: int, size: int, used: int) -> None:
 def _grown(table: int, size: int) -> bool:
     """Double a full table; whether there was memory for it."""
     memory, used = load(table, TABLE), load(table, _USED)
-    entries = max(2 * load(table, _ENTRIES), _FIRST_ENTRIES)
+    entries = max(2 * load(table, ENTRIES), _FIRST_ENTRIES)
     larger = allocate((size // 8 + 2) * entries)
     if larger == 0:
         return False
     for word in range(size // 8 * used):
         store(larger, word, load(memory, word))
+    clear(larger + size * used, (size // 8 + 2) * entries - size // 8 * used)
     _filled(larger, entries, size, used)
     release(memory)
     store(table, TABLE, larger)
-    store(table, _ENTRIES, entries)
+    store(table, ENTRIES, entries)
     return True
 
 
@@ -74,9 +80,9 @@ def state_of(table: int, key: int, words: int, first: int) -> int:
     A new state has the first values.
     """
     size = _size(words)
-    if load(table, _USED) == load(table, _ENTRIES) and not _grown(table, size):
+    if load(table, _USED) == load(table, ENTRIES) and not _grown(table, size):
         return 0
-    memory, entries, used = load(table, TABLE), load(table, _ENTRIES), load(table, _USED)
+    memory, entries, used = load(table, TABLE), load(table, ENTRIES), load(table, _USED)
     place = _place(memory, entries, size, key)
     index = memory + size * entries
     number = load(index, place)
@@ -127,4 +133,4 @@ def forget_first(table: int, words: int, first: int) -> None:
         kept += 1
     if kept < used:
         store(table, _USED, kept)
-        _filled(memory, load(table, _ENTRIES), size, kept)
+        _filled(memory, load(table, ENTRIES), size, kept)

@@ -1,6 +1,6 @@
 """Arrivals: when the rows of an ordered replay enter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 
@@ -12,16 +12,20 @@ from adapt.core.ordered.chain.names import Spacing
 
 _LONGEST_S = 1e9
 
+_AT_ONCE = 1 << 20
+"""Rows whose arrival times are made at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
     """How fast rows arrive, and how evenly.
 
-    Exactly one of the first three is given.
+    Exactly one of the first four is given.
 
     Attributes:
         rate: Rows per second, on average.
         offered: That rate over the throughput of the same workers when all rows are there at the start.
+        sustained: That rate over the highest one that these workers sustain.
         speedup: Trace seconds per second; rows arrive at the times of the trace.
         spacing: How rows are spaced at a rate.
 
@@ -31,14 +35,16 @@ class Arrivals:
 
     rate: float | None = None
     offered: float | None = None
+    sustained: float | None = None
     speedup: float | None = None
     spacing: Spacing = Spacing.POISSON
 
     def __post_init__(self) -> None:
-        named = {"rate": self.rate, "offered": self.offered, "speedup": self.speedup}
+        named = {"rate": self.rate, "offered": self.offered, "sustained": self.sustained, "speedup": self.speedup}
         given = {name: value for name, value in named.items() if value is not None}
         if len(given) != 1:
-            raise UsageError(f"arrivals take one of rate, offered and speedup (got {', '.join(given) or 'none'})")
+            told = f"arrivals take one of rate, offered, sustained and speedup (got {', '.join(given) or 'none'})"
+            raise UsageError(told)
         for name, value in given.items():
             if not 0 < value < inf:
                 raise UsageError(f"{name} must be above 0 (got {value:g})")
@@ -48,50 +54,90 @@ class Arrivals:
         """Whether arrivals follow the times of the trace."""
         return self.speedup is not None or self.spacing is Spacing.TRACE
 
-    def paced(self, chain: BoundChain, capacity: float | None, times_us: Words | None, seed: int) -> "Paced":
+    @property
+    def needs_capacity(self) -> bool:
+        """Whether the saturated throughput is measured first."""
+        return self.offered is not None or self.sustained is not None
+
+    def paced(
+        self,
+        chain: BoundChain,
+        capacity: float | None,
+        times_us: Words | None,
+        seed: int,
+        sustained: "Sustained | None" = None,
+    ) -> "Paced":
         """The arrivals of a run.
 
         The draws depend on the seed only: at another rate, and with other workers, the same gaps are longer or shorter.
 
         Args:
-            capacity: Rows per second if all are there at the start; with `offered` only.
+            capacity: Rows per second if all are there at the start, if it was measured; needed with `offered`.
             times_us: Times of the rows in microseconds, ascending; needed if arrivals follow the trace.
+            sustained: The sustainable rate; needed with `sustained`.
 
         Raises:
             UsageError: times are missing, all rows have the same time, or the last row arrives too late.
         """
         rate = self.rate if self.offered is None else self.offered * (capacity or 0.0)
+        if self.sustained is not None and sustained is not None:
+            rate = self.sustained * sustained.low
 
-        def rows_ns() -> Words:
+        def rows_ns() -> Iterator[Words]:
             return self._rows_ns(chain.rows, rate, times_us, seed)
 
-        last_s = float(rows_ns()[-1]) / 1e9 if chain.rows else 0.0
-        return Paced(last_s, chain.rows, capacity, lambda: _with_punctuations(rows_ns(), chain))
+        last_ns = max((int(ns[-1]) for ns in rows_ns()), default=0)
+        if last_ns > _LONGEST_S * 1e9:
+            raise UsageError(f"the last row would arrive after {last_ns / 1e9:.3g} s; use a higher rate or speed-up")
 
-    def _rows_ns(self, rows: int, rate: float | None, times_us: Words | None, seed: int) -> Words:
-        """When each row arrives."""
+        def make() -> Words:
+            return chain.store(_with_punctuations(rows_ns(), chain))
+
+        return Paced(last_ns / 1e9, chain.rows, capacity, make, sustained)
+
+    def _rows_ns(self, rows: int, rate: float | None, times_us: Words | None, seed: int) -> Iterator[Words]:
+        """When each row arrives, some rows at a time."""
+        last_us = 0
         if self.follows_trace:
             if times_us is None:
                 raise UsageError("arrivals by the times of the trace need times_us")
-            steps = (times_us[:rows] - times_us[:1]).astype(np.float64)
-            if rows and not steps[-1]:
+            last_us = int(times_us[rows - 1] - times_us[0]) if rows else 0
+            if rows and not last_us:
                 raise UsageError(
                     f"all rows have the same time, so the trace has no rate; use a rate with spacing {Spacing.POISSON}"
                 )
-        elif self.spacing is Spacing.EVEN:
-            steps = np.arange(rows, dtype=np.float64)
-        else:
-            steps = np.cumsum(np.random.default_rng([seed, 1]).exponential(size=rows))
-        if self.speedup is not None:
-            seconds = steps / 1e6 / self.speedup
-        elif not rate:
-            raise UsageError("an offered load needs a capacity above 0; give rate instead")
-        else:
-            unit = (rows - 1) / float(steps[-1]) if self.follows_trace and rows else 1.0
-            seconds = steps * unit / rate
-        if rows and seconds[-1] > _LONGEST_S:
-            raise UsageError(f"the last row would arrive after {seconds[-1]:.3g} s; use a higher rate or speed-up")
-        return np.rint(seconds * 1e9).astype(np.int64)
+        if self.speedup is None and not rate:
+            raise UsageError("a load needs a capacity above 0; give rate instead")
+        random, clock = np.random.default_rng([seed, 1]), 0.0
+        for first in range(0, rows, _AT_ONCE):
+            end = min(first + _AT_ONCE, rows)
+            if self.follows_trace and times_us is not None:
+                steps = (times_us[first:end] - times_us[:1]).astype(np.float64)
+            elif self.spacing is Spacing.EVEN:
+                steps = np.arange(first, end, dtype=np.float64)
+            else:
+                steps = np.cumsum(np.append(clock, random.exponential(size=end - first)))[1:]
+                clock = float(steps[-1])
+            if self.speedup is not None:
+                seconds = steps / 1e6 / self.speedup
+            else:
+                seconds = steps * ((rows - 1) / last_us if self.follows_trace else 1.0) / (rate or 1.0)
+            yield np.rint(np.minimum(seconds, 9 * _LONGEST_S) * 1e9).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Sustained:
+    """Interval of the sustainable rate, in rows per second.
+
+    Attributes:
+        low: Highest rate that workers sustained.
+        high: Lowest rate that they did not.
+        target_s: Highest 99th percentile from arrival to output at a sustained rate.
+    """
+
+    low: float
+    high: float
+    target_s: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,12 +149,14 @@ class Paced:
         rows: Number of rows.
         capacity: Rows per second if all are there at the start; None if it was not needed.
         make: Makes the arrival times of all tuples, which are not kept.
+        sustained: The sustainable rate, if it was searched.
     """
 
     last_s: float
     rows: int
     capacity: float | None
     make: Callable[[], Words]
+    sustained: Sustained | None = None
 
     @property
     def arrivals_ns(self) -> Words:
@@ -121,9 +169,14 @@ class Paced:
         return self.rows / self.last_s if self.last_s else None
 
 
-def _with_punctuations(ns: Words, chain: BoundChain) -> Words:
-    """Arrival times of all tuples, from those of the rows."""
-    is_row = np.ones(len(chain.tuples), bool)
-    is_row[chain.punctuations] = False
-    before = np.cumsum(is_row) - 1
-    return ns[np.maximum(before, 0)] if len(ns) else np.zeros(len(is_row), np.int64)
+def _with_punctuations(blocks: Iterator[Words], chain: BoundChain) -> Iterator[Words]:
+    """Arrival times of all tuples, from those of the rows; a punctuation arrives with the row before it."""
+    after = chain.punctuations - np.arange(len(chain.punctuations))  # rows before each
+    if not chain.rows:
+        yield np.zeros(len(after), np.int64)
+    first = 0
+    for ns in blocks:
+        end = first + len(ns)
+        inside = after[(after > first) & (after <= end)] if first else after[after <= end]
+        yield np.insert(ns, inside - first, ns[np.maximum(inside - first - 1, 0)])
+        first = end

@@ -117,18 +117,21 @@ def latency_by_workers(workers: Table) -> Chart:
     return chart("Latency", {"encoding": encoding, "layer": _lines(_LATENCIES)}, points, f"{sentence}.", workers)
 
 
+_OVER = {"sustainable": "over the sustainable rate", "capacity": "over capacity", None: "(rows/s)"}
+
+
 def latency_by_load(loads: Table) -> Chart:
     """Latency from arrival to output over the rate of arrivals."""
     points: Records = []
-    of_capacity = all(is_real(cell) for cell in loads.values("capacity"))
+    of = next((name for name in ("sustainable", "capacity") if all(map(is_real, loads.values(name)))), None)
     for row in loads.records():
-        rate, capacity = row["rate"], row["capacity"]
+        rate, whole = row["rate"], row[of] if of else 1.0
         for name in ("end_to_end_p99", "end_to_end_p50"):
             latency = row[name]
             if is_real(rate) and is_real(latency):
                 series = f"{row['workers']} workers, {name.removeprefix('end_to_end_')}"
                 said = f"{human(rate, column_of(loads, 'rate'))}: {human(latency, column_of(loads, name))}"
-                across = rate / capacity if is_real(capacity) and of_capacity else rate
+                across = rate / whole if is_real(whole) else rate
                 points.append({"x": across, "y": latency, "series": series, "d": f"{series} at {said}"})
     names = list(dict.fromkeys(point["series"] for point in points))
     upwards, heights = up(loads, "end_to_end_p99", zero=True), [point["y"] for point in points]
@@ -136,7 +139,7 @@ def latency_by_load(loads: Table) -> Chart:
         axis = {**ticks(loads, "end_to_end_p99"), **powers(heights)}
         upwards = {**upwards, "scale": {"type": "log"}, "axis": axis}
     upwards = {**upwards, "axis": {**upwards["axis"], "title": "latency from arrival to output"}}
-    title = "rate of arrivals over capacity" if of_capacity else "rate of arrivals (rows/s)"
+    title = f"rate of arrivals {_OVER[of]}"
     across_axis = {"title": title, "labelExpr": "format(datum.value, '.3~s')"}
     scale = {"zero": False, "nice": False, "padding": 8}
     encoding = {"x": {"field": "x", "type": "quantitative", "scale": scale, "axis": across_axis}, "y": upwards}

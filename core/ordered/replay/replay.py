@@ -13,6 +13,7 @@ from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
 from adapt.core.ordered.engine.contention import MEASURED, Contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
+from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
@@ -30,7 +31,9 @@ from adapt.core.ordered.model.operator_costs import (
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
+from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
+from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
     PACED_FIRST,
@@ -78,9 +81,11 @@ class Ordered:
         repeats: Runs of threads with each number of workers; the median is shown, with the spread.
         arrivals: How fast rows arrive, by ascending rate; empty if all are there at the start, and workers take them as
             fast as they can.
+        target: Highest latency at a sustainable rate, if arrivals are a share of it.
         engine: Measured costs of the engine, for the model.
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
+        replicas: Further runs of threads with other workers and schedules, crashed and restored.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -95,7 +100,9 @@ class Ordered:
     check: int | None = None
     repeats: int = 1
     arrivals: tuple[Arrivals, ...] = ()
+    target: LatencyTarget = field(default_factory=LatencyTarget)
     engine: EngineProfile | None = None
+    replicas: int = 0
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -104,6 +111,10 @@ class Ordered:
             raise UsageError(f"check must be at least 0 rows (got {self.check})")
         if self.repeats < 1:
             raise UsageError(f"repeats must be at least 1 (got {self.repeats})")
+        if self.replicas < 0:
+            raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
+        if self.replicas and self.backend is Backend.SIM:
+            raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
@@ -125,8 +136,10 @@ class OrderedRun(Displayed):
         costs: Costs that the model used; None for real workers.
         parameters: Everything that determines the result, except the trace; JSON data.
         obstacles: Why operators could not be compiled, so that the chain ran serially; empty if all could.
-        answer: What a retail chain answers; None for others.
+        answer: What a chain available by name answers; None for others.
         lower: Outcomes at lower rates of arrivals, ascending, each in the order of workers.
+        probes: Runs of the searches for the sustainable rate.
+        replicas: Runs with crashes.
     """
 
     mechanism: ClassVar[str] = "ordered"
@@ -140,11 +153,13 @@ class OrderedRun(Displayed):
     obstacles: tuple[str, ...] = ()
     answer: Table | None = None
     lower: tuple[WorkersOutcome, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    replicas: tuple[RestoredRun, ...] = ()
 
     def summary(self) -> Table:
         """Summary of the run in one row, with its verdict."""
         ordered = self.ordered
-        return ordered_summary(
+        table = ordered_summary(
             self.chain,
             (*self.lower, *self.outcomes),
             self.egress,
@@ -154,12 +169,17 @@ class OrderedRun(Displayed):
             ordered.engine or ordered.contention,
             self.obstacles,
         )
+        if not self.replicas:
+            return table
+        ((verdict, *facts),) = table.rows
+        told = f"{verdict} {replicas_sentence(self.replicas, self.egress)}"
+        return replace(table, rows=((told, *facts),))
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
-        `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, for a model also
-        `costs` and `constants`.
+        `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
+        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -169,6 +189,10 @@ class OrderedRun(Displayed):
         }
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
+        if self.probes:
+            tables["search"] = search_table(self.probes)
+        if self.replicas:
+            tables["replicas"] = replicas_table(self.replicas, self.egress)
         if self.costs is not None:
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             engine = self.ordered.engine
@@ -186,7 +210,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("costs", "constants") if name in tables),
+            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
             summary,
         )
 
@@ -243,14 +267,17 @@ def replay_ordered(
         alone = _alone(chain, clock, tell, taken)
         return OrderedRun(chain, ordered, (alone,), alone.run.egress, None, decisive, why)
     serial = _checked(chain, ordered, tell)
-    capacities = dict[int, float | None]()
-    if any(each.offered for each in ordered.arrivals):
-        capacities = _capacities(_by_threads(chain, ordered, cpu_clock, tell, serial))
-    *lower, paced = _paced(ordered, chain, times_us, capacities)
-    below = [one for each in lower for one in _by_threads(chain, ordered, cpu_clock, tell, serial, None, each)]
-    outcomes = _by_threads(chain, ordered, cpu_clock, tell, serial, taken, paced)
+
+    warm_up(chain)
+    threads = _Threads(chain, measured_pace(), cpu_clock, tell, serial)
+    (*lower, paced), probes = _paced(ordered, chain, times_us, threads.run)
+    below = [one for each in lower for one in threads.run(ordered, each)]
+    outcomes = threads.run(ordered, paced, taken)
     egress = serial or outcomes[0].run.egress
-    return OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below))
+    tell("replicas", 0, 0)
+    copies = replicas_of(chain, ordered.settings, max(ordered.workers), ordered.replicas, threads.pace)
+    done = OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
+    return replace(done, replicas=copies)
 
 
 def _model_run(
@@ -262,32 +289,58 @@ def _model_run(
     times_us: Words | None,
 ) -> OrderedRun:
     """A run of the model at each rate of arrivals."""
-    unchecked, capacities = replace(ordered, check=0), dict[int, float | None]()
-    if any(each.offered for each in ordered.arrivals):
-        capacities = _capacities(_by_model(chain, unchecked, costs, tell)[0])
-    *lower, paced = _paced(ordered, chain, times_us, capacities)
+    unchecked = replace(ordered, check=0)
+
+    def run(how: Ordered, paced: Mapping[int, Paced]) -> tuple[WorkersOutcome, ...]:
+        return _by_model(chain, replace(how, check=0), costs, tell, paced)[0]
+
+    (*lower, paced), probes = _paced(ordered, chain, times_us, run)
     outcomes, egress = _by_model(chain, ordered, costs, tell, paced)
     below = [one for each in lower for one in _by_model(chain, unchecked, costs, tell, each)[0]]
     if ordered.check != 0:
         below = [replace(one, is_ordered=one.run.egress == egress) for one in below]
-    return OrderedRun(chain, ordered, outcomes, egress, costs, parameters, lower=tuple(below))
+    return OrderedRun(chain, ordered, outcomes, egress, costs, parameters, lower=tuple(below), probes=probes)
 
 
-def _capacities(saturated: Sequence[WorkersOutcome]) -> dict[int, float | None]:
-    """Capacity by number of workers: the saturated throughput."""
-    return {one.workers: one.throughput for one in saturated}
+_Runs: TypeAlias = Callable[[Ordered, Mapping[int, Paced]], tuple[WorkersOutcome, ...]]
+"""Runs a chain, with arrivals by number of workers."""
 
 
 def _paced(
-    ordered: Ordered, chain: BoundChain, times_us: Words | None, capacities: Mapping[int, float | None]
-) -> Sequence[Mapping[int, Paced]]:
-    """Arrivals by number of workers, for each rate."""
-    if not ordered.arrivals:
-        return [{}]
-    return [
-        {workers: each.paced(chain, capacities.get(workers), times_us, ordered.seed) for workers in ordered.workers}
-        for each in ordered.arrivals
-    ]
+    ordered: Ordered, chain: BoundChain, times_us: Words | None, run: _Runs
+) -> tuple[Sequence[Mapping[int, Paced]], tuple[Probe, ...]]:
+    """Arrivals by number of workers for each rate, and the searches that they needed."""
+    arrivals, searches = ordered.arrivals, dict[int, Search]()
+    if not arrivals:
+        return [{}], ()
+    capacities = dict[int, float | None]()
+    if any(each.needs_capacity for each in arrivals):
+        capacities = {one.workers: one.throughput for one in run(ordered, {})}
+    if any(each.sustained for each in arrivals):
+        searches = {
+            workers: _searched(ordered, chain, times_us, run, workers, capacities[workers] or 0.0)
+            for workers in ordered.workers
+        }
+
+    def paced(each: Arrivals, workers: int) -> Paced:
+        found = searches[workers].found if workers in searches else None
+        return each.paced(chain, capacities.get(workers), times_us, ordered.seed, found)
+
+    rates = [{workers: paced(each, workers) for workers in ordered.workers} for each in arrivals]
+    return rates, tuple(probe for search in searches.values() for probe in search.probes)
+
+
+def _searched(
+    ordered: Ordered, chain: BoundChain, times_us: Words | None, run: _Runs, workers: int, capacity: float
+) -> Search:
+    """Search of the sustainable rate of a number of workers."""
+    spacing = ordered.arrivals[0].spacing
+
+    def at(rate: float, number: int) -> WorkersOutcome:
+        arriving = Arrivals(rate=rate, spacing=spacing).paced(chain, capacity, times_us, ordered.seed + number)
+        return run(replace(ordered, workers=(workers,), repeats=1), {workers: arriving})[0]
+
+    return searched(capacity, ordered.target, at)
 
 
 def check_chain(chain: BoundChain, ordered: Ordered) -> None:
@@ -299,6 +352,8 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
+    if ordered.replicas:
+        check_replicas(chain)
     if ordered.backend is Backend.SIM:
         for why in obstacles(chain.operators):
             raise UsageError(
@@ -342,13 +397,15 @@ def _by_model(
             of = costs.us, costs.selectivities, arrivals_ns
             return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
 
-        if engine is None:
-            return WorkersOutcome(workers, rows, modeled(None), None, None, paced=pace)
+        if engine is None or pace is not None:
+            done = modeled(engine and engine.costs_at())
+            beyond = engine and workers > engine.workers
+            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond)
         done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
         spread = (min(speeds), max(speeds)) if speeds else None
         beyond = workers > engine.workers
-        return WorkersOutcome(workers, rows, done, None, None, paced=pace, spread=spread, extrapolated=beyond)
+        return WorkersOutcome(workers, rows, done, None, None, spread=spread, extrapolated=beyond)
 
     outcomes = {workers: run(workers) for workers in ordered.workers}
     if ordered.check == 0:
@@ -397,34 +454,42 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
     return WorkersOutcome(1, chain.rows, run, None, None)
 
 
-def _by_threads(
-    chain: BoundChain,
-    ordered: Ordered,
-    cpu_clock: Clock,
-    tell: Told,
-    serial: Egress | None,
-    taken: Callable[[Words], None] | None = None,
-    paced: Mapping[int, Paced] | None = None,
-) -> tuple[WorkersOutcome, ...]:
-    rows = chain.rows
-    warm_up(chain)
-    pace = measured_pace()
-    runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
-    loops_s: list[float] = []
-    for repeat, workers in product(range(ordered.repeats), ordered.workers):
-        tell(f"{workers} workers{'' if ordered.repeats == 1 else f', run {repeat + 1}'}", 0, 0)
-        loops_s.append(fixed_loop_s())
-        last = repeat + 1 == ordered.repeats and workers == max(ordered.workers)
-        start_s = cpu_clock()
-        arriving = (paced or {}).get(workers)
-        arrivals_ns = None if arriving is None else arriving.arrivals_ns
-        take = taken if last else None
-        done = run_by_workers(chain, ordered.settings_of(workers, rows), pace, taken=take, arrivals_ns=arrivals_ns)
-        cpu_s = cpu_clock() - start_s
-        is_ordered = None if serial is None else done.egress == serial
-        runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
-    of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
-    return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Threads:
+    """Runs of a chain on threads.
+
+    Attributes:
+        pace: Steps of busy work in 1024 ns.
+        serial: Output of the serial run; None if it was not checked.
+    """
+
+    chain: BoundChain
+    pace: int
+    cpu_clock: Clock
+    tell: Told
+    serial: Egress | None
+
+    def run(
+        self, ordered: Ordered, paced: Mapping[int, Paced], taken: Callable[[Words], None] | None = None
+    ) -> tuple[WorkersOutcome, ...]:
+        """The median run by each number of workers; `taken` gets the output of one with the most."""
+        rows = self.chain.rows
+        runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
+        loops_s: list[float] = []
+        for repeat, workers in product(range(ordered.repeats), ordered.workers):
+            self.tell(f"{workers} workers{'' if ordered.repeats == 1 else f', run {repeat + 1}'}", 0, 0)
+            loops_s.append(fixed_loop_s())
+            last = repeat + 1 == ordered.repeats and workers == max(ordered.workers)
+            start_s = self.cpu_clock()
+            arriving = paced.get(workers)
+            arrivals_ns = None if arriving is None else arriving.arrivals_ns
+            settings, take = ordered.settings_of(workers, rows), taken if last else None
+            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns)
+            cpu_s = self.cpu_clock() - start_s
+            is_ordered = None if self.serial is None else done.egress == self.serial
+            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
+        of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
+        return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
 
 def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
@@ -438,7 +503,10 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
+        if any(each.sustained for each in ordered.arrivals):
+            told["arrivals"]["target"] = asdict(ordered.target)
     if ordered.backend is Backend.SIM:
         of_engine = {} if ordered.engine is None else {"costs": engine_profile_hash(ordered.engine)}
         return {**told, "contention": asdict(ordered.contention), "seed": ordered.seed, **of_engine}
-    return {**told, "cores": ordered.cores, "repeats": ordered.repeats}
+    of_replicas = {"replicas": ordered.replicas} if ordered.replicas else {}
+    return {**told, "cores": ordered.cores, "repeats": ordered.repeats, **of_replicas}

@@ -41,6 +41,7 @@ WORKERS_FIRST = (
 PACED_FIRST = (
     "workers",
     "rate",
+    "sustainable",
     "capacity",
     "keeps_up",
     "processing_p50",
@@ -51,7 +52,7 @@ PACED_FIRST = (
     "ordered",
 )
 _OF_LOADS = (
-    *("workers", "throughput", "rate", "capacity", "keeps_up", "drain", "feeder_lag"),
+    *("workers", "throughput", "rate", "capacity", "sustainable", "keeps_up", "drain", "feeder_lag"),
     *("processing", "wait", "end_to_end", "ordered", "cores"),
 )
 """How names of the columns of the table of loads begin."""
@@ -79,9 +80,12 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("speed_up", Kind.RATIO, about="throughput, or capacity if measured, over that of 1 worker"),
         Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive, on average; empty if all are there at the start"),
         Column("capacity", Kind.NUMBER, "rows/s", "throughput with all rows there at the start, for an offered load"),
+        Column("sustainable", Kind.NUMBER, "rows/s", "highest rate that kept up with at most the target latency"),
+        Column("sustainable_below", Kind.NUMBER, "rows/s", "lowest rate that did not: the other end of the interval"),
+        Column("target_latency", Kind.SECONDS, about="highest p99 from arrival to output at a sustainable rate"),
         Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
         Column("drain", Kind.SECONDS, about="from the last arrival until the last output has left"),
-        Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late the feeder of threads enters rows"),
+        Column("feeder_lag_p99", Kind.SECONDS, about="99th percentile of how late idle workers take in a row"),
         Column("feeder_lag_max", Kind.SECONDS, about="the longest of them"),
         Column("throughput_low", Kind.NUMBER, "rows/s", "lowest of all runs, or by the intervals of measured costs"),
         Column("throughput_high", Kind.NUMBER, "rows/s", "highest of these"),
@@ -152,8 +156,11 @@ def _full_speed(one: WorkersOutcome) -> float | None:
 def _pace_cells(one: WorkersOutcome) -> tuple[Cell, ...]:
     """Cells of arrivals: rate, capacity, drain and lag."""
     if one.paced is None:
-        return (None,) * 6
-    return one.paced.rate, one.paced.capacity, one.keeps_up, one.drain_s, *(one.feeder_lag_s or (None, None))
+        return (None,) * 9
+    found = one.paced.sustained
+    sustained = (None,) * 3 if found is None else (found.low, found.high, found.target_s)
+    lag = one.feeder_lag_s or (None, None)
+    return one.paced.rate, one.paced.capacity, *sustained, one.keeps_up, one.drain_s, *lag
 
 
 def _latency_columns(name: str, about: str) -> list[Column]:
@@ -398,7 +405,7 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
         return "The trace has no rows to run."
     opening = "In the model, " if backend is Backend.SIM else ""
     if first.paced is not None:
-        return " ".join(_pace(one, opening) for one in outcomes)
+        return " ".join(said for one in outcomes for said in (*_sustained(one, opening), _pace(one, opening)))
     processes = "processes" if first.workers == 1 else "process"
     said = f"{opening}{counted(first.workers, 'worker')} {processes} {number(first.throughput)} rows/s"
     if first.repeats is not None and first.repeats.runs > 1:
@@ -425,11 +432,25 @@ def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:
     return f"{said}."
 
 
+def _sustained(one: WorkersOutcome, opening: str) -> list[str]:
+    """The sustainable rate of a number of workers, if it was searched."""
+    found = None if one.paced is None else one.paced.sustained
+    if found is None:
+        return []
+    sustains = "sustains" if one.workers == 1 else "sustain"
+    return [
+        f"{opening}{counted(one.workers, 'worker')} {sustains} {number(found.low)} rows/s, and less than "
+        f"{number(found.high)}, with a p99 latency of at most {duration(found.target_s)}."
+    ]
+
+
 def _pace(one: WorkersOutcome, opening: str) -> str:
     """Whether the workers keep up with the arrivals, and the latency."""
     paced, workers = one.paced, counted(one.workers, "worker")
     at = "with all rows arriving at once" if paced is None or not paced.rate else f"at {number(paced.rate)} rows/s"
-    if paced is not None and paced.rate and paced.capacity:
+    if paced is not None and paced.rate and paced.sustained is not None:
+        at += f" ({share(paced.rate / paced.sustained.low)} of that)"
+    elif paced is not None and paced.rate and paced.capacity:
         at += f" ({share(paced.rate / paced.capacity)} of capacity)"
     if not one.keeps_up:
         falls = "falls" if one.workers == 1 else "fall"

@@ -56,7 +56,7 @@ def test_options_that_are_not_given_keep_the_defaults_of_the_generator(adapt, he
         ("zipf --hot-share 0.1", "zipf does not take --hot-share, an option of self-similar"),
         (
             "self-similar --exponent 1",
-            "does not take --exponent, an option of clicks, packets, sales, zipf",
+            "does not take --exponent, an option of calls, clicks, packets, sales, zipf",
         ),
         ("clicks --cost constant(1us)", "clicks does not take --cost, an option of packets, self-similar, zipf"),
         ("zipf --burst-length 5s", "--burst-length needs --burst-factor"),

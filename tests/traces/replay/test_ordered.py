@@ -1,17 +1,27 @@
 """Binding a trace on disk to a chain: which rows, in which order, and how much memory at most."""
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from adapt.core.errors import BadInput, UsageError
+from adapt.core.errors import BadInput, EnvironmentFailure, UsageError
+from adapt.core.ordered.chain.names import Backend
+from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.replay import arrivals as replay_arrivals
+from adapt.core.ordered.replay.arrivals import Arrivals
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun
 from adapt.traces.replay import ordered as ordered_replaying
+from adapt.traces.replay import scratch
 from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.chains import NamedChain, open_chain
-from adapt.traces.replay.ordered import OrderedOptions, bound_trace, replay_ordered_trace
+from adapt.traces.replay.egress import EgressTarget
+from adapt.traces.replay.ordered import OrderedOptions, arriving_time, bound_trace, replay_ordered_trace
+from adapt.traces.replay.scratch import Scratch
 from adapt.traces.store.trace import Trace
 from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace
@@ -53,14 +63,71 @@ def test_a_chain_that_reads_no_column_runs_all_rows(tmp_path: Path, trace: Trace
     assert bound_trace(trace, chain(tmp_path, PLAIN)).rows == ROWS
 
 
-def test_more_rows_than_memory_may_hold_are_refused_saying_how_many_may_be(
+def test_more_rows_than_the_disk_has_room_for_are_refused(
     tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordered_replaying, "MOST_TUPLE_BYTES", 24 * 1000)
-    named = chain(tmp_path, BY_KEY)
-    with pytest.raises(UsageError, match=r"3,000 rows with 2 columns need more than .* use --rows 1000 or fewer"):
-        bound_trace(trace, named)
-    assert bound_trace(trace, named, rows=1000).rows == 1000
+    monkeypatch.setattr(ordered_replaying, "IN_MEMORY_BYTES", 24 * 1000)
+    monkeypatch.setattr(scratch, "shutil", SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=24 * 2999)))
+    with Scratch() as files, pytest.raises(EnvironmentFailure, match=r"need 0\.0 GB in .* or give --rows 300 or fewer"):
+        bound_trace(trace, chain(tmp_path, BY_KEY), scratch=files)
+
+
+LONG = """
+[[operator]]
+name = "a"
+kind = "stateless"
+cost = 1.0
+[[operator]]
+name = "b"
+kind = "partitioned"
+key = "key"
+partitions = 4
+cost = "cost_us"
+selectivity = 1.3
+"""
+
+
+@pytest.mark.parametrize("backend", Backend)
+@pytest.mark.parametrize("arrivals", [(), (Arrivals(rate=3e5),), (Arrivals(speedup=0.5),)])
+def test_a_trace_that_is_read_by_blocks_gives_what_it_gives_as_a_whole(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch, backend: Backend, arrivals: tuple[Arrivals, ...]
+) -> None:
+    def replayed(name: str) -> OrderedRun:
+        is_real = backend is Backend.THREADS
+        output = EgressTarget.named(tmp_path / f"{name}.parquet") if is_real else None
+        how = Ordered((1, 3), backend, RunSettings(mark_every=7), arrivals=arrivals)
+        options = OrderedOptions(chain(tmp_path, LONG), how, output=output)
+        return replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
+
+    whole = replayed("whole")
+    monkeypatch.setattr(ordered_replaying, "IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(ordered_replaying, "BLOCK_ROWS", 800)
+    monkeypatch.setattr(replay_arrivals, "_AT_ONCE", 501)
+    by_blocks = replayed("blocks")
+    assert by_blocks.egress == whole.egress
+    assert all(one.is_ordered for one in by_blocks.outcomes)
+    if backend is Backend.SIM:
+        assert by_blocks.tables()["workers"].rows == whole.tables()["workers"].rows
+        return
+    for one, other in zip(by_blocks.outcomes, whole.outcomes, strict=True):
+        assert one.paced is None or one.paced.arrivals_ns.tolist() == other.paced.arrivals_ns.tolist()  # type: ignore[union-attr]
+    assert pq.read_table(tmp_path / "blocks.parquet").equals(pq.read_table(tmp_path / "whole.parquet"))
+
+
+def test_a_column_that_will_not_do_is_named_with_the_rows_before_its_block(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordered_replaying, "IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(ordered_replaying, "BLOCK_ROWS", 700)
+    costs = np.where(np.arange(ROWS) == 2_000, -1.0, 1.0)
+    bad = write_trace(tmp_path / "bad.trace", {"ts": np.arange(ROWS), "key": ["k"] * ROWS, "cost_us": costs})
+    with (
+        Scratch() as files,
+        pytest.raises(BadInput, match=r"^c\.toml: operator 'a': .* row 1,500$") as told,
+    ):
+        bound_trace(bad, chain(tmp_path, BY_KEY), scratch=files)
+    inside, before = re.findall(r"row ([\d,]+)", str(told.value))
+    assert int(inside) + int(before.replace(",", "")) == 2_000
 
 
 def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
@@ -90,6 +157,31 @@ def test_how_long_a_replay_takes_is_foreseen(tmp_path: Path, trace: Trace, monke
 
     sentence, _ = refused_and_allowed(replayed, monkeypatch)
     assert "(4 cases of 3,000 rows)" in sentence
+
+
+@pytest.mark.parametrize(
+    ("backend", "arrivals", "times", "least_s"),
+    [
+        (Backend.THREADS, {"rate": 100.0}, 1.0, 10 * 30.0),
+        (Backend.THREADS, {"speedup": 0.5}, 1.0, 10 * 10.0),
+        (Backend.THREADS, {"offered": 0.25}, 1 + 4.0, 0.0),
+        (Backend.SIM, {"offered": 0.25}, 2.0, 0.0),
+        (Backend.SIM, {"rate": 100.0}, 1.0, 0.0),
+    ],
+)
+def test_a_rate_of_arrivals_makes_a_run_longer(
+    backend: Backend, arrivals: dict[str, float], times: float, least_s: float
+) -> None:
+    ordered = Ordered((1, 2), backend, repeats=5, arrivals=(Arrivals(**arrivals),))  # type: ignore[arg-type]
+    times_us = np.linspace(3e6, 8e6, ROWS).astype(np.int64)
+    assert arriving_time(ordered, ROWS, times_us) == (times, least_s)
+
+
+def test_a_few_rows_at_a_slow_rate_are_foreseen(tmp_path: Path, trace: Trace) -> None:
+    slow = Ordered((1,), Backend.THREADS, repeats=2, arrivals=(Arrivals(rate=0.5),))
+    options = OrderedOptions(chain(tmp_path, PLAIN), slow, foresight=Foresight(lambda: 0.0, lambda _: None))
+    with pytest.raises(UsageError, match=r"the run would take about 3.h 20.min .* a higher rate of arrivals, or give"):
+        replay_ordered_trace(trace, None, options, clock=lambda: 0.0, cpu_clock=lambda: 0.0)
 
 
 class Rows:

@@ -62,6 +62,7 @@ class Foresight:
         of_ticks: Callable[[int], object],
         instead: str,
         times: float = 1.0,
+        least_s: float = 0.0,
     ) -> None:
         """Estimate the time of a replay from a part of it.
 
@@ -70,15 +71,16 @@ class Foresight:
             of_ticks: Runs a number of control periods with next to no rows, all cases.
             instead: What makes the replay shorter.
             times: How often that is run, over the runs at once.
+            least_s: How long the replay takes at least, however fast the machine.
 
         Raises:
             UsageError: It takes more than an hour, which is not allowed.
         """
-        if length.is_small:
-            return
-        row_s = self._each_s(of_rows, length.rows)
-        tick_s = self._each_s(of_ticks, length.ticks) if length.ticks > FEW else 0.0
-        self.judge(times * (length.rows * row_s + length.ticks * tick_s), str(length), instead)
+        row_s = tick_s = 0.0
+        if not length.is_small:
+            row_s = self._each_s(of_rows, length.rows)
+            tick_s = self._each_s(of_ticks, length.ticks) if length.ticks > FEW else 0.0
+        self.judge(max(times * (length.rows * row_s + length.ticks * tick_s), least_s), str(length), instead)
 
     def judge(self, seconds: float, what: str, instead: str) -> None:
         """Say how long a run takes, or refuse it.

@@ -1,19 +1,8 @@
 """Ingress: rows of the input enter the first work queue."""
 
-from adapt.core.atomics import (
-    apart,
-    clock_ns,
-    exchange,
-    fixed,
-    give_way,
-    load,
-    load_atomic,
-    publish,
-    rest_us,
-    short_loops,
-)
-from adapt.core.compiled import compiled, flattened, inlined, record_at
-from adapt.core.ordered.engine.kernel.layout import HEADER, TIMED, Header, Operator, operator_at
+from adapt.core.atomics import apart, clock_ns, exchange, fixed, load, load_atomic, publish, short_loops
+from adapt.core.compiled import flattened, inlined, record_at
+from adapt.core.ordered.engine.kernel.layout import TIMED, Header, Operator, operator_at
 from adapt.core.ordered.engine.kernel.punctuation import enqueue_copies
 from adapt.core.ordered.engine.kernel.work_queue import enqueue, enqueue_rows, room_in
 
@@ -56,35 +45,44 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 
 @inlined
-def note_arrivals(header: Header, now_ns: int) -> None:
-    """Count the rows that have arrived by now."""
+def note_arrivals(header: Header, now_ns: int, is_late: bool) -> None:
+    """Count the rows that have arrived by now; `is_late` if an idle worker should have noticed them when they did."""
     arrivals, rows, every = fixed(header, "arrivals_at"), fixed(header, "rows"), fixed(header, "mark_every")
-    row = header.arrived
-    while row < rows and load(arrivals, row) <= now_ns:
-        if every and row % every == 0:
-            record_at(fixed(header, "marks_at"), TIMED, row // every).lag = now_ns - load(arrivals, row)
-        row += 1
+    row, step = header.arrived, 1
+    timed = row + -row % every if every else rows
+    while row + step <= rows and load(arrivals, row + step - 1) <= now_ns:
+        row += step
+        step *= 2
+    while step:
+        if row + step <= rows and load(arrivals, row + step - 1) <= now_ns:
+            row += step
+        step //= 2
+    while timed < row:
+        record_at(fixed(header, "marks_at"), TIMED, timed // every).lag = (
+            now_ns - load(arrivals, timed) if is_late else 0
+        )
+        timed += every
     header.arrived = row
 
 
 @inlined
-def feed(header: Header, least: int) -> bool:
-    """Enqueue rows if there is room and no other worker does.
+def feed(header: Header, least: int, rested: bool) -> bool:
+    """Enqueue the rows that have arrived if there is room and no other worker does.
 
-    Not if rows have arrival times. Returns whether any entered.
+    `rested` if this worker was idle. Returns whether any entered.
     """
-    if fixed(header, "arrivals_at"):
-        return False
     rows = fixed(header, "rows")
     first = operator_at(header, 0)
     if load_atomic(header, "fed") >= rows or exchange(header, "feeding", 1):
         return False
-    fed = header.fed
+    due = rows - header.fed
+    if fixed(header, "arrivals_at"):
+        note_arrivals(header, clock_ns() - fixed(header, "start_ns"), rested)
+        due = header.arrived - header.fed
     room = room_in(first, max(least, MOST_FED))
-    fits = room >= min(least, rows - fed)
     taken = 0
-    if fits and room > 0:
-        taken = feed_rows(header, first, min(rows - fed, MOST_FED), min(room, MOST_FED))
+    if due > 0 and room > 0 and room >= min(least, due):
+        taken = feed_rows(header, first, min(due, MOST_FED), min(room, MOST_FED))
     exchange(header, "feeding", 0)
     return taken > 0
 
@@ -114,34 +112,3 @@ def feed_rows(header: Header, first: Operator, rows: int, room: int) -> int:
     publish(first, "tail", serial)
     publish(header, "fed", row)
     return serial - tail
-
-
-_REST_US = 50
-"""Longest sleep, so that a run that ends is noticed and a full queue is looked at again."""
-
-
-@inlined
-def _rest(header: Header, now_ns: int) -> None:
-    """Sleep until a row is due or has room, at most `_REST_US`."""
-    left_us = _REST_US
-    if header.arrived == header.fed:
-        left_us = min((load(fixed(header, "arrivals_at"), header.fed) - now_ns) // 1000, _REST_US)
-    if left_us > 0:
-        rest_us(left_us)
-    else:
-        give_way()
-
-
-@compiled
-def feed_paced(address: int) -> None:
-    """Feeder: enqueue rows as they arrive, until the run is over."""
-    header = record_at(address, HEADER, 0)
-    first, rows = operator_at(header, 0), header.rows
-    while header.fed < rows and not load_atomic(header, "stop"):
-        now_ns = clock_ns() - header.start_ns
-        note_arrivals(header, now_ns)
-        due, room = min(header.arrived - header.fed, MOST_FED), min(room_in(first, MOST_FED), MOST_FED)
-        if due <= 0 or room <= 0:
-            _rest(header, now_ns)
-            continue
-        feed_rows(header, first, due, room)

@@ -1,6 +1,6 @@
 """Progress of a run: idle workers, stalls and the end."""
 
-from adapt.core.atomics import fetch_add, fixed, give_way, load_atomic, replace, rest_us
+from adapt.core.atomics import clock_ns, fetch_add, fixed, give_way, load, load_atomic, replace, rest_us
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
 from adapt.core.ordered.engine.kernel.egress import awaits_taking
@@ -8,6 +8,9 @@ from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
 """Rounds without progress after which a worker sleeps, and the length of the sleep."""
+
+_WAKING_US, _LONGEST_US = 100, 1000
+"""How much earlier than the next arrival an idle worker wakes, since systems wake it late; and its longest sleep."""
 
 
 @inlined
@@ -22,10 +25,30 @@ def _progress(header: Header) -> int:
 
 @inlined
 def _awaits_arrival(header: Header) -> bool:
-    """Whether a feeder has rows left, and room for them."""
+    """Whether rows are still to arrive, and have room."""
     first = operator_at(header, 0)
     filled = load_atomic(first, "tail") - load_atomic(first, "next")
     return fixed(header, "arrivals_at") != 0 and load_atomic(header, "fed") < header.rows and filled <= first.queue_mask
+
+
+@inlined
+def _is_empty(header: Header) -> bool:
+    """Whether every tuple that entered has left the chain."""
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        if load_atomic(operator, "next") != load_atomic(operator, "tail"):
+            return False
+    return True
+
+
+@inlined
+def _pause_us(header: Header) -> int:
+    """How long nothing is to do until the next row arrives, less the time to wake up."""
+    fed = load_atomic(header, "fed")
+    if not fixed(header, "arrivals_at") or fed >= header.rows or not _is_empty(header):
+        return 0
+    due_ns = load(fixed(header, "arrivals_at"), fed) - (clock_ns() - fixed(header, "start_ns"))
+    return min(due_ns // 1000 - _WAKING_US, _LONGEST_US)
 
 
 @inlined
@@ -47,10 +70,13 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
         rounds += 1
         if rounds > header.patience:
             replace(header, "stop", GOES_ON, STALLED)
-    if rounds < _REST_AFTER:
-        give_way()
+    pause_us = _pause_us(header)
+    if rounds >= _REST_AFTER:
+        pause_us = _REST_US
+    if pause_us > 0:
+        rest_us(pause_us)
     else:
-        rest_us(_REST_US)
+        give_way()
     fetch_add(header, "idle", -1)
     return moved, rounds
 
@@ -58,10 +84,4 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
 @inlined
 def is_finished(header: Header) -> bool:
     """Whether every tuple has left the chain."""
-    if load_atomic(header, "fed") < header.rows:
-        return False
-    for number in range(header.operators):
-        operator = operator_at(header, number)
-        if load_atomic(operator, "next") != load_atomic(operator, "tail"):
-            return False
-    return True
+    return load_atomic(header, "fed") >= header.rows and _is_empty(header)

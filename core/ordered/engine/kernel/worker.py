@@ -57,9 +57,10 @@ def work(address: int, worker: int) -> None:
     chain = header.operators
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
-    passed, moved, rounds = 0, -1, 0
+    passed, moved, rounds, rested = 0, -1, 0, False
     while not load_atomic(header, "stop"):
-        feed(header, half)
+        feed(header, half, rested)
+        rested = False
         number = choose_operator(header, passed)
         if number >= 0:
             operator, tally = operator_at(header, number), tally_at(header, worker, number)
@@ -76,7 +77,7 @@ def work(address: int, worker: int) -> None:
                 passed |= 1 << number
             continue
         passed = 0
-        feed(header, 1)
+        feed(header, 1, False)
         for before in range(chain):
             last = chain - 1 - before
             drain_if_ready(header, tally_at(header, worker, last), operator_at(header, last))
@@ -84,6 +85,7 @@ def work(address: int, worker: int) -> None:
             replace(header, "stop", GOES_ON, FINISHED)
         else:
             moved, rounds = rest(header, moved, rounds)
+            rested = True
 
 
 @compiled

@@ -136,6 +136,10 @@ def test_rows_arrive_at_a_rate_or_at_the_times_of_the_trace(adapt, here):
         assert one["rate"] == pytest.approx(50_000, rel=0.001)
         assert one["end_to_end_p99"] >= one["processing_p99"]
         assert one["feeder_lag_max"] >= one["feeder_lag_p99"] >= 0
+    for one in workers("--backend sim --sustainable --target-latency 20x --spacing even --offered 0.8"):
+        assert one["rate"] == pytest.approx(0.8 * one["sustainable"], rel=0.01)
+        assert one["sustainable"] < one["sustainable_below"] <= one["sustainable"] + 0.02 * one["capacity"]
+        assert one["end_to_end_p99"] <= one["target_latency"]
     line = "x.trace --chain c.toml --workers 1 --backend sim --offered 0.5 --spacing even"
     shown = adapt.done("replay", "ordered", *line.split())
     assert "1 worker keeps up at" in " ".join(shown.out.split())
@@ -212,8 +216,12 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
         (2, "--mark-every 0", "--mark-every must be at least 1 (got 0)"),
         (2, "--rate 0", "--rate must be above 0 (got 0)"),
         (2, "--rate 5 --offered 0.5", "--rate and --offered both set the rate of arrivals; omit one"),
-        (2, "--spacing even", "--spacing needs --rate or --offered; give one of them"),
-        (2, "--speedup 2 --spacing even", "--spacing needs --rate or --offered; omit it"),
+        (2, "--spacing even", "--spacing needs --rate, --offered or --sustainable; give one of them"),
+        (2, "--speedup 2 --spacing even", "--spacing needs --rate, --offered or --sustainable; omit it"),
+        (2, "--sustainable --speedup 2", "--speedup sets the rate of arrivals, which --sustainable searches; omit one"),
+        (2, "--sustainable --target-latency fast", "'fast'"),
+        (2, "--sustainable --target-latency 0.5x", "must be above 1 times that at low load (got 0.5)"),
+        (2, "--target-latency 5ms", "--target-latency needs --sustainable; give it too, or omit --target-latency"),
         (2, "--rows 0", "--rows must be at least 1 (got 0)"),
         (2, "--work-queue shared", "'shared'"),
         (2, "--jitter 2", "jitter must be between 0 and 1 (got 2)"),

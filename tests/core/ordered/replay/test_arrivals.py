@@ -61,7 +61,7 @@ def test_a_punctuation_arrives_with_the_row_before_it() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "one of rate, offered and speedup (got none)"),
+        ({}, "one of rate, offered, sustained and speedup (got none)"),
         ({"rate": 1.0, "speedup": 2.0}, "(got rate, speedup)"),
         ({"rate": 0.0}, "rate must be above 0 (got 0)"),
         ({"offered": float("inf")}, "offered must be above 0 (got inf)"),
@@ -116,7 +116,7 @@ def test_a_fixed_rate_gives_no_speed_up() -> None:
     run = replayed(chain, Ordered((1, 2), Backend.SIM, arrivals=(Arrivals(rate=1000.0),)))
     rows = run.tables()["workers"].records()
     assert [(row["speed_up"], row["capacity"], row["keeps_up"]) for row in rows] == [(None, None, True)] * 2
-    rates = [{"rate": 1000.0, "offered": None, "speedup": None, "spacing": "poisson"}]
+    rates = [{"rate": 1000.0, "offered": None, "sustained": None, "speedup": None, "spacing": "poisson"}]
     assert run.as_data()["parameters"]["arrivals"] == {"seed": 0, "rates": rates}
     assert "loads" not in run.tables()
 
@@ -147,3 +147,19 @@ def test_threads_report_the_lag_of_their_feeder_and_the_output_of_the_serial_run
         assert 0 <= float(row["feeder_lag_p99"] or 0) <= float(row["feeder_lag_max"] or 0)  # type: ignore[arg-type]
         assert row["runs"] == 2
         assert float(row["capacity"] or 0) > 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("rate", [2_000.0, 100_000.0, 1e9])
+def test_threads_start_no_row_before_it_arrives(workers: int, rate: float) -> None:
+    rows = 50 if rate < 10_000 else 3_000
+    chain, settings = bound([stateless("a"), counting("b")], rows), RunSettings(mark_every=1)
+    run = replayed(chain, Ordered((workers,), settings=settings, arrivals=(Arrivals(rate=rate),)))
+    marks, paced = run.outcomes[0].run.marks, run.outcomes[0].paced
+    assert run.outcomes[0].is_ordered
+    assert paced is not None
+    assert np.diff(marks.fed).tolist() == np.diff(paced.arrivals_ns).tolist()
+    assert (marks.entered >= marks.fed).all()
+    assert (marks.left > marks.entered).all()
+    assert (marks.lag >= 0).all()
+    assert (marks.lag <= marks.entered - marks.fed).all()

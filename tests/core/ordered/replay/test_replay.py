@@ -15,9 +15,9 @@ from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.presets.presets import PRESETS
 from adapt.core.ordered.replay.outcome import Latency, Repeats, WorkersOutcome, bound_of, median_of
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, replay_ordered
-from adapt.core.ordered.retail.retail import PRESETS
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 
 NONE = Contention()

@@ -151,6 +151,7 @@ _ATOMICS: dict[str, Callable[..., Any]] = {
     "short_loops": lambda: None,
     "allocate": lambda words: _LIBC.malloc(8 * words),
     "reallocate": lambda address, words: _LIBC.realloc(address, 8 * words),
+    "clear": lambda address, words: ctypes.memset(address, 0, 8 * words),
     "release": lambda address: _LIBC.free(address),
 }
 

@@ -1,4 +1,4 @@
-"""The retail chains: on real threads they give what the serial run gives, and that is the answer to their question."""
+"""The chains by name: on real threads they give what the serial run gives, and that is the answer to their question."""
 
 import itertools
 import os
@@ -17,20 +17,26 @@ from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.model.model import run_model
-from adapt.core.ordered.retail.retail import PRESETS, Answer
+from adapt.core.ordered.presets.presets import PRESETS, Answer
+from adapt.core.synthetic.calls import AREAS
+from adapt.traces.generators.calls import CallStream
 from adapt.traces.generators.clicks import ClickStream
 from adapt.traces.generators.sales import SaleStream
-from tests.core.ordered.retail import retail_oracles as oracles
+from tests.core.ordered.presets import oracles
 
 soak = pytest.mark.skipif(not os.environ.get("ADAPT_SOAK"), reason="long; set ADAPT_SOAK=1")
 
 ALL = 1 << 22
 ROWS = 200_000
-STREAMS = {"clicks": ClickStream(ROWS, seed=5), "sales": SaleStream(ROWS, seed=5, rate_per_s=0.1)}
+STREAMS = {
+    "calls": CallStream(ROWS, seed=5, domain=5000),
+    "clicks": ClickStream(ROWS, seed=5),
+    "sales": SaleStream(ROWS, seed=5, rate_per_s=0.1),
+}
 
 
 def columns(rows: int) -> dict[str, pa.Array]:
-    """Columns of both streams, in which users, tickets and items are few, so that windows hold much."""
+    """Columns of all streams, in which phones, users, tickets and items are few, so that windows hold much."""
     random = np.random.default_rng(1)
     ts = 1_700_000_000_000_000 + np.cumsum(random.exponential(2e7, rows).astype(np.int64))
     pages = np.array(["view", "cart", "checkout", "search"])[random.choice(4, rows, p=[0.6, 0.1, 0.1, 0.2])]
@@ -42,6 +48,10 @@ def columns(rows: int) -> dict[str, pa.Array]:
         "category": pa.array(random.integers(0, 10, rows)),
         "cents": pa.array(random.integers(1, 5000, rows)),
         "qty": pa.array(random.integers(1, 5, rows)),
+        "area": pa.array(random.integers(0, AREAS, rows)),
+        "caller": pa.array(random.integers(1, 100, rows)),
+        "callee": pa.array(random.integers(1, 100, rows)),
+        **{f"{who}_{way}": pa.array(random.integers(0, 10**6, rows)) for who in ("caller", "callee") for way in "xy"},
     }
 
 
@@ -100,6 +110,12 @@ def answer_of(name: str) -> Answer:
     done = run_by_workers(chain, RunSettings(2, ring_buffer=256, queue_capacity=256, checked=True), pace=1, keep=ALL)
     assert not any(tally.overlaps or tally.disorders for tally in done.operators)
     return preset.answer(done.kept.tolist())
+
+
+def test_fraud_counts_the_phones_that_moved_too_fast() -> None:
+    found = list(answer_of("fraud"))
+    assert found == oracles.impossible_moves(rows_of("calls"))
+    assert sum(moves for _, moves, _ in found) > 50
 
 
 def test_q1_names_the_pairs_on_most_tickets_by_hour() -> None:

@@ -1,15 +1,18 @@
-"""Retail chains over the generated streams `clicks` and `sales`.
+"""Chains over the generated streams `calls`, `clicks` and `sales`.
 
 Any other trace with the columns that a chain reads will do.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.chain_file import read_chain
+from adapt.core.ordered.chain.own import OwnFunction, own_function
 from adapt.core.ordered.functions.baskets import PAIR
 from adapt.core.ordered.functions.stateless import HOUR_US
+from adapt.core.ordered.presets import fraud
 
 Answer = tuple[tuple[int, ...], ...]
 
@@ -35,7 +38,12 @@ class Preset:
     @property
     def chain(self) -> Chain:
         """The parsed chain."""
-        return read_chain(self.text)
+        return read_chain(self.text, _loaded)
+
+
+def _loaded(name: str) -> OwnFunction:
+    module, _, call = name.partition(":")
+    return own_function(name, getattr(import_module(module), call))
 
 
 def _pairs_by_hour(rows: Iterable[Sequence[int]]) -> Answer:
@@ -68,9 +76,24 @@ def _written(every: str, *operators: tuple[str, str, str, str]) -> str:
 _HOURLY = 'every = "1h"\n'
 _BY_KEY = 'key = "key"\npartitions = 64\n'
 _BY_COUNTED = 'key = "counted"\npartitions = 64\n'
+_BY_PHONE = 'key = "phone"\npartitions = 64\n'
 _BY_RANGE = 'key = "category"\npartitions = 10\nby = "range"\n'
 
 PRESETS: Mapping[str, Preset] = {
+    "fraud": Preset(
+        "how many phones of an area moved faster than 300 km/h, by hour",
+        "calls",
+        _written(
+            _HOURLY,
+            ("area", "stateless", "", f"{fraud.__name__}:in_area"),
+            ("locations", "stateless", "", f"{fraud.__name__}:locations"),
+            ("speed", "partitioned", _BY_PHONE, f"{fraud.__name__}:Speed"),
+            ("too fast", "stateless", "", f"{fraud.__name__}:too_fast"),
+            ("count", "stateful", "", f"{fraud.__name__}:Moves"),
+        ),
+        ("hour", "moves", "fastest"),
+        _signed,
+    ),
     "retail-q1": Preset(
         "which hundred pairs of items were on the most tickets, by hour",
         "sales",
@@ -136,4 +159,7 @@ PRESETS: Mapping[str, Preset] = {
         _signed,
     ),
 }
-"""Every retail chain by name. Source: ordered streams, Table 1; keys, windows and outputs are ours."""
+"""Every such chain by name.
+
+Source: ordered streams, Figure 1 and Table 1; keys, windows and outputs are ours.
+"""

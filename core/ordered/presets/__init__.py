@@ -1,0 +1,1 @@
+"""Chains available by name, over generated streams."""

@@ -1,0 +1,172 @@
+"""Sustainable rate: the highest rate of arrivals that workers keep up with, by bisection."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from statistics import median
+
+from adapt.core.errors import UsageError
+from adapt.core.ordered.replay.arrivals import Sustained
+from adapt.core.ordered.replay.outcome import WorkersOutcome
+from adapt.core.table import Column, Kind, Table
+from adapt.core.values import duration, share
+
+LOW, HIGH = 0.2, 1.2
+"""Shares of the capacity between which the search begins; at the lower one, the latency at low load is measured."""
+
+STEP = 0.02
+"""The search ends with an interval of at most this share of the capacity."""
+
+VOTES = 3
+"""Runs at a rate, each with another seed; most of them decide."""
+
+SEARCH_RUNS = VOTES * 9
+"""Runs of a search: at `LOW`, at `HIGH`, and at 7 rates between these."""
+
+SEARCH_TIME = VOTES * (1 / LOW + 8)
+"""At most about this many times a saturated run is how long a search takes in real time."""
+
+_RAISED, _RAISES = 1.5, 4
+"""Factor by which the upper end grows while it is sustained, and how often."""
+
+Run = Callable[[float, int], WorkersOutcome]
+"""A run at a rate of arrivals, by its number for a seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyTarget:
+    """Highest 99th percentile from arrival to output at a sustainable rate.
+
+    Attributes:
+        seconds: The latency; None for a multiple.
+        times: The latency over that at `LOW` of the capacity; not used with `seconds`.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+
+    seconds: float | None = None
+    times: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.seconds is not None and not 0 < self.seconds < inf:
+            raise UsageError(f"the target latency must be above 0 s (got {self.seconds:g})")
+        if not 1 < self.times < inf:
+            raise UsageError(f"the target latency must be above 1 times that at low load (got {self.times:g})")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A run of the search.
+
+    Attributes:
+        rate: Rows per second.
+        p99_s: 99th percentile from arrival to output; None without timed rows.
+        is_sustained: Whether the workers kept up, with at most the target latency.
+    """
+
+    workers: int
+    rate: float
+    capacity: float
+    p99_s: float | None
+    keeps_up: bool
+    is_sustained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Result of a search.
+
+    Attributes:
+        found: The interval.
+        probes: All runs, in their order.
+    """
+
+    found: Sustained
+    probes: tuple[Probe, ...]
+
+
+def searched(capacity: float, target: LatencyTarget, run: Run) -> Search:
+    """Search the sustainable rate of a number of workers.
+
+    Workers sustain a rate if they keep up, or have drained within the target after the last arrival, and the 99th
+    percentile of the latency from arrival to output is at most the target, in most of `VOTES` runs with different
+    seeds. At most `VOTES` runs each at `LOW`, at the upper end, and at 7 rates between these, more where the capacity
+    was measured too low.
+
+    Args:
+        capacity: Saturated throughput of these workers, in rows/s.
+
+    Raises:
+        UsageError: not even `LOW` of the capacity is sustained, or every rate is.
+    """
+    low = [run(LOW * capacity, number) for number in range(VOTES)]
+    target_s = target.seconds or target.times * median(_p99_s(one) for one in low)
+    probes = [_probe(one, LOW * capacity, capacity, target_s) for one in low]
+    if not _most(probes):
+        raise UsageError(
+            f"no rate is sustained with a p99 latency of at most {duration(target_s)}: at {share(LOW)} of the capacity "
+            f"it is {duration(median(_p99_s(one) for one in low))}; give a longer target latency"
+        )
+
+    def is_sustained(rate: float) -> bool:
+        votes: list[Probe] = []
+        while not votes or (not _decided(votes) and len(votes) < VOTES):
+            votes.append(_probe(run(rate, len(votes)), rate, capacity, target_s))
+        probes.extend(votes)
+        return _most(votes)
+
+    below, above = LOW * capacity, HIGH * capacity
+    for _ in range(_RAISES):
+        if not is_sustained(above):
+            break
+        below, above = above, _RAISED * above
+    else:
+        raise UsageError(
+            f"every rate is sustained, since all rows pass within the target latency of {duration(target_s)}; give "
+            "more rows or a shorter target latency"
+        )
+    while above - below > STEP * capacity:
+        middle = (below + above) / 2
+        if is_sustained(middle):
+            below = middle
+        else:
+            above = middle
+    return Search(Sustained(below, above, target_s), tuple(probes))
+
+
+def _p99_s(one: WorkersOutcome) -> float:
+    return inf if one.end_to_end is None else one.end_to_end.p99
+
+
+def _probe(one: WorkersOutcome, rate: float, capacity: float, target_s: float) -> Probe:
+    latency = one.end_to_end
+    drains = one.keeps_up or (one.drain_s or 0.0) <= target_s
+    is_sustained = drains and latency is not None and latency.p99 <= target_s
+    return Probe(one.workers, rate, capacity, latency and latency.p99, one.keeps_up, is_sustained)
+
+
+def _most(probes: Sequence[Probe]) -> bool:
+    return 2 * sum(probe.is_sustained for probe in probes) > len(probes)
+
+
+def _decided(votes: Sequence[Probe]) -> bool:
+    """Whether further runs cannot change the majority."""
+    sustained = sum(probe.is_sustained for probe in votes)
+    return 2 * max(sustained, len(votes) - sustained) > VOTES
+
+
+def search_table(probes: Sequence[Probe]) -> Table:
+    """Runs of the searches for the sustainable rate."""
+    columns = (
+        Column("workers", Kind.COUNT),
+        Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive"),
+        Column("load", Kind.SHARE, about="rate over the throughput with all rows there at the start"),
+        Column("end_to_end_p99", Kind.SECONDS, about="99th percentile from the arrival until the last output has left"),
+        Column("keeps_up", about="whether outputs leave at the rate of the arrivals"),
+        Column("sustained", about="whether it keeps up with at most the target latency"),
+    )
+    rows = [
+        [one.workers, one.rate, one.rate / one.capacity, one.p99_s, one.keeps_up, one.is_sustained] for one in probes
+    ]
+    return Table.from_rows("Search for the sustainable rate", columns, rows)

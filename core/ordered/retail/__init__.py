@@ -1,1 +1,0 @@
-"""Retail chains, available by name."""
