@@ -96,6 +96,7 @@ class Movement:
                 done()
 
         by_donor: dict[int, list[Course]] = {}
+        by_receiver: dict[int, list[Course]] = {}
         dead = self._stage.dead
         for move in moves:
             promotes = not copies and self._twin(move.partition) == move.receiver
@@ -105,7 +106,9 @@ class Movement:
             self._note(course, "decided")
             (self.copied if copies else self.log).append(moved)
             by_donor.setdefault(move.donor, []).append(course)
-            self._tell(move.receiver, partial(self._expect, course))
+            by_receiver.setdefault(move.receiver, []).append(course)
+        for receiver, batch in by_receiver.items():
+            self._tell(receiver, partial(self._expect, batch))
         for donor, batch in by_donor.items():
             self._donating.add(donor)
             self._tell(donor, partial(self._ask_to_pause, donor, batch))
@@ -285,11 +288,12 @@ class Movement:
         if course.is_expected:
             self._send(course)
 
-    def _expect(self, course: Course) -> None:
-        """Let a receiver wait for a state, which is sent if its donor has it ready; a promotion sends none."""
-        course.is_expected = True
-        if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):
-            self._send(course)
+    def _expect(self, batch: list[Course]) -> None:
+        """Let a receiver wait for states, which are sent if their donors have them ready; a promotion sends none."""
+        for course in batch:
+            course.is_expected = True
+            if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):
+                self._send(course)
 
     def _send(self, course: Course) -> None:
         moved = course.moved
