@@ -102,8 +102,9 @@ class Worker:
         self._start_s = 0.0
         self._sources: dict[Connection, int] = {}
         self._targets: dict[int, Connection | None] = {}
-        self._unsent: dict[int, list[tuple[bytes, bytes]]] = {}
-        self._states: dict[int, SimpleQueue[tuple[bytes, bytes]]] = {}
+        self._unsent: dict[int, list[bytes]] = {}
+        self._extracted: dict[int, list[bytes]] = {}
+        self._states: dict[int, SimpleQueue[list[bytes]]] = {}
         self._forwarded: dict[int, list[tuple[Any, ...]]] = {}
         self._rows: deque[tuple[Any, ...]] = deque()
         self._replicated: deque[tuple[Any, ...]] = deque()
@@ -232,11 +233,14 @@ class Worker:
         if "peer" in said:
             seat, port = said["peer"]
             self._ports[seat] = port
-            for unsent in self._unsent.pop(seat, []):
-                self._give(seat, unsent)
+            if seat in self._unsent:
+                self._give(seat, self._unsent.pop(seat))
             return
         for name, *arguments in said["orders"]:
             self._obey(name, arguments)
+        for seat, frames in self._extracted.items():
+            self._give(seat, frames)
+        self._extracted.clear()
 
     def _obey(self, name: str, arguments: list[int]) -> None:
         match name:
@@ -277,19 +281,17 @@ class Worker:
             raise Unusable(f"--function {self._settings.work} must return JSON data, to be moved: {error}") from None
         if not copies:
             self._given[partition] = self._partitions.pop(partition)
-        if seat in self._ports:
-            self._give(seat, (STATE + keys, fixed))
-        else:
-            self._unsent.setdefault(seat, []).append((STATE + keys, fixed))
+        waiting = self._extracted if seat in self._ports else self._unsent
+        waiting.setdefault(seat, []).extend((STATE + keys, fixed))
 
-    def _give(self, seat: int, frames: tuple[bytes, bytes]) -> None:
-        """Send a state after earlier ones, in a thread: two workers can send to each other at once."""
+    def _give(self, seat: int, frames: list[bytes]) -> None:
+        """Send states after earlier ones, in a thread: two workers can send to each other at once."""
         if seat not in self._states:
             self._states[seat] = SimpleQueue()
             Thread(target=self._send_states, args=(seat, self._states[seat]), daemon=True).start()
         self._states[seat].put(frames)
 
-    def _send_states(self, seat: int, states: "SimpleQueue[tuple[bytes, bytes]]") -> None:
+    def _send_states(self, seat: int, states: "SimpleQueue[list[bytes]]") -> None:
         try:
             with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
                 while True:

@@ -56,6 +56,7 @@ class Movement:
         )
         self.states = States(stage.arrays)
         self._message_s = limits.latency_s
+        self._fixed = stage.settings.costs.fixed
         self.log: list[Moved] = []
         self.copied: list[Moved] = []
         """Copies for standby replicas, which are not logged as moves."""
@@ -107,11 +108,12 @@ class Movement:
             (self.copied if copies else self.log).append(moved)
             by_donor.setdefault(move.donor, []).append(course)
             by_receiver.setdefault(move.receiver, []).append(course)
+        ordering_s = self._fixed.order_s * len(moves)
         for receiver, batch in by_receiver.items():
-            self._tell(receiver, partial(self._expect, batch))
+            self._tell(receiver, partial(self._expect, batch), ordering_s)
         for donor, batch in by_donor.items():
             self._donating.add(donor)
-            self._tell(donor, partial(self._ask_to_pause, donor, batch))
+            self._tell(donor, partial(self._ask_to_pause, donor, batch), ordering_s)
 
     def resize(self, state_tuples: NDArray[np.int64]) -> None:
         """Change the fixed state of each partition, in tuples; shape (partitions,)."""
@@ -212,8 +214,15 @@ class Movement:
             seen.add(move.partition)
         self._moving |= seen
 
-    def _tell(self, worker: int, action: Action) -> None:
-        self._stage.after(self._message_s, lambda: self._stage.when_read(worker, action))
+    def _tell(self, worker: int, action: Action, later_s: float = 0.0) -> None:
+        self._stage.after(later_s + self._message_s, lambda: self._read(worker, action))
+
+    def _read(self, worker: int, action: Action) -> None:
+        """Let a worker read an order: at once, or after the row in service."""
+        if not self._fixed.between_rows:
+            self._stage.when_read(worker, action)
+        elif worker not in self._stage.dead:
+            self._stage.do(worker, Job(0.0, 0.0, action))
 
     def _ask_to_pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
@@ -239,7 +248,7 @@ class Movement:
             if not course.promotes:
                 course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
-                self._stage.do(donor, self._extraction(course.moved, partial(self._extract, course)))
+                self._stage.do(donor, self._extraction(course, partial(self._extract, course)))
             else:
                 self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
         self.on_change()
@@ -256,18 +265,19 @@ class Movement:
                     spilling.left(move.donor, move.partition)
             through()
 
-        self._stage.do(move.donor, self._extraction(course.moved, extract))
+        self._stage.do(move.donor, self._extraction(course, extract))
 
-    def _extraction(self, moved: Moved, done: Action) -> Job:
-        """The job to extract a state."""
-        costs = self._stage.settings.costs
-        return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
+    def _extraction(self, course: Course, done: Action) -> Job:
+        """The job to extract a state; a promotion extracts none."""
+        costs, moved = self._stage.settings.costs, course.moved
+        fixed_s = 0.0 if course.promotes else self._fixed.extract_s
+        return Job(0.0, fixed_s + costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _installation(self, moved: Moved, done: Action) -> Job:
         """The job to install a state."""
         costs = self._stage.settings.costs
         tuple_s = costs.marshal_s if costs.install_s is None else costs.install_s
-        return Job(0.0, tuple_s * (moved.state_bytes // costs.tuple_bytes), done)
+        return Job(0.0, self._fixed.install_s + tuple_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _state_bytes(self, partition: int) -> int:
         """Current state size of a partition."""
