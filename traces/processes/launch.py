@@ -117,7 +117,10 @@ class LoopbackWorkers:
         self._send(self._processes[worker], ROWS + rows.tobytes())
 
     def order(self, worker: int, order: Order, *arguments: int) -> None:
-        """Send an order with the next rows or poll, read before rows that wait at the worker."""
+        """Send an order, read before rows that wait at the worker.
+
+        Orders go together: with the next rows, or when the driver begins to wait.
+        """
         self._processes[worker].orders.append([order.value, *map(int, arguments)])
 
     def kill(self, worker: int) -> list[tuple[int, Message]]:

@@ -46,7 +46,9 @@ class Partition:
         return np.array([(partition, group, *key[:3]) for group, key in self.keys.items()], KEPT)
 
     def packed(self, partition: int, clock: Callable[[], float]) -> tuple[bytes, bytes]:
-        """The state as bytes, to be sent: that of the keys, and its fixed part, which is not copied.
+        """The state as bytes, to be sent: of keys, and fixed.
+
+        The fixed part is not copied.
 
         Args:
             clock: Seconds since the start.

@@ -17,7 +17,7 @@ the state of all keys; anything else, as JSON."""
 
 
 ANSWER, INSTALLED = "answer", "installed"
-"""Kind of an event that a worker tells the driver."""
+"""Kind of an event at a worker that the driver must know."""
 
 
 def listening() -> socket.socket:

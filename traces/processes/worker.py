@@ -257,7 +257,7 @@ class Worker:
             case Order.DRAIN:
                 self._draining.append((arguments[0], arguments[1]))
             case Order.STATES:
-                self._tell()
+                self._send_events()
                 self._report()
                 held = [state.records(partition) for partition, state in self._partitions.items() if state.keys]
                 self._driver.send_bytes(STATES + b"".join(one.tobytes() for one in held))
@@ -265,8 +265,8 @@ class Worker:
     def _answer(self, question: int) -> None:
         self._events.append([ANSWER, question, self._now_s(), self._idle_s])
 
-    def _tell(self) -> None:
-        """Tell what has happened, after the rows that came before it."""
+    def _send_events(self) -> None:
+        """Send events, after the rows that came before them."""
         if self._events:
             self._report()
             self._driver.send_bytes(note(events=self._events))
@@ -308,7 +308,7 @@ class Worker:
             if not self._replicated and seat not in self._sources.values():
                 self._draining.remove((question, seat))
                 self._answer(question)
-        self._tell()
+        self._send_events()
 
     def _partition(self, partition: int) -> Partition:
         """The state of a partition, empty at first."""

@@ -106,7 +106,7 @@ class Costs:
     tuple_bytes: int = 80
     spread: Spread | None = None
     install_s: float | None = None
-    fixed: FixedCosts = FixedCosts()  # noqa: RUF009 - frozen
+    fixed: FixedCosts = FixedCosts()
     pauses: tuple[Pause, ...] = ()
     profile: str | None = None
 

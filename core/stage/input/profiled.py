@@ -27,12 +27,17 @@ def transport_of(profile: Profile, row_bytes: float) -> float:
 
 
 def fixed_costs_of(profile: Profile | None) -> FixedCosts:
-    """Costs of a rescale whatever the size of its state; what was not measured is 0."""
+    """Costs of a rescale besides its state; 0 if not measured."""
     if profile is None:
         return FixedCosts()
     state = profile.state
-    times = state.plan_s, state.order_move_s, state.serialize_move_s, state.install_move_s
-    return FixedCosts(*(one or 0.0 for one in times), state.between_rows)
+    return FixedCosts(
+        plan_s=state.plan_s or 0.0,
+        order_s=state.order_move_s or 0.0,
+        extract_s=state.serialize_move_s or 0.0,
+        install_s=state.install_move_s or 0.0,
+        between_rows=state.between_rows,
+    )
 
 
 def row_costs_of(

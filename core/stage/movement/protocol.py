@@ -299,7 +299,10 @@ class Movement:
             self._send(course)
 
     def _expect(self, batch: list[Course]) -> None:
-        """Let a receiver wait for states, which are sent if their donors have them ready; a promotion sends none."""
+        """Let a receiver wait for states; a promotion sends none.
+
+        Those that their donors have ready are sent.
+        """
         for course in batch:
             course.is_expected = True
             if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):

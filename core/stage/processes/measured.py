@@ -88,7 +88,7 @@ def measured_rows(recorded: Recorded) -> MeasuredRows:
 
 
 def measured_state(recorded: Recorded) -> StateCosts:
-    """Costs of a byte of state, and of a move whatever its state."""
+    """Costs of a byte of state, and of a move besides."""
     rounds: dict[float, list[Moved]] = {}
     for moved in recorded.moves:
         rounds.setdefault(moved.times_s["decided"], []).append(moved)
@@ -98,10 +98,11 @@ def measured_state(recorded: Recorded) -> StateCosts:
 
 
 def _of_moves(rounds: list[tuple[float, list[Moved]]], polled_s: NDArray[np.float64]) -> dict[str, float]:
-    """What each of the moves takes that are ordered together, without state.
+    """What a move takes besides its state.
 
-    The driver orders them one after the other, before it waits; what it does for one move alone is subtracted. The
-    donor extracts their states in one go. The receiver has rows between them, so its usual time between two counts.
+    Only moves without state that were ordered together count. The driver orders them one after the other before it
+    waits; what it does for one move alone is subtracted. The donor extracts all of them between two rows. The receiver
+    may take rows meanwhile, so its usual time between two counts.
     """
     batches = [(decided_s, batch) for decided_s, batch in rounds if len(batch) > 1]
     alone = [decided_s for decided_s, batch in rounds if len(batch) == 1]
