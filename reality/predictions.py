@@ -22,6 +22,9 @@ INTERVAL_S, HUMP_S = 0.1, 2.0
 MEAN_AFTER = f"mean of {HUMP_S:g} s"
 """Mean latency of the rows done in this time from a rescale on."""
 
+WITHOUT_QUEUES = "downtime without queues"
+"""Downtime less the time in which the last donor processed the rows ahead of a move."""
+
 BATCH_ROWS = 400
 """Most rows of a micro-batch of a saturated query."""
 
@@ -44,7 +47,7 @@ def elastic_options(workload: Workload, scenario: Scenario, rate: float) -> dict
 
 
 def rescale_metrics(run: Any) -> Metrics:
-    """How long a scale-out took; the highest latency from then on, and the mean of the next seconds.
+    """How long a scale-out took, and latency from then on.
 
     Only intervals that begin after the decision count, or just before it: a real stage decides a moment late.
     """
@@ -63,9 +66,11 @@ def rescale_metrics(run: Any) -> Metrics:
         "peak": max(one["latency_max"] for one in late),
         MEAN_AFTER: float(np.average(means_s, weights=rows)),
     }
+    moves = [one for one in tables["moves"].records() if one["case"] == "thresholds"]
     if first["downtime"] is None:
-        return {"downtime": first["done"] - first["decided"], **hump}
-    stopped = next(one for one in tables["moves"].records() if one["case"] == "thresholds")
+        lasted_s, last = first["done"] - first["decided"], max(moves, key=lambda one: one["restarted"])
+        return {"downtime": lasted_s, WITHOUT_QUEUES: lasted_s - (last["quiesced"] - last["paused"]), **hump}
+    stopped = moves[0]
     return {"downtime": stopped["restarted"] - stopped["quiesced"], **hump}  # rows on their way are done before
 
 

@@ -248,7 +248,12 @@ class Movement:
             if not course.promotes:
                 course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
-                self._stage.do(donor, self._extraction(course, partial(self._extract, course)))
+                job = self._extraction(course, partial(self._extract, course))
+                extract = partial(self._stage.do, donor, job)
+                if self._fixed.between_rows:  # the controller orders it, once it has heard of the last row
+                    self._stage.after(self._message_s, partial(self._tell, donor, extract))
+                else:
+                    extract()
             else:
                 self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
         self.on_change()
