@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.stage.conditions.arrivals import Made, Source
-from adapt.core.stage.conditions.settings import FixedCosts, StageSettings
+from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.engine.event_queue import Action
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
@@ -55,8 +55,7 @@ class ProcessStage(Stage):
         """Called when a worker has installed a partition."""
         self.is_moving: Callable[[], bool] = lambda: False
         """Whether a partition is on its way."""
-        costs = replace(settings.costs, fixed=FixedCosts())  # and so do orders and moves
-        super().__init__(replace(settings, network=network, costs=costs), source, journal, standby)
+        super().__init__(replace(settings, network=network), source, journal, standby)
         self.arrays["worker"]["doing"] = codes.IDLE
         load_kernels(self.arrays.worlds, self._sent, self._room, self._totals)
         self.workers = launch(settings)
