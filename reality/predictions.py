@@ -16,6 +16,15 @@ from reality.workload import Workload
 SCHEME_OF = {Engine.STAGE: "stage", Engine.FLINK: "flink", Engine.SPARK: "spark", Engine.STREAMING: "spark"}
 """The plans of an engine."""
 
+INTERVAL_S, HUMP_S = 0.1, 2.0
+"""Length of the intervals of a rescale's latencies, and how long its mean latency is taken."""
+
+MEAN_AFTER = f"mean of {HUMP_S:g} s"
+"""Mean latency of the rows done in this time from a rescale on."""
+
+WITHOUT_QUEUES = "downtime without queues"
+"""Downtime less the time in which the last donor processed the rows ahead of a move."""
+
 BATCH_ROWS = 400
 """Most rows of a micro-batch of a saturated query."""
 
@@ -32,29 +41,37 @@ def elastic_options(workload: Workload, scenario: Scenario, rate: float) -> dict
         "scale_out_delay": "1s",
         "cooldown": "1000s",
         "window": "2s",
-        "interval": "100ms",
+        "interval": f"{round(INTERVAL_S * 1e3)}ms",
         "state": "1000" if scenario.engine is Engine.STAGE else "0",
     }
 
 
 def rescale_metrics(run: Any) -> Metrics:
-    """How long a scale-out took, and the highest latency from then on."""
+    """How long a scale-out took, and latency from then on.
+
+    Only intervals that begin after the decision count, or just before it: a real stage decides a moment late.
+    """
     tables = run.tables()
     if not tables["rescales"].rows:
         raise BadInput("the stage did not scale out; run it on a machine with less noise")
     first = tables["rescales"].records()[0]
     late = [
-        one["latency_max"]
+        one
         for one in tables["intervals"].records()
-        if one["case"] == "thresholds" and one["end"] >= first["decided"] and one["latency_max"] is not None
+        if one["case"] == "thresholds" and one["end"] > first["decided"] + INTERVAL_S / 2 and one["processed"]
     ]
+    soon = [one for one in late if one["end"] < first["decided"] + HUMP_S + INTERVAL_S / 2]
+    means_s, rows = zip(*((one["latency_mean"], one["processed"]) for one in soon), strict=True)
+    hump = {
+        "peak": max(one["latency_max"] for one in late),
+        MEAN_AFTER: float(np.average(means_s, weights=rows)),
+    }
+    moves = [one for one in tables["moves"].records() if one["case"] == "thresholds"]
     if first["downtime"] is None:
-        return {"downtime": first["done"] - first["decided"], "peak": max(late)}
-    stopped = next(one for one in tables["moves"].records() if one["case"] == "thresholds")
-    return {
-        "downtime": stopped["restarted"] - stopped["quiesced"],
-        "peak": max(late),
-    }  # rows on their way are done before
+        lasted_s, last = first["done"] - first["decided"], max(moves, key=lambda one: one["restarted"])
+        return {"downtime": lasted_s, WITHOUT_QUEUES: lasted_s - (last["quiesced"] - last["paused"]), **hump}
+    stopped = moves[0]
+    return {"downtime": stopped["restarted"] - stopped["quiesced"], **hump}  # rows on their way are done before
 
 
 def measured_case(run: Any, scenario: Scenario) -> Metrics:

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from adapt.core.costs.profile_file import read_profile
-from reality.predictions import predicted
+from reality.predictions import MEAN_AFTER, WITHOUT_QUEUES, predicted
 from reality.runs import Kept
 from reality.scenarios import Engine, Scenario, scenarios
 from reality.workload import Workload
@@ -16,7 +16,8 @@ SCHEMA = "adapt.reality/1"
 BY_REST = "service time"
 """Mean per row: by `adapt calibrate flink` as the prediction, and by the job's own log."""
 
-UNITS = {"throughput": "rows/s", **dict.fromkeys(("p50", "p95", "p99", "downtime", "peak", BY_REST), "s")}
+IN_SECONDS = ("p50", "p95", "p99", "downtime", WITHOUT_QUEUES, "peak", MEAN_AFTER, BY_REST)
+UNITS = {"throughput": "rows/s", **dict.fromkeys(IN_SECONDS, "s")}
 """Units of metrics; those of workers are rows."""
 
 

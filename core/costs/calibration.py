@@ -45,7 +45,7 @@ class Calibration(Displayed):
             rows += [
                 (f"{name}, {each.name.removesuffix('_s').replace('_', ' ')}", value, str(each.metadata["doc"]))
                 for each in fields(part)
-                if (value := getattr(part, each.name)) is not None
+                if each.metadata and (value := getattr(part, each.name)) is not None
             ]
         for one in self.profile.pauses:
             of = "all workers at once" if one.together else "each worker by itself"

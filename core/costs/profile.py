@@ -119,7 +119,11 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class StateCosts:
-    """Costs of moving state."""
+    """Costs of moving state.
+
+    Attributes:
+        between_rows: Whether workers read orders between two rows; else at once.
+    """
 
     serialize_row_s: float | None = measured(
         "time to serialize a tuple of state", "0 with a time per byte, else --marshal-time, 0.2us"
@@ -130,6 +134,11 @@ class StateCosts:
     )
     install_byte_s: float | None = measured("time to install a byte of state", "as to serialize it")
     transfer_byte_s: float | None = measured("time to send a byte of state", "--state-bandwidth, 250Mbps")
+    plan_s: float | None = measured("time to build the plan of a rescale", "0")
+    order_move_s: float | None = measured("time of the controller to order a move", "0")
+    serialize_move_s: float | None = measured("worker time to extract a state of any size", "0")
+    install_move_s: float | None = measured("worker time to install a state of any size", "0")
+    between_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pyarrow as pa
 from adapt.core.costs.calibration import Calibration
 from adapt.core.costs.profile import CostSource, Profile, Restart, Transport
 from adapt.core.costs.samples import Samples, service_of_samples
+from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.errors import BadInput
 from adapt.core.keys.key_text import key_to_text
+from adapt.core.partitioning.build import Recipe
 from adapt.core.stage.assembly import Actors
 from adapt.core.stage.conditions.arrivals import Chunk, Rows
 from adapt.core.stage.conditions.settings import StageSettings
@@ -42,23 +45,35 @@ LEAST_S = 1.0
 """Shortest second run, so that there are some dozen moves."""
 
 MOVE_S = 0.02
-"""Time between two moves."""
+"""Time between two rounds of moves."""
+
+TOGETHER = 5
+"""In each of this many rounds, all partitions without state of a worker move together; else one partition."""
+
+PLANS = 9
+"""Plans that are built, for the median of their times."""
 
 
 @dataclass(slots=True)
-class _OneAfterAnother:
-    """Moves one partition after another to the next worker."""
+class _Moves:
+    """Moves partitions to the next worker: one after another, or all without state."""
 
     following: int = 0
+    rounds: int = 0
 
     def collection_s(self, previous: Round | None) -> float:  # noqa: ARG002
         return MOVE_S
 
     def plan(self, observed: Observation) -> list[Move]:
-        partition = self.following
-        self.following = (partition + 1) % len(observed.owners)
-        owner = int(observed.owners[partition])
-        return [Move(partition, owner, (owner + 1) % observed.workers)]
+        owners, self.rounds = observed.owners, self.rounds + 1
+        if self.rounds % TOGETHER:
+            partitions = [self.following]
+            self.following = (self.following + 1) % len(owners)
+        else:
+            donor = np.bincount(owners[::2]).argmax()
+            partitions = (2 * np.flatnonzero(owners[::2] == donor)).tolist()
+        owner = int(owners[partitions[0]])
+        return [Move(partition, owner, (owner + 1) % observed.workers) for partition in partitions]
 
 
 def calibrate_stage(
@@ -93,7 +108,7 @@ def calibrate_stage(
     progress("at a third of that rate, with moves", len(head), len(head) + len(head) // SHARE)
     paced = _paced(chunk, measured.rate * LOAD, settings.seed)
     sizes = np.where(np.arange(settings.partitions) % 2, STATE_BYTES // settings.costs.tuple_bytes, 0)
-    moved = _run(replace(settings, state_tuples=sizes), work, keys, paced, Actors(_OneAfterAnother()))
+    moved = _run(replace(settings, state_tuples=sizes), work, keys, paced, Actors(_Moves()))
     waited_s = measured_rows(moved).waited_s
     service, means, classes = service_of_samples(_samples(head, reading, measured, work))
     profile = Profile(
@@ -107,7 +122,7 @@ def calibrate_stage(
             produce_s=0.0,
             latency_s=float(np.median(waited_s)) if len(waited_s) else None,
         ),
-        state=measured_state(moved.installed),
+        state=replace(measured_state(moved), plan_s=_plan_s(settings, chunk)),
         restart=Restart(start_s=moved.start_s),
     )
     return Calibration(profile)
@@ -136,8 +151,20 @@ def _run(
         launched.append(RecordedWorkers(settings, work, keys))
         return launched[-1]
 
-    simulate(settings, Rows(lambda: iter([chunk])), None, actors, backend=InProcesses(launch))
-    return launched[0].recorded
+    done = simulate(settings, Rows(lambda: iter([chunk])), None, actors, backend=InProcesses(launch))
+    return replace(launched[0].recorded, moves=[one for one in done.moves if "restarted" in one.times_s])
+
+
+def _plan_s(settings: StageSettings, chunk: Chunk) -> float:
+    """Median time to build a plan of the partitions, for one worker more or fewer."""
+    placement, times_s = PlannedPlacement(Recipe(), settings.partitions, Counting()), []
+    counted = settings.partition_of[chunk.groups]
+    placement.count(counted, np.zeros(len(counted)), np.zeros(len(counted)))
+    for workers in range(settings.workers, settings.workers + 1 + PLANS):
+        began_s = perf_counter()
+        placement.place(settings.workers - workers % 2)
+        times_s.append(perf_counter() - began_s)
+    return float(np.median(times_s[1:]))  # the first loads what is compiled
 
 
 def _paced(chunk: Chunk, rate: float, seed: int) -> Chunk:

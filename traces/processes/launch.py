@@ -21,7 +21,7 @@ from adapt.core.stage.conditions.settings import StageSettings
 from adapt.core.stage.processes.records import DONE, KEPT
 from adapt.core.stage.processes.workers import Answer, Installed, Message, Order, Report, States
 from adapt.core.stage.records.arrays import Records
-from adapt.traces.processes.wire import DRIVER, REPORT, ROWS, STATES, connected, note
+from adapt.traces.processes.wire import ANSWER, DRIVER, REPORT, ROWS, STATES, connected, note
 from adapt.traces.processes.worker import TIMES
 
 CPU, WAIT = "cpu", "wait"
@@ -30,12 +30,13 @@ CPU, WAIT = "cpu", "wait"
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """A worker process; orders wait until it is connected."""
+    """A worker process; its orders go together, and wait until it is connected."""
 
     seat: int
     popen: subprocess.Popen[bytes]
     port: int = 0
     connection: Connection | None = None
+    orders: list[list[str | int]] = field(default_factory=list)
     waiting: list[bytes] = field(default_factory=list)
     ended: bool = False
 
@@ -87,6 +88,8 @@ class LoopbackWorkers:
             UsageError: The function of the user raised an error.
             EnvironmentFailure: A process ended by itself.
         """
+        for one in self._processes:
+            self._send_orders(one)
         messages: list[tuple[int, Message]] = []
         while not messages:
             sources: dict[Any, int] = {
@@ -110,11 +113,15 @@ class LoopbackWorkers:
 
     def rows(self, worker: int, rows: Records) -> None:
         """Send rows."""
+        self._send_orders(self._processes[worker])
         self._send(self._processes[worker], ROWS + rows.tobytes())
 
     def order(self, worker: int, order: Order, *arguments: int) -> None:
-        """Send an order, read before rows that wait at the worker."""
-        self._send(self._processes[worker], note(order=[order.value, *map(int, arguments)]))
+        """Send an order, read before rows that wait at the worker.
+
+        Orders go together: with the next rows, or when the driver begins to wait.
+        """
+        self._processes[worker].orders.append([order.value, *map(int, arguments)])
 
     def kill(self, worker: int) -> list[tuple[int, Message]]:
         """Kill the process of a worker; returns what it had reported."""
@@ -196,6 +203,11 @@ class LoopbackWorkers:
             if one is not new and not one.ended:
                 self._send(one, note(peer=[new.seat, new.port]))
 
+    def _send_orders(self, one: _Process) -> None:
+        if one.orders and not one.ended:
+            self._send(one, note(orders=one.orders))
+            one.orders = []
+
     def _send(self, one: _Process, frame: bytes) -> None:
         if one.connection is None:
             one.waiting.append(frame)
@@ -231,9 +243,11 @@ class LoopbackWorkers:
         said = json.loads(frame[1:])
         if "failed" in said:
             raise UsageError(said["failed"])
-        if "answer" in said:
-            return [(worker, Answer(said["answer"], *said["times_s"]))]
-        return [(worker, Installed(said["installed"], said["size"], *said["times_s"]))]
+        return [(worker, _event(kind, numbers)) for kind, *numbers in said["events"]]
+
+
+def _event(kind: str, numbers: list[Any]) -> Message:
+    return Answer(*numbers) if kind == ANSWER else Installed(*numbers)
 
 
 def cores() -> int:

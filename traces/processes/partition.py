@@ -45,8 +45,10 @@ class Partition:
         """Count, sum and digest of all keys."""
         return np.array([(partition, group, *key[:3]) for group, key in self.keys.items()], KEPT)
 
-    def packed(self, partition: int, clock: Callable[[], float]) -> bytes:
-        """The state as bytes, to be sent.
+    def packed(self, partition: int, clock: Callable[[], float]) -> tuple[bytes, bytes]:
+        """The state as bytes, to be sent: of keys, and fixed.
+
+        The fixed part is not copied.
 
         Args:
             clock: Seconds since the start.
@@ -58,15 +60,14 @@ class Partition:
         keys, states = self.records(partition).tobytes(), b""
         if any(key[3] is not None for key in self.keys.values()):
             states = json.dumps([key[3] for key in self.keys.values()]).encode()
-        whole = keys + states + self.fixed
-        return _HEAD.pack(partition, len(keys), len(states), began_s, clock()) + whole
+        return _HEAD.pack(partition, len(keys), len(states), began_s, clock()) + keys + states, self.fixed
 
 
-def unpacked(data: bytes) -> tuple[int, list[float], Partition]:
-    """A partition, times of its extraction and its state, from bytes."""
+def unpacked(data: bytes, fixed: bytes) -> tuple[int, list[float], Partition]:
+    """A partition, times of its extraction and its state, from both parts."""
     partition, of_keys, of_states, *times_s = _HEAD.unpack_from(data)
     first, last = _HEAD.size + of_keys, _HEAD.size + of_keys + of_states
     keys = np.frombuffer(data[_HEAD.size : first], KEPT).tolist()
     states = json.loads(data[first:last]) if of_states else [None] * len(keys)
     held = {group: [*counts, state] for (_, group, *counts), state in zip(keys, states, strict=True)}
-    return partition, times_s, Partition(data[last:], held)
+    return partition, times_s, Partition(fixed, held)

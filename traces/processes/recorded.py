@@ -30,6 +30,7 @@ class RecordedWorkers(LoopbackWorkers):
 
     def poll(self, until_s: float) -> list[tuple[int, Message]]:
         """Wait for messages of workers, until a time."""
+        self.recorded.polled_s.append(self.now_s())
         messages = super().poll(until_s)
         for worker, message in messages:
             if isinstance(message, Report):

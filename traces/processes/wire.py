@@ -16,6 +16,10 @@ ROWS, FORWARDED, REPORT, STATE, STATES, NOTE = (bytes([code]) for code in range(
 the state of all keys; anything else, as JSON."""
 
 
+ANSWER, INSTALLED = "answer", "installed"
+"""Kind of an event at a worker that the driver must know."""
+
+
 def listening() -> socket.socket:
     """A server on a free port."""
     return socket.create_server((LOOPBACK, 0), backlog=256)

@@ -22,8 +22,10 @@ from adapt.core.stage.processes.records import DONE, SENT
 from adapt.core.stage.processes.workers import Order
 from adapt.traces.processes.partition import Partition, unpacked
 from adapt.traces.processes.wire import (
+    ANSWER,
     DRIVER,
     FORWARDED,
+    INSTALLED,
     REPORT,
     ROWS,
     SERVICE,
@@ -101,7 +103,8 @@ class Worker:
         self._sources: dict[Connection, int] = {}
         self._targets: dict[int, Connection | None] = {}
         self._unsent: dict[int, list[bytes]] = {}
-        self._states: dict[int, SimpleQueue[bytes]] = {}
+        self._extracted: dict[int, list[bytes]] = {}
+        self._states: dict[int, SimpleQueue[list[bytes]]] = {}
         self._forwarded: dict[int, list[tuple[Any, ...]]] = {}
         self._rows: deque[tuple[Any, ...]] = deque()
         self._replicated: deque[tuple[Any, ...]] = deque()
@@ -109,6 +112,7 @@ class Worker:
         self._given: dict[int, Partition] = {}
         self._done: list[tuple[Any, ...]] = []
         self._draining: list[tuple[int, int]] = []
+        self._events: list[list[Any]] = []
         self._idle_s = 0.0
 
     def serve(self, start_s: float, ports: dict[int, int]) -> None:
@@ -193,7 +197,7 @@ class Worker:
             else:
                 try:
                     while one.poll(0):
-                        self._take(one.recv_bytes())
+                        self._take(one.recv_bytes(), one)
                 except (EOFError, OSError):
                     del self._sources[one]
                     one.close()
@@ -208,18 +212,17 @@ class Worker:
         if found is not None:
             self._sources[found[1]] = found[0]
 
-    def _take(self, frame: bytes) -> None:
+    def _take(self, frame: bytes, sender: Connection) -> None:
         """Take rows or the state of a partition from another worker."""
         if frame[:1] == FORWARDED:
             self._replicated.extend(np.frombuffer(frame[1:], SENT).tolist())
             return
+        fixed = sender.recv_bytes()
         received_s = self._now_s()
-        partition, times_s, state = unpacked(frame[1:])
+        partition, times_s, state = unpacked(frame[1:], fixed)
         self._partitions[partition] = state
-        self._report()
-        self._driver.send_bytes(
-            note(installed=partition, size=len(frame) - 1, times_s=[*times_s, received_s, self._now_s()])
-        )
+        size = len(frame) - 1 + len(fixed)
+        self._events.append([INSTALLED, partition, size, *times_s, received_s, self._now_s()])
 
     def _follow(self, frame: bytes) -> None:
         """Take rows or an order from the driver."""
@@ -230,10 +233,16 @@ class Worker:
         if "peer" in said:
             seat, port = said["peer"]
             self._ports[seat] = port
-            for unsent in self._unsent.pop(seat, []):
-                self._give(seat, unsent)
+            if seat in self._unsent:
+                self._give(seat, self._unsent.pop(seat))
             return
-        name, *arguments = said["order"]
+        for name, *arguments in said["orders"]:
+            self._obey(name, arguments)
+        for seat, frames in self._extracted.items():
+            self._give(seat, frames)
+        self._extracted.clear()
+
+    def _obey(self, name: str, arguments: list[int]) -> None:
         match name:
             case Order.ASK:
                 self._answer(arguments[0])
@@ -248,40 +257,46 @@ class Worker:
             case Order.DRAIN:
                 self._draining.append((arguments[0], arguments[1]))
             case Order.STATES:
+                self._send_events()
                 self._report()
                 held = [state.records(partition) for partition, state in self._partitions.items() if state.keys]
                 self._driver.send_bytes(STATES + b"".join(one.tobytes() for one in held))
 
     def _answer(self, question: int) -> None:
-        self._report()
-        self._driver.send_bytes(note(answer=question, times_s=[self._now_s(), self._idle_s]))
+        self._events.append([ANSWER, question, self._now_s(), self._idle_s])
+
+    def _send_events(self) -> None:
+        """Send events, after the rows that came before them."""
+        if self._events:
+            self._report()
+            self._driver.send_bytes(note(events=self._events))
+            self._events.clear()
 
     def _extract(self, partition: int, seat: int, copies: int) -> None:
         """Extract the state of a partition and send it; kept until its receiver has taken over."""
         state = self._partition(partition)
         try:
-            frame = STATE + state.packed(partition, self._now_s)
+            keys, fixed = state.packed(partition, self._now_s)
         except TypeError as error:
             raise Unusable(f"--function {self._settings.work} must return JSON data, to be moved: {error}") from None
         if not copies:
             self._given[partition] = self._partitions.pop(partition)
-        if seat in self._ports:
-            self._give(seat, frame)
-        else:
-            self._unsent.setdefault(seat, []).append(frame)
+        waiting = self._extracted if seat in self._ports else self._unsent
+        waiting.setdefault(seat, []).extend((STATE + keys, fixed))
 
-    def _give(self, seat: int, frame: bytes) -> None:
-        """Send a state after earlier ones, in a thread: two workers can send to each other at once."""
+    def _give(self, seat: int, frames: list[bytes]) -> None:
+        """Send states after earlier ones, in a thread: two workers can send to each other at once."""
         if seat not in self._states:
             self._states[seat] = SimpleQueue()
             Thread(target=self._send_states, args=(seat, self._states[seat]), daemon=True).start()
-        self._states[seat].put(frame)
+        self._states[seat].put(frames)
 
-    def _send_states(self, seat: int, states: "SimpleQueue[bytes]") -> None:
+    def _send_states(self, seat: int, states: "SimpleQueue[list[bytes]]") -> None:
         try:
             with connected(self._ports[seat], self._key, self._settings.seat, seat) as target:
                 while True:
-                    target.send_bytes(states.get())
+                    for frame in states.get():
+                        target.send_bytes(frame)
         except OSError:  # the receiver is dead, which the driver knows
             return
 
@@ -293,6 +308,7 @@ class Worker:
             if not self._replicated and seat not in self._sources.values():
                 self._draining.remove((question, seat))
                 self._answer(question)
+        self._send_events()
 
     def _partition(self, partition: int) -> Partition:
         """The state of a partition, empty at first."""

@@ -53,7 +53,7 @@ class CostOptions:
         from adapt.core.costs.profile_file import profile_hash
         from adapt.core.stage.conditions.service_times import Service
         from adapt.core.stage.conditions.settings import Costs
-        from adapt.core.stage.input.profiled import shifted, transport_of
+        from adapt.core.stage.input.profiled import fixed_costs_of, shifted, transport_of
         from adapt.traces.replay.files.service_times import measured
 
         profile, tuple_bytes = self.profile(), self._tuple_bytes()
@@ -75,6 +75,7 @@ class CostOptions:
             tuple_bytes=tuple_bytes,
             spread=None if service.sd_s is not None else service.spread,
             install_s=install_s if self.marshal_time is None else None,
+            fixed=fixed_costs_of(profile),
             pauses=() if profile is None else profile.pauses,
             profile=None if profile is None else profile_hash(profile),
         )

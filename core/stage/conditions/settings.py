@@ -62,6 +62,27 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
+class FixedCosts:
+    """What a rescale takes whatever the size of its state.
+
+    Attributes:
+        plan_s: Time to build a plan.
+        order_s: Time of the controller to order a move, one after the other.
+        extract_s: CPU seconds of the donor of a move.
+        install_s: CPU seconds of its receiver.
+        between_rows: Whether workers read orders between two rows; else at once.
+
+    Source: Flux reads orders at once, section 5.2.
+    """
+
+    plan_s: float = 0.0
+    order_s: float = 0.0
+    extract_s: float = 0.0
+    install_s: float = 0.0
+    between_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """CPU costs and the size of a tuple.
 
@@ -73,6 +94,7 @@ class Costs:
         marshal_s: CPU seconds to serialize a tuple of state.
         tuple_bytes: Size of a tuple, as input and in the state.
         install_s: CPU seconds to install a tuple of state; None, as to serialize it.
+        fixed: Costs of a rescale besides its state.
         pauses: Recurring pauses of workers.
         profile: SHA-256 of the cost profile that these come from; None, none.
     """
@@ -84,6 +106,7 @@ class Costs:
     tuple_bytes: int = 80
     spread: Spread | None = None
     install_s: float | None = None
+    fixed: FixedCosts = FixedCosts()
     pauses: tuple[Pause, ...] = ()
     profile: str | None = None
 

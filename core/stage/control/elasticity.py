@@ -152,7 +152,7 @@ class Elasticity:
         if decision.workers > self.workers:
             self._become(decision.workers)
         starts_s = self._scaling.start_s if decision.workers > step.before else 0.0
-        self._stage.after(starts_s, lambda: self._place(step))
+        self._stage.after(starts_s + self._stage.settings.costs.fixed.plan_s, lambda: self._place(step))
 
     def _place(self, step: Step) -> None:
         placed = self._scaling.placement.place(step.after)

@@ -6,6 +6,7 @@ from adapt.core.costs.profile import Profile, ServiceBy
 from adapt.core.errors import BadInput
 from adapt.core.keys.key_text import keys_from_texts
 from adapt.core.stage.conditions.service_times import UNKNOWN, Service, Spread, SpreadKind
+from adapt.core.stage.conditions.settings import FixedCosts
 from adapt.core.stage.input.keyed_rows import BYTES, COST, KEY
 from adapt.core.stage.input.row_costs import KeyCosts, Means, RowCosts, SizeCosts, StatedCosts
 from adapt.core.stream import KeyType
@@ -23,6 +24,20 @@ def service_of(profile: Profile) -> Service | None:
 def transport_of(profile: Profile, row_bytes: float) -> float:
     """Worker seconds to receive and report a row of this size."""
     return (profile.transport.row_s or 0.0) + (profile.transport.byte_s or 0.0) * row_bytes
+
+
+def fixed_costs_of(profile: Profile | None) -> FixedCosts:
+    """Costs of a rescale besides its state; 0 if not measured."""
+    if profile is None:
+        return FixedCosts()
+    state = profile.state
+    return FixedCosts(
+        plan_s=state.plan_s or 0.0,
+        order_s=state.order_move_s or 0.0,
+        extract_s=state.serialize_move_s or 0.0,
+        install_s=state.install_move_s or 0.0,
+        between_rows=state.between_rows,
+    )
 
 
 def row_costs_of(

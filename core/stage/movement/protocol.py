@@ -56,6 +56,7 @@ class Movement:
         )
         self.states = States(stage.arrays)
         self._message_s = limits.latency_s
+        self._fixed = stage.settings.costs.fixed
         self.log: list[Moved] = []
         self.copied: list[Moved] = []
         """Copies for standby replicas, which are not logged as moves."""
@@ -96,6 +97,7 @@ class Movement:
                 done()
 
         by_donor: dict[int, list[Course]] = {}
+        by_receiver: dict[int, list[Course]] = {}
         dead = self._stage.dead
         for move in moves:
             promotes = not copies and self._twin(move.partition) == move.receiver
@@ -105,10 +107,13 @@ class Movement:
             self._note(course, "decided")
             (self.copied if copies else self.log).append(moved)
             by_donor.setdefault(move.donor, []).append(course)
-            self._tell(move.receiver, partial(self._expect, course))
+            by_receiver.setdefault(move.receiver, []).append(course)
+        ordering_s = self._fixed.order_s * len(moves)
+        for receiver, batch in by_receiver.items():
+            self._tell(receiver, partial(self._expect, batch), ordering_s)
         for donor, batch in by_donor.items():
             self._donating.add(donor)
-            self._tell(donor, partial(self._ask_to_pause, donor, batch))
+            self._tell(donor, partial(self._ask_to_pause, donor, batch), ordering_s)
 
     def resize(self, state_tuples: NDArray[np.int64]) -> None:
         """Change the fixed state of each partition, in tuples; shape (partitions,)."""
@@ -209,8 +214,15 @@ class Movement:
             seen.add(move.partition)
         self._moving |= seen
 
-    def _tell(self, worker: int, action: Action) -> None:
-        self._stage.after(self._message_s, lambda: self._stage.when_read(worker, action))
+    def _tell(self, worker: int, action: Action, later_s: float = 0.0) -> None:
+        self._stage.after(later_s + self._message_s, lambda: self._read(worker, action))
+
+    def _read(self, worker: int, action: Action) -> None:
+        """Let a worker read an order: at once, or after the row in service."""
+        if not self._fixed.between_rows:
+            self._stage.when_read(worker, action)
+        elif worker not in self._stage.dead:
+            self._stage.do(worker, Job(0.0, 0.0, action))
 
     def _ask_to_pause(self, donor: int, batch: list[Course]) -> None:
         if batch[0].donor_lost:
@@ -236,7 +248,12 @@ class Movement:
             if not course.promotes:
                 course.moved.state_bytes = self._state_bytes(course.moved.move.partition)
             if self._spilling is None:
-                self._stage.do(donor, self._extraction(course.moved, partial(self._extract, course)))
+                job = self._extraction(course, partial(self._extract, course))
+                extract = partial(self._stage.do, donor, job)
+                if self._fixed.between_rows:  # the controller orders it, once it has heard of the last row
+                    self._stage.after(self._message_s, partial(self._tell, donor, extract))
+                else:
+                    extract()
             else:
                 self._spilling.give(donor, course.moved.move.partition, partial(self._give, course))
         self.on_change()
@@ -253,18 +270,19 @@ class Movement:
                     spilling.left(move.donor, move.partition)
             through()
 
-        self._stage.do(move.donor, self._extraction(course.moved, extract))
+        self._stage.do(move.donor, self._extraction(course, extract))
 
-    def _extraction(self, moved: Moved, done: Action) -> Job:
-        """The job to extract a state."""
-        costs = self._stage.settings.costs
-        return Job(0.0, costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
+    def _extraction(self, course: Course, done: Action) -> Job:
+        """The job to extract a state; a promotion extracts none."""
+        costs, moved = self._stage.settings.costs, course.moved
+        fixed_s = 0.0 if course.promotes else self._fixed.extract_s
+        return Job(0.0, fixed_s + costs.marshal_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _installation(self, moved: Moved, done: Action) -> Job:
         """The job to install a state."""
         costs = self._stage.settings.costs
         tuple_s = costs.marshal_s if costs.install_s is None else costs.install_s
-        return Job(0.0, tuple_s * (moved.state_bytes // costs.tuple_bytes), done)
+        return Job(0.0, self._fixed.install_s + tuple_s * (moved.state_bytes // costs.tuple_bytes), done)
 
     def _state_bytes(self, partition: int) -> int:
         """Current state size of a partition."""
@@ -285,11 +303,15 @@ class Movement:
         if course.is_expected:
             self._send(course)
 
-    def _expect(self, course: Course) -> None:
-        """Let a receiver wait for a state, which is sent if its donor has it ready; a promotion sends none."""
-        course.is_expected = True
-        if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):
-            self._send(course)
+    def _expect(self, batch: list[Course]) -> None:
+        """Let a receiver wait for states; a promotion sends none.
+
+        Those that their donors have ready are sent.
+        """
+        for course in batch:
+            course.is_expected = True
+            if "extracted" in course.moved.times_s and not (course.promotes or course.over or course.donor_lost):
+                self._send(course)
 
     def _send(self, course: Course) -> None:
         moved = course.moved

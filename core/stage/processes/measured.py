@@ -1,11 +1,12 @@
 """Costs measured on a stage of processes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.costs.profile import StateCosts
+from adapt.core.stage.movement.course import Moved
 from adapt.core.stage.processes.workers import Installed
 from adapt.core.stage.records.arrays import Records
 
@@ -22,12 +23,16 @@ class Recorded:
         sent: Number, cost in seconds and time of sent rows.
         done: Worker and rows of each report.
         installed: Partitions that arrived.
+        polled_s: When the driver began to wait, having sent its orders.
+        moves: Finished moves.
     """
 
     start_s: float
     sent: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
     done: list[tuple[int, Records]] = field(default_factory=list)
     installed: list[Installed] = field(default_factory=list)
+    polled_s: list[float] = field(default_factory=list)
+    moves: list[Moved] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +87,42 @@ def measured_rows(recorded: Recorded) -> MeasuredRows:
     return MeasuredRows(numbers[whole], service_s[whole], costs_s[whole], transport_s, waited_s, float(rate))
 
 
-def measured_state(installed: list[Installed]) -> StateCosts:
+def measured_state(recorded: Recorded) -> StateCosts:
+    """Costs of a byte of state, and of a move besides."""
+    rounds: dict[float, list[Moved]] = {}
+    for moved in recorded.moves:
+        rounds.setdefault(moved.times_s["decided"], []).append(moved)
+    alone = {batch[0].times_s["extracted"] for batch in rounds.values() if len(batch) == 1}
+    of_bytes = _of_bytes([one for one in recorded.installed if one.extracted_s in alone])
+    return replace(of_bytes, **_of_moves(list(rounds.items()), np.array(recorded.polled_s)), between_rows=True)
+
+
+def _of_moves(rounds: list[tuple[float, list[Moved]]], polled_s: NDArray[np.float64]) -> dict[str, float]:
+    """What a move takes besides its state.
+
+    Only moves without state that were ordered together count. The driver orders them one after the other before it
+    waits; what it does for one move alone is subtracted. The donor extracts all of them between two rows. The receiver
+    may take rows meanwhile, so its usual time between two counts.
+    """
+    batches = [(decided_s, batch) for decided_s, batch in rounds if len(batch) > 1]
+    alone = [decided_s for decided_s, batch in rounds if len(batch) == 1]
+    if len(alone) < _LEAST_MOVES or sum(len(batch) for _, batch in batches) < _LEAST_MOVES:
+        return {}
+
+    def sent_after_s(decided_s: float) -> float:
+        return float(polled_s[np.searchsorted(polled_s, decided_s)] - decided_s)
+
+    one_s = float(np.median([sent_after_s(decided_s) for decided_s in alone]))
+    order_s = [(sent_after_s(decided_s) - one_s) / (len(batch) - 1) for decided_s, batch in batches]
+    ends_s = {step: [np.sort([one.times_s[step] for one in batch]) for _, batch in batches] for step in _STEPS}
+    return {
+        "order_move_s": max(0.0, float(np.median(order_s))),
+        "serialize_move_s": float(np.median([np.diff(each).mean() for each in ends_s["extracted"]])),
+        "install_move_s": float(np.median(np.concatenate([np.diff(each) for each in ends_s["installed"]]))),
+    }
+
+
+def _of_bytes(installed: list[Installed]) -> StateCosts:
     """Costs of a byte of state, from large and small moves.
 
     The medians of large and of small states are compared, so that what a move costs anyway does not count.
@@ -102,3 +142,5 @@ def measured_state(installed: list[Installed]) -> StateCosts:
 
 _LEAST_MOVES = 8
 """Fewest moves from which costs of state are derived."""
+
+_STEPS = ("extracted", "installed")

@@ -24,6 +24,10 @@ latency_s = 0.0003
 serialize_byte_s = 1e-8
 install_byte_s = 2e-8
 transfer_byte_s = 1e-8
+plan_s = 0.004
+order_move_s = 0.001
+install_move_s = 0.002
+between_rows = true
 [restart]
 start_s = 0.5
 [[pause]]
@@ -76,6 +80,7 @@ def test_every_replay_takes_a_profile_and_names_it_by_its_hash(adapt, here, mech
     assert costs["produce_s"] == 0
     assert costs["marshal_s"] == pytest.approx(80e-8)
     assert costs["install_s"] == pytest.approx(160e-8)
+    assert tuple(costs["fixed"].values()) == (0.004, 0.001, 0, 0.002, True)
     assert [one["kind"] for one in costs["pauses"]] == ["gc"]
     assert network["latency_s"] == 3e-4
     assert (network["flow_bits_per_s"], network["state_bits_per_s"]) == pytest.approx((8e8, 16e8))
@@ -98,6 +103,7 @@ def test_without_a_profile_a_replay_is_as_before(adapt, here):
     costs, network = parts(replayed(adapt, f"flux {REPLAYS['flux']}"))
     assert (costs["profile"], costs["pauses"], costs["install_s"]) == (None, [], None)
     assert (costs["service_s"], costs["marshal_s"], network["latency_s"]) == (45e-6, 2e-7, 7e-5)
+    assert not any(costs["fixed"].values())
 
 
 def test_what_is_wrong_with_a_profile_is_said_with_its_name(adapt, here):
@@ -132,9 +138,13 @@ def test_a_stage_of_processes_becomes_a_profile(adapt, here):
     assert made.service.rows == 1000
     assert made.service.mean_s is not None
     assert made.service.mean_s > 2e-4
-    for measured in (made.transport.row_s, made.transport.latency_s, made.restart.start_s, made.state.transfer_byte_s):
+    state, transport = made.state, made.transport
+    of_moves = state.plan_s, state.serialize_move_s, state.install_move_s, state.transfer_byte_s
+    for measured in (transport.row_s, transport.latency_s, made.restart.start_s, *of_moves):
         assert measured is not None
         assert measured > 0
+    assert state.order_move_s is not None
+    assert state.between_rows
     replayed(adapt, "flux costed.trace --workers 2 --policy none --costs made.toml")
 
 

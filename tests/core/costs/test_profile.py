@@ -30,7 +30,7 @@ WHOLE = Profile(
     (KeyMean("a\\b", 1e-3, 2), KeyMean("ö", 3e-3)),
     (SizeMean(100, 1e-3), SizeMean(1000, 2e-3, 7)),
     Transport(66e-6, 1e-9, 0.0, 4e-4),
-    StateCosts(1e-7, 1e-9, 2e-7, 2e-9, 3e-8),
+    StateCosts(1e-7, 1e-9, 2e-7, 2e-9, 3e-8, 1e-3, 1e-5, 2e-5, 3e-5, True),
     Restart(1.5, 2.5, 1e-8),
     (Pause("gc", 1.0, (0.01, 0.02)), Pause("checkpoint", 10.0, (0.1,), True)),
 )

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.stage.assembly import Actors
-from adapt.core.stage.conditions.arrivals import Drawn
+from adapt.core.stage.conditions.arrivals import Chunk, Drawn, Rows
 from adapt.core.stage.conditions.names import Router
+from adapt.core.stage.conditions.settings import Costs, FixedCosts, Network, StageSettings
 from adapt.core.stage.engine.jobs import Job
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.stage.movement.controller import Move
@@ -148,3 +149,28 @@ def test_moves_that_cannot_be_are_refused(moves, told):
 def test_river_has_nothing_to_move():
     with pytest.raises(UsageError, match="router river"):
         simulate(replace(small(), router=Router.RIVER), Drawn(), 1.0, Actors(AnyMoves(0)))
+
+
+def test_what_a_move_takes_besides_its_state_is_charged():
+    """Two moves are ordered 10 ms on, while their donor is busy with rows from 1 to 51 and to 101 ms."""
+    fixed = FixedCosts(order_s=2e-3, extract_s=3e-3, install_s=5e-3, between_rows=True)
+    settings = StageSettings(
+        workers=2,
+        owners=np.zeros(3, np.int32),
+        partition_of=np.arange(3, dtype=np.int32),
+        network=Network(latency_s=1e-3),
+        costs=Costs(service_s=0.05, service_sd_s=0.0, produce_s=0.0, fixed=fixed),
+        state_tuples=0,
+    )
+    chunk = Chunk(np.full(2, 2, np.int32), np.zeros(2, np.int32), np.zeros(2))
+    stage = Stage(settings, Rows(lambda: iter([chunk])))
+    stage.run(0.01)
+    movement = Movement(stage)
+    movement.start([Move(0, 0, 1), Move(1, 0, 1)], lambda: None)
+    stage.run(0.2)
+    steps = [{step: round(1e3 * at_s, 6) for step, at_s in moved.times_s.items()} for moved in movement.log]
+    # ordered by 14, read after the row in service, paused a message later; no row is ahead, but the order to extract
+    # waits for the next row; the second state is extracted and installed after the first
+    first = {"decided": 10, "paused": 52, "quiesced": 53, "extracted": 104, "received": 104}
+    assert steps[0] == {**first, "installed": 109, "restarted": 110}
+    assert steps[1] == {**first, "extracted": 107, "received": 107, "installed": 114, "restarted": 115}

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from adapt.core.costs.profile import StateCosts
+from adapt.core.stage.movement.controller import Move
+from adapt.core.stage.movement.course import Moved
 from adapt.core.stage.processes.measured import Recorded, measured_rows, measured_state
 from adapt.core.stage.processes.records import DONE
 from adapt.core.stage.processes.workers import Installed
 
 ROWS, GAP_S, WAY_S = 2000, 50e-6, 300e-6
+ALONE_S = 1e-4
+"""What the driver does for one move before it waits."""
 
 
 def recorded(interval_s, seed=0):
@@ -56,20 +60,44 @@ def test_a_stall_between_rows_belongs_to_the_next_row():
 
 
 def moves(sizes, fixed_s, byte_s):
-    """Moves whose steps take a time, and one per byte."""
-    for size in sizes:
-        steps = np.array(fixed_s) + size * np.array(byte_s)
-        yield Installed(0, int(size), 1.0, *(1.0 + np.cumsum(steps)).tolist())
+    """Moves one by one, whose steps take a time, and one per byte."""
+    found = Recorded(0.5)
+    for at_s, size in enumerate(sizes):
+        steps_s = at_s + np.cumsum(np.array(fixed_s) + size * np.array(byte_s))
+        found.installed.append(Installed(0, int(size), float(at_s), *steps_s.tolist()))
+        found.moves.append(moved(at_s, *steps_s[::2]))
+        found.polled_s.append(at_s + ALONE_S)
+    return found
+
+
+def moved(decided_s, extracted_s, installed_s):
+    times_s = {"decided": float(decided_s), "extracted": float(extracted_s), "installed": float(installed_s)}
+    return Moved(Move(0, 0, 1), 0, times_s)
 
 
 @pytest.mark.parametrize("sizes", [[0, 1_000_000] * 10, [0] * 30 + [500_000] * 9])
 def test_state_costs_are_those_of_a_byte_without_what_a_move_takes_anyway(sizes):
-    costs = measured_state(list(moves(sizes, (1e-3, 5e-3, 2e-3), (1e-9, 8e-9, 4e-9))))
+    costs = measured_state(moves(sizes, (1e-3, 5e-3, 2e-3), (1e-9, 8e-9, 4e-9)))
     assert costs.serialize_byte_s == pytest.approx(1e-9)
     assert costs.transfer_byte_s == pytest.approx(8e-9)
     assert costs.install_byte_s == pytest.approx(4e-9)
 
 
 def test_few_moves_or_moves_of_one_size_give_no_costs_of_state():
-    assert measured_state(list(moves([0, 1000], (0, 0, 0), (1e-9,) * 3))) == StateCosts()
-    assert measured_state(list(moves([1000] * 20, (0, 0, 0), (1e-9,) * 3))) == StateCosts()
+    assert measured_state(moves([0, 1000], (0, 0, 0), (1e-9,) * 3)) == StateCosts(between_rows=True)
+    assert measured_state(moves([1000] * 20, (0, 0, 0), (1e-9,) * 3)) == StateCosts(between_rows=True)
+
+
+def test_moves_that_are_ordered_together_give_what_each_takes_besides_its_state():
+    """12 moves, of which the receiver gets the last 2 after a row of 1 s."""
+    found = moves([0, 1_000_000] * 10, (1e-3, 5e-3, 2e-3), (1e-9, 8e-9, 4e-9))
+    for number in range(12):
+        late_s = number > 9
+        found.moves.append(moved(100, 100.5 + 30e-6 * number, 100.7 + 40e-6 * number + late_s))
+    found.polled_s.append(100 + ALONE_S + 11 * 20e-6)
+    costs = measured_state(found)
+    assert costs.order_move_s == pytest.approx(20e-6)
+    assert costs.serialize_move_s == pytest.approx(30e-6)
+    assert costs.install_move_s == pytest.approx(40e-6)
+    assert costs.transfer_byte_s == pytest.approx(8e-9)
+    assert costs.between_rows
