@@ -38,7 +38,7 @@ ABOUT = {
         "time before the rescale, so small errors in the service time become large ones. Profiles of the "
         "five calibrating runs, whose mean service time is 4.13 to 4.28 ms, foretell a downtime of 30 to "
         "115 ms and a peak of 50 to 290 ms. The peak is the latency of a single row. The mean latency of "
-        "the 2 s from the rescale on stands beside it: these profiles foretell 5.9 to 10.6 ms."
+        "the 2 s from the rescale on is shown too: these profiles foretell 5.9 to 10.6 ms."
     ),
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
@@ -46,12 +46,12 @@ ABOUT = {
         " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
         " without a processed row. Service times are those of `adapt calibrate flink` on the running job as the"
         " prediction, and of the job's own log. A replayed rescale moves key groups as Flink does (`--scheme flink`)."
-        "\n\nThe peak of a rescale is foretold too low. It is no chance of a few rows: in each run 41 to 76 rows are"
+        "\n\nThe peak of a rescale is foretold too low. A few rows by chance are not the cause: in each run 41 to 76 rows are"
         " within 20 % of it, nearly all on the busiest subtask. The rows of these runs show why. The downtime ends with"
         " the first subtask that takes a row, but the busiest took its first one 39 to 146 ms after the last row before"
         " the stop, in three of the ten runs 87 to 95 ms after another subtask. With its median in the rescale to 4"
         " workers, 132 ms, as the time of the restart, the simulator foretells a peak of 202 ms. And 10 to 16 rows"
-        " since the checkpoint are processed again, which a replay does not charge."
+        " since the checkpoint are processed again, which a replay leaves out."
     ),
     Engine.SPARK: "`local[4]`, rows grouped by key, or by the route of the plan.",
     Engine.STREAMING: (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import reality.__main__ as reality
-from reality.predictions import rescale_metrics
+from reality.predictions import MEAN_AFTER, WITHOUT_QUEUES, rescale_metrics
 from reality.scenarios import Engine
 
 FOLDER = Path(reality.__file__).parent
@@ -27,11 +27,14 @@ class Run:
     """A rescale that is decided at 2 s and done at 3 s."""
 
     def __init__(self, downtime: float | None) -> None:
-        late = [(1.9, 9.0), (2.1, 0.5), (2.2, 0.7), (2.3, None)]
+        late = [(1.9, 9.0, 5), (2.1, 0.5, 1), (2.2, 0.7, 3), (2.3, None, 0), (4.5, 0.1, 4)]
         self.found = {
             "rescales": Rows([{"case": "thresholds", "decided": 2.0, "done": 3.0, "downtime": downtime}]),
-            "moves": Rows([{"case": "thresholds", "quiesced": 2.6, "restarted": 3.0}]),
-            "intervals": Rows([{"case": "thresholds", "end": end, "latency_max": most} for end, most in late]),
+            "moves": Rows([{"case": "thresholds", "paused": 2.1, "quiesced": 2.6, "restarted": 3.0}]),
+            "intervals": Rows(
+                {"case": "thresholds", "end": end, "latency_max": most, "latency_mean": most, "processed": rows}
+                for end, most, rows in late
+            ),
         }
 
     def tables(self) -> dict[str, Rows]:
@@ -42,7 +45,9 @@ class Run:
 def test_a_stop_counts_from_the_last_row_and_a_live_move_from_its_decision(
     stopped: float | None, downtime: float
 ) -> None:
-    assert rescale_metrics(Run(stopped)) == pytest.approx({"downtime": downtime, "peak": 0.7})
+    hump = {"peak": 0.7, MEAN_AFTER: (0.5 + 3 * 0.7) / 4}
+    waited = {} if stopped else {WITHOUT_QUEUES: 0.5}
+    assert rescale_metrics(Run(stopped)) == pytest.approx({"downtime": downtime, **waited, **hump})
 
 
 def test_runs_are_kept_by_the_files_of_their_engine() -> None:
