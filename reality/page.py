@@ -46,7 +46,7 @@ ABOUT = {
         " adaptive scheduler restarts the job from a checkpoint (one per second). Its downtime is the longest time"
         " without a processed row. Service times are those of `adapt calibrate flink` on the running job as the"
         " prediction, and of the job's own log. A replayed rescale moves key groups as Flink does (`--scheme flink`)."
-        "\n\nThe peak of a rescale is foretold too low. A few odd rows are not the cause: in each run 41 to 76 rows are"
+        "\n\nThe peak of a rescale is foretold too low. It is not the work of a few rows: in each run 41 to 76 rows are"
         " within 20 % of it, nearly all on the busiest subtask. The rows of these runs show why. The downtime ends with"
         " the first subtask that takes a row, but the busiest took its first one 39 to 146 ms after the last row before"
         " the stop, in three of the ten runs 87 to 95 ms after another subtask. With its median in the rescale to 4"
