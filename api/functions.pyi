@@ -635,6 +635,8 @@ class replay:
         repeats: int = 5,
         rate: str | None = None,
         offered: str | None = None,
+        sustainable: bool = False,
+        target_latency: str = "10x",
         speedup: float | None = None,
         spacing: Literal["poisson", "even", "trace"] | None = None,
         heuristic: Literal["ct", "lp", "et", "qst", "ct-literal"] = "ct",
