@@ -289,7 +289,7 @@ _Runs: TypeAlias = Callable[[Ordered, Mapping[int, Paced]], tuple[WorkersOutcome
 def _paced(
     ordered: Ordered, chain: BoundChain, times_us: Words | None, run: _Runs
 ) -> tuple[Sequence[Mapping[int, Paced]], tuple[Probe, ...]]:
-    """Arrivals by number of workers for each rate, and the searches that they needed."""
+    """Arrivals by number of workers for each rate, and the searches."""
     arrivals, searches = ordered.arrivals, dict[int, Search]()
     if not arrivals:
         return [{}], ()
@@ -450,7 +450,10 @@ class _Threads:
     def run(
         self, ordered: Ordered, paced: Mapping[int, Paced], taken: Callable[[Words], None] | None = None
     ) -> tuple[WorkersOutcome, ...]:
-        """The median run by each number of workers; `taken` gets the output of one with the most."""
+        """The median run by each number of workers.
+
+        `taken` gets the output of one with the most.
+        """
         rows = self.chain.rows
         runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
         loops_s: list[float] = []

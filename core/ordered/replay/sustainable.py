@@ -1,4 +1,4 @@
-"""Sustainable rate: the highest rate of arrivals that workers keep up with, by bisection."""
+"""Sustainable rate: the highest that workers keep up with, by bisection."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
