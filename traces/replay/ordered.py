@@ -19,7 +19,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
-from adapt.traces.replay.scratch import Scratch
+from adapt.traces.replay.files.scratch import Scratch
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.plans import read_plan
