@@ -19,7 +19,7 @@ from adapt.core.partitioning.plans.plan import Plan
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.chains import NamedChain
 from adapt.traces.replay.egress import EgressTarget, opened_egress
-from adapt.traces.replay.scratch import Scratch
+from adapt.traces.replay.files.scratch import Scratch
 from adapt.traces.spark.progress import Progress, silent
 from adapt.traces.store.atomic import check_folder_free
 from adapt.traces.store.plans import read_plan
@@ -158,7 +158,7 @@ def _foresee(
 
 
 def arriving_time(ordered: Ordered, rows: int, times_us: Words | None) -> tuple[float, float]:
-    """How long a replay takes over one with all rows there at the start, and how long at least in seconds.
+    """Time of a replay over a saturated one, and its least seconds.
 
     Rows arrive in real time on threads. In the model a run takes about as long at any rate.
     """
@@ -238,7 +238,7 @@ def _blocks(trace: Trace, columns: Sequence[str], rows: int, progress: Progress)
 
 
 def _typed(chain: NamedChain, block: pa.Table, plan: NamedPlan | None) -> dict[str, pa.ChunkedArray]:
-    """The columns of a block by name, whose keys have the type of a plan."""
+    """Columns of a block by name, with keys of a plan's type."""
     columns = {name: block[name] for name in block.column_names}
     _check_plan_type(chain, columns, plan)
     return columns

@@ -25,7 +25,7 @@ def _sending_ns(address: int) -> int:
     operator, tally = operator_at(header, 0), tally_at(header, 0, 0)
     spent = 0
     while not is_finished(header):
-        feed(header, 1)
+        feed(header, 1, False)
         done = 1
         while done:
             exchange(operator, "sending", 1)

@@ -1,4 +1,4 @@
-"""Binding of a chain to a long trace, by blocks of consecutive rows."""
+"""Binding of a chain to a long trace, by blocks of rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +23,9 @@ Columns = Mapping[str, pa.ChunkedArray]
 def bind_blocks(
     chain: Chain, blocks: Iterable[Columns], plan: Partitioner | None, store: Store, where: str = ""
 ) -> BoundChain:
-    """Bind a chain to a trace as `bind` does, with one block in memory at a time.
+    """Bind a chain to a trace by blocks, as `bind` does.
+
+    One block at a time is in memory.
 
     Args:
         blocks: Columns of consecutive rows, at least one block.
@@ -40,13 +42,13 @@ def bind_blocks(
 
 
 class _Texts:
-    """Texts or keys of a field, numbered in the order of their first appearance."""
+    """Texts or keys of a field, numbered as they first appear."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.known = pa.array([], kind)
 
     def numbers_of(self, texts: pa.Array) -> tuple[Words, Words]:
-        """The numbers of a block's texts, and the positions of the new ones."""
+        """Numbers of a block's texts, and positions of new ones."""
         found = pc.index_in(texts, value_set=self.known)
         new = np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))
         numbers = found.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -86,7 +88,7 @@ class _Binder:
             yield self._held
 
     def _check_times(self, columns: Columns) -> None:
-        """Times of punctuations must not go back from one block to the next."""
+        """Check that times of punctuations do not go back between blocks."""
         if self._chain.punctuations is None or self._chain.punctuations.column not in columns:
             return
         name = self._chain.punctuations.column
@@ -116,7 +118,10 @@ class _Binder:
         return tuples
 
     def _punctuated(self, tuples: Words, at: Words) -> tuple[Words, Words]:
-        """A block with the punctuations before it, and without those after its last row, which are held."""
+        """A block with the punctuations before it.
+
+        Those after its last row are held.
+        """
         times, held = tuples[at, 0], self._held
         after = 1 if len(at) == 1 else 2  # the end of the stream, and that of a stretch
         self._held, tuples, at = tuples[-after:].copy(), tuples[:-after], at[:-after]
@@ -144,7 +149,7 @@ class _Binder:
         )
 
     def _with_all_keys(self, bound: BoundOperator) -> BoundOperator:
-        """An operator with the partitions of all keys; ranges depend on all of them."""
+        """An operator with the partitions of all keys."""
         if bound.partition_of is None:
             return bound
         if bound.operator.by is PartitionBy.RANGE:

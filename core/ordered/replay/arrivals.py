@@ -170,7 +170,10 @@ class Paced:
 
 
 def _with_punctuations(blocks: Iterator[Words], chain: BoundChain) -> Iterator[Words]:
-    """Arrival times of all tuples, from those of the rows; a punctuation arrives with the row before it."""
+    """Arrival times of all tuples, from those of the rows.
+
+    A punctuation arrives with the row before it.
+    """
     after = chain.punctuations - np.arange(len(chain.punctuations))  # rows before each
     if not chain.rows:
         yield np.zeros(len(after), np.int64)

@@ -103,7 +103,7 @@ class WorkersOutcome:
 
     @property
     def feeder_lag_s(self) -> tuple[float, float] | None:
-        """99th percentile and maximum of how late idle workers take in a row."""
+        """99th percentile and maximum of the lag of idle workers."""
         lag = self.run.marks.lag
         if not len(lag):
             return None

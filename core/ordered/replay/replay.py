@@ -309,7 +309,7 @@ _Runs: TypeAlias = Callable[[Ordered, Mapping[int, Paced]], tuple[WorkersOutcome
 def _paced(
     ordered: Ordered, chain: BoundChain, times_us: Words | None, run: _Runs
 ) -> tuple[Sequence[Mapping[int, Paced]], tuple[Probe, ...]]:
-    """Arrivals by number of workers for each rate, and the searches that they needed."""
+    """Arrivals by number of workers for each rate, and the searches."""
     arrivals, searches = ordered.arrivals, dict[int, Search]()
     if not arrivals:
         return [{}], ()
@@ -398,8 +398,8 @@ def _by_model(
             return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
 
         if engine is None or pace is not None:
-            done = modeled(engine and engine.costs_at())
-            beyond = engine and workers > engine.workers
+            done = modeled(None if engine is None else engine.costs_at())
+            beyond = None if engine is None else workers > engine.workers
             return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond)
         done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
@@ -472,7 +472,10 @@ class _Threads:
     def run(
         self, ordered: Ordered, paced: Mapping[int, Paced], taken: Callable[[Words], None] | None = None
     ) -> tuple[WorkersOutcome, ...]:
-        """The median run by each number of workers; `taken` gets the output of one with the most."""
+        """The median run by each number of workers.
+
+        `taken` gets the output of one with the most.
+        """
         rows = self.chain.rows
         runs: dict[int, list[WorkersOutcome]] = {workers: [] for workers in ordered.workers}
         loops_s: list[float] = []

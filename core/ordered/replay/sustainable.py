@@ -1,4 +1,4 @@
-"""Sustainable rate: the highest rate of arrivals that workers keep up with, by bisection."""
+"""Sustainable rate: the highest that workers keep up with, by bisection."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -143,7 +143,7 @@ def _probe(one: WorkersOutcome, rate: float, capacity: float, target_s: float) -
     latency = one.end_to_end
     drains = one.keeps_up or (one.drain_s or 0.0) <= target_s
     is_sustained = drains and latency is not None and latency.p99 <= target_s
-    return Probe(one.workers, rate, capacity, latency and latency.p99, one.keeps_up, is_sustained)
+    return Probe(one.workers, rate, capacity, None if latency is None else latency.p99, one.keeps_up, is_sustained)
 
 
 def _most(probes: Sequence[Probe]) -> bool:

@@ -16,12 +16,12 @@ from adapt.core.ordered.replay import arrivals as replay_arrivals
 from adapt.core.ordered.replay.arrivals import Arrivals
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun
 from adapt.traces.replay import ordered as ordered_replaying
-from adapt.traces.replay import scratch
 from adapt.traces.replay.ahead.foresight import Foresight
 from adapt.traces.replay.chains import NamedChain, open_chain
 from adapt.traces.replay.egress import EgressTarget
+from adapt.traces.replay.files import scratch
+from adapt.traces.replay.files.scratch import Scratch
 from adapt.traces.replay.ordered import OrderedOptions, arriving_time, bound_trace, replay_ordered_trace
-from adapt.traces.replay.scratch import Scratch
 from adapt.traces.store.trace import Trace
 from tests.traces.replay.slow_machine import refused_and_allowed
 from tests.traces.small_traces import write_trace

@@ -46,7 +46,10 @@ def _take_in(header: Header, operator: Operator, row: int, serial: int) -> int:
 
 @inlined
 def note_arrivals(header: Header, now_ns: int, is_late: bool) -> None:
-    """Count the rows that have arrived by now; `is_late` if an idle worker should have noticed them when they did."""
+    """Count the rows that have arrived by now.
+
+    `is_late` if an idle worker should have noticed them when they did.
+    """
     arrivals, rows, every = fixed(header, "arrivals_at"), fixed(header, "rows"), fixed(header, "mark_every")
     row, step = header.arrived, 1
     timed = row + -row % every if every else rows
@@ -67,9 +70,9 @@ def note_arrivals(header: Header, now_ns: int, is_late: bool) -> None:
 
 @inlined
 def feed(header: Header, least: int, rested: bool) -> bool:
-    """Enqueue the rows that have arrived if there is room and no other worker does.
+    """Enqueue the rows that have arrived, if there is room.
 
-    `rested` if this worker was idle. Returns whether any entered.
+    Not if another worker does. `rested` if this worker was idle. Returns whether any entered.
     """
     rows = fixed(header, "rows")
     first = operator_at(header, 0)

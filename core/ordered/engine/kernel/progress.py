@@ -43,7 +43,10 @@ def _is_empty(header: Header) -> bool:
 
 @inlined
 def _pause_us(header: Header) -> int:
-    """How long nothing is to do until the next row arrives, less the time to wake up."""
+    """Time until the next row arrives, less the time to wake up.
+
+    At most 0 if there is something to do.
+    """
     fed = load_atomic(header, "fed")
     if not fixed(header, "arrivals_at") or fed >= header.rows or not _is_empty(header):
         return 0

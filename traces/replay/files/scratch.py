@@ -56,7 +56,7 @@ class Scratch:
             )
 
     def store(self, blocks: Iterator[Words]) -> Words:
-        """Write blocks of words one after the other, as rows of an array.
+        """Write blocks of words, which are the rows of an array.
 
         Raises:
             EnvironmentFailure: the disk is full.
@@ -77,7 +77,10 @@ class Scratch:
         return np.frombuffer(words, np.int64).reshape(shape)
 
     def _forget(self, advice: int) -> None:
-        """Drop all pages from the memory of the process, again and again; the disk's cache keeps them."""
+        """Drop all pages from the memory of the process, again and again.
+
+        The cache of the disk keeps them.
+        """
         while not self._is_over.wait(_FORGOTTEN_EVERY_S):
             for words in list(self._maps):
                 words.madvise(advice)
