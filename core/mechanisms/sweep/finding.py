@@ -95,10 +95,8 @@ class Finding:
     @property
     def level(self) -> int:
         """Other seeds with which its difference from the best does not matter."""
-        runs, picks = self.race.runs, self.race.picks()
         return sum(
-            name != self.scenario and self._is_level(runs[self.scenario][at], runs[name][at])
-            for at, name in enumerate(picks)
+            name != self.scenario and self.is_level_at(at, self.scenario) for at, name in enumerate(self.race.picks())
         )
 
     @property
@@ -116,6 +114,21 @@ class Finding:
         first = "p99" if not self.keeps_up else "worker_time"
         ranked = sorted(others, key=lambda name: (not keeps_up(means[name], self.frame), real(means[name][first])))
         return ranked[0]
+
+    def picked(self, seed: int | None = None) -> tuple[str, bool] | None:
+        """The scenario of a seed, or of the mean, and whether it keeps up; None if the seed was not run."""
+        if seed is None:
+            return self.scenario, self.keeps_up
+        if seed >= self.seeds and not self.race.is_certain:
+            return None
+        at = min(seed, self.seeds - 1)
+        name = self.race.pick(at)
+        return name, keeps_up(self.race.runs[name][at], self.frame)
+
+    def is_level_at(self, seed: int, name: str) -> bool:
+        """Whether the difference of a scenario from that of a seed does not matter with it."""
+        runs, at = self.race.runs, min(seed, self.seeds - 1)
+        return name in self.race.compared and self._is_level(runs[name][at], runs[self.race.pick(at)][at])
 
     def margin(self, other: str, metric: str) -> Margin:
         """The recommended scenario over another one."""

@@ -123,7 +123,11 @@ class Race:
 
     def picks(self) -> list[str]:
         """What the rule recommends with each seed."""
-        return [self.rule([self.runs[name][at] for name in self.compared]) for at in range(self.judged)]
+        return [self.pick(at) for at in range(self.judged)]
+
+    def pick(self, at: int) -> str:
+        """What the rule recommends with one seed."""
+        return self.rule([self.runs[name][at] for name in self.compared])
 
     def differences(self, one: str, other: str, metric: str) -> list[float]:
         """Differences of logarithms with equal seeds."""

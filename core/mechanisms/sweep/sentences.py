@@ -5,6 +5,7 @@ from itertools import groupby
 
 from adapt.core.mechanisms.recommendation import CALM, CHEAP
 from adapt.core.mechanisms.scenarios import BASELINE
+from adapt.core.mechanisms.sweep.changes import by_load, change_sentence, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding, Margin
 from adapt.core.phrases import counted, percent
 from adapt.core.values import duration
@@ -17,7 +18,14 @@ def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
         findings: One per point, the given one first.
     """
     base = findings[0]
-    told = [_wins(base), *_margins(base), _by_load(findings), *_by_workers(findings), *_by_hash(findings)]
+    told = [
+        _wins(base),
+        *_margins(base),
+        _by_load(findings),
+        change_sentence(findings),
+        *_by_workers(findings),
+        *_by_hash(findings),
+    ]
     return [each for each in told if each]
 
 
@@ -56,10 +64,9 @@ def _margins(found: Finding) -> list[str]:
 def _by_load(findings: Sequence[Finding]) -> str:
     """What is right at each load, with the given workers and hash."""
     base = findings[0]
-    here = [each for each in findings if (each.point.workers, each.point.hash) == _place(base)]
-    if len(here) < 2:
+    ordered = by_load(findings)
+    if len(ordered) < 2:
         return ""
-    ordered = sorted(here, key=lambda each: each.point.offered)
     groups = [
         (phrase, [each.point.offered for each in group])
         for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
@@ -76,29 +83,11 @@ def _range(loads: Sequence[float], is_first: bool) -> str:
     return f"at {loads[0]:g}" if len(loads) == 1 else f"from {loads[0]:g} to {loads[-1]:g}"
 
 
-def phrase_of(found: Finding, findings: Sequence[Finding]) -> str:
-    """What to do at a load.
-
-    The answer is not clear where it is right with at most half of the seeds.
-    """
-    if 2 * (found.wins + found.level) <= found.seeds:
-        return "the answer changes with the seed"
-    if found.keeps_up:
-        return f"{BASELINE} is enough" if found.scenario == BASELINE else f"use {found.scenario}"
-    wider = [each for each in findings if _is_wider(each, found) and each.keeps_up]
-    if wider:
-        first = min(wider, key=lambda each: each.point.workers)
-        more = counted(first.point.workers - found.point.workers, "worker")
-        rest = "" if first.scenario == BASELINE else f" and use {first.scenario}"
-        return f"add {more}{rest}"
-    return "nothing helps" if found.advice.scenario is None else f"use {found.scenario}, though it falls behind"
-
-
 def _by_workers(findings: Sequence[Finding]) -> list[str]:
     """What more workers would do at the given load."""
     base, told = findings[0], []
     for found in sorted(findings[1:], key=lambda each: each.point.workers):
-        if _is_wider(found, base):
+        if is_wider(found, base):
             record = found.race.means()[found.race.compared.index(found.scenario)]
             p99, cost = (duration(float(record[metric] or 0)) for metric in ("p99", "worker_time"))
             does = "keeps up" if found.keeps_up else "is best"
@@ -115,16 +104,6 @@ def _by_hash(findings: Sequence[Finding]) -> list[str]:
             too = phrase_of(found, findings) == phrase_of(base, findings)
             told.append(f"With {found.point.hash} {'the same' if too else phrase_of(found, findings)}.")
     return told
-
-
-def _is_wider(one: Finding, other: Finding) -> bool:
-    """Whether a point has more workers and is otherwise the same."""
-    same = (one.point.offered, one.point.hash) == (other.point.offered, other.point.hash)
-    return same and one.point.workers > other.point.workers
-
-
-def _place(found: Finding) -> tuple[int, str]:
-    return found.point.workers, found.point.hash
 
 
 def _times(margin: Margin) -> str:
