@@ -7,7 +7,7 @@ from itertools import groupby
 
 from adapt.core.mechanisms.scenarios import BASELINE
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, percent
 from adapt.core.statistics.intervals import LEVEL, median_ranks
 from adapt.core.table import Column, Kind, Table
 
@@ -82,10 +82,10 @@ class Change:
     def place(self) -> str:
         """Where it is, in a sentence."""
         if self.low is not None and self.high is not None:
-            return f"between loads {self.low:g} and {self.high:g}"
+            return f"between {self.low:g} and {self.high:g}"
         if self.low is not None:
-            return f"above load {self.low:g}"
-        return "at an unknown load" if self.high is None else f"below load {self.high:g}"
+            return f"above {self.low:g}"
+        return "at any load" if self.high is None else f"below {self.high:g}"
 
 
 def answer_at(found: Finding, findings: Sequence[Finding], seed: int | None = None) -> Answer | None:
@@ -194,14 +194,10 @@ def changes_table(findings: Sequence[Finding]) -> Table:
     return Table.from_rows("Where the answer changes with the load", CHANGE_COLUMNS, rows, note)
 
 
-def change_sentence(findings: Sequence[Finding]) -> str:
-    """Where the answer changes, and how sure that is; empty if it does not."""
-    found = changes(findings)
-    if not found or not (least := min(each.confidence for each in found)):
-        return ""
-    places = [each.place for each in found]
-    where = ", then ".join(places)
-    if least == 1:
-        return f"The answer changes {where}; no seed changes that."
+def how_sure(found: Sequence[Change]) -> str:
+    """Confidence of the places of changes, as a sentence; empty with one seed or no change."""
+    least = min((each.confidence for each in found), default=0.0)
+    if least in (0.0, 1.0):
+        return "No seed changes that." if least else ""
     seeds = min(each.seeds for each in found if each.confidence == least)
-    return f"The answer changes {where}, at {least:.0%} confidence ({counted(seeds, 'seed')})."
+    return f"Starts are at {percent(least, 2)} confidence, from {counted(seeds, 'seed')}."

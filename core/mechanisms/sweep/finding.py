@@ -95,9 +95,7 @@ class Finding:
     @property
     def level(self) -> int:
         """Other seeds with which its difference from the best does not matter."""
-        return sum(
-            name != self.scenario and self.is_level_at(at, self.scenario) for at, name in enumerate(self.race.picks())
-        )
+        return sum(self.is_level_at(seed, self.scenario) for seed in range(self.seeds)) - self.wins
 
     @property
     def least(self) -> float:

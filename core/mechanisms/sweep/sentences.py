@@ -1,13 +1,14 @@
 """Sentences of a sweep: wins, margins, and where the recommendation changes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
 from adapt.core.mechanisms.recommendation import CALM, CHEAP
 from adapt.core.mechanisms.scenarios import BASELINE
-from adapt.core.mechanisms.sweep.changes import by_load, change_sentence, is_wider, phrase_of
+from adapt.core.mechanisms.sweep.changes import by_load, changes, how_sure, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding, Margin
-from adapt.core.phrases import counted, percent
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.values import duration
 
 
@@ -18,14 +19,7 @@ def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
         findings: One per point, the given one first.
     """
     base = findings[0]
-    told = [
-        _wins(base),
-        *_margins(base),
-        _by_load(findings),
-        change_sentence(findings),
-        *_by_workers(findings),
-        *_by_hash(findings),
-    ]
+    told = [_wins(base), *_margins(base), *_by_load(findings), *_by_workers(findings), *_by_hash(findings)]
     return [each for each in told if each]
 
 
@@ -44,7 +38,14 @@ def _wins(found: Finding) -> str:
     others = seeds - wins - level
     if level:
         said += f" and is level with the best in {'the other' if not others and level == 1 else f'{level} more'}"
-    return f"{said} ({least})."
+    return f"{said} ({least}){_instead(found)}."
+
+
+def _instead(found: Finding) -> str:
+    """What wins in the other seeds."""
+    lost = (found.picked(seed) for seed in range(found.seeds) if not found.is_level_at(seed, found.scenario))
+    counts = Counter(name for name, _ in filter(None, lost))
+    return f"; else {listed([f'{name} in {times}' for name, times in counts.most_common()])}" if counts else ""
 
 
 def _margins(found: Finding) -> list[str]:
@@ -61,20 +62,23 @@ def _margins(found: Finding) -> list[str]:
     return [*told, f"Next best is {rival}: {found.scenario} has {p99} its p99 and {cost} its worker time."]
 
 
-def _by_load(findings: Sequence[Finding]) -> str:
-    """What is right at each load, with the given workers and hash."""
-    base = findings[0]
-    ordered = by_load(findings)
+def _by_load(findings: Sequence[Finding]) -> list[str]:
+    """What is right at each load, with the given workers and hash, and how sure that is."""
+    base, ordered = findings[0], by_load(findings)
     if len(ordered) < 2:
-        return ""
+        return []
     groups = [
         (phrase, [each.point.offered for each in group])
         for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
     ]
-    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
     if len(groups) == 1:
-        return f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."
-    return f"By load, with {base.point.workers} workers: {'; '.join(parts)}."
+        return [f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."]
+    found = changes(findings)
+    starts = {each.first_above: f" (starting {each.place})" for each in found if each.confidence}
+    parts = [
+        f"{_range(loads, at == 0)} {phrase}{starts.get(loads[0], '')}" for at, (phrase, loads) in enumerate(groups)
+    ]
+    return [f"By load, with {base.point.workers} workers: {'; '.join(parts)}.", how_sure(found)]
 
 
 def _range(loads: Sequence[float], is_first: bool) -> str:

@@ -8,10 +8,11 @@ import pytest
 from adapt.core.keys.names import HashName
 from adapt.core.mechanisms.recommendation import SLOW, Frame, advice_of
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
-from adapt.core.mechanisms.sweep.changes import change_sentence, changes, changes_table
+from adapt.core.mechanisms.sweep.changes import changes, changes_table, how_sure
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.grid import Point
 from adapt.core.mechanisms.sweep.race import Race
+from adapt.core.mechanisms.sweep.sentences import sweep_sentences
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.statistics.intervals import median_ranks
 
@@ -65,14 +66,16 @@ def test_the_interval_has_the_median_as_often_as_stated():
 def test_an_end_beyond_all_loads_is_missing():
     (change,) = changes(swept([0.3, 1.05, 1.05]))
     assert (change.low, change.high) == (None, 1.1)
-    assert "below load 1.1, at 75% confidence (3 seeds)" in change_sentence(swept([0.3, 1.05, 1.05]))
+    said = " ".join(sweep_sentences(swept([0.3, 1.05, 1.05])))
+    assert "from 1.1 to 1.5 use split-pkg (starting below 1.1). Starts are at 75 % confidence, from 3 seeds." in said
 
 
 def test_what_no_seed_changes_is_certain():
     found = swept([0.95] * 4)
     (change,) = changes(found)
     assert (change.low, change.high, change.confidence) == (0.9, 1.0, 1.0)
-    assert change_sentence(found) == "The answer changes between loads 0.9 and 1; no seed changes that."
+    said = " ".join(sweep_sentences(found))
+    assert "from 1 to 1.5 use split-pkg (starting between 0.9 and 1). No seed changes that." in said
 
 
 def test_more_workers_are_an_answer_of_their_own():
@@ -81,8 +84,8 @@ def test_more_workers_are_an_answer_of_their_own():
     first, second = changes(found)
     assert (first.above, second.above) == ("use split-pkg", "add 2 workers")
     assert (second.low, second.high) == (1.2, 1.3)
-    said = change_sentence(found)
-    assert said.startswith("The answer changes between loads 0.9 and 1, then between loads 1.2 and 1.3")
+    said = " ".join(sweep_sentences(found))
+    assert "from 1.3 to 1.5 add 2 workers (starting between 1.2 and 1.3). Starts are at 97 % confidence" in said
 
 
 def test_a_load_without_clear_answer_lies_within_the_interval():
@@ -94,7 +97,7 @@ def test_a_load_without_clear_answer_lies_within_the_interval():
 
 def test_one_answer_does_not_change():
     assert changes(swept([9.0] * 3)) == []
-    assert change_sentence(swept([9.0] * 3)) == ""
+    assert how_sure([]) == ""
 
 
 @pytest.mark.parametrize(
