@@ -21,17 +21,19 @@ from adapt.core.units.amounts import seconds_of
 
 KIND = "scenario"
 
+OPTIONS = "policy_options"
+"""The field with the parameters of a user's own policy."""
+
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
     *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "restart"),
-    *("shed", "drop", "policy_options"),
+    *("shed", "drop", OPTIONS),
 )
 """The fields of a scenario."""
 
 Finder: TypeAlias = Callable[[str, str, Mapping[str, str], str], OwnCode | None]
 """Finds a user's class or function: kind, name, options, and the field that names it; None if the name is no such."""
 
-_OPTIONS = "policy_options"
 _HEAD = re.compile(r"\s*\[\[\s*[\"']?scenario[\"']?\s*\]\]")
 _ANY_HEAD = re.compile(r"\s*\[")
 
@@ -116,8 +118,8 @@ def _scenario(where: str, fields: Mapping[str, Any], own: Finder) -> Scenario:
             sheds=element.truth("shed", False),
             drops=_planner(element, fields),
         )
-        if _OPTIONS in fields and not any(isinstance(each, OwnCode) for each in (one.flux, one.elastic)):
-            raise UsageError(f"{_OPTIONS} are those of a policy of your own; name it as MODULE:CLASS, or remove them")
+        if OPTIONS in fields and not any(isinstance(each, OwnCode) for each in (one.flux, one.elastic)):
+            raise UsageError(f"{OPTIONS} are those of a policy of your own; name it as MODULE:CLASS, or remove them")
         if one.workers is not None:
             check_pool(one.workers, one.workers if one.pool is None else one.pool)
     except UsageError as error:
@@ -143,11 +145,11 @@ def _named(element: Element, field: str, kinds: type[Choice], own: Finder) -> Ch
 
 def _options(element: Element) -> dict[str, str]:
     """Parameters of a user's class, as they are typed on a command line."""
-    given = element.get(_OPTIONS)
+    given = element.get(OPTIONS)
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise BadInput(f"{element.where}: {_OPTIONS} takes a table such as {{ threshold = 0.1 }} (got {given!r})")
+        raise BadInput(f"{element.where}: {OPTIONS} takes a table such as {{ threshold = 0.1 }} (got {given!r})")
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
 

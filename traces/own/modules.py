@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.mechanisms.scenario_file import OPTIONS
 from adapt.core.own.options import check_known, typed_options
 from adapt.core.own.own_code import OwnCode
 
@@ -24,9 +25,6 @@ _imported = set[str]()
 """Modules that were imported here; the next call imports them as they then are."""
 
 _INSTALLED = "site-packages"
-
-FIELD = "policy_options"
-"""Field of a file that gives parameters."""
 
 
 def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> dict[str, OwnCode]:
@@ -65,8 +63,8 @@ def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> Ow
         return None
     found = _found(kind, name, f"{where} {name}")
     if options:
-        check_known(options, {name: found.call}, FIELD)
-    return replace(found, options=typed_options(found.name, found.call, options, FIELD))
+        check_known(options, {name: found.call}, OPTIONS)
+    return replace(found, options=typed_options(found.name, found.call, options, OPTIONS))
 
 
 def is_own(kind: str, name: str) -> bool:

@@ -505,9 +505,8 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
     ]
     if not made:
         return []
-    return [
-        f"The keys of {'operators' if made[1:] else 'operator'} {listed(made)} are made in the chain, so the model ignores their skew."
-    ]
+    which = f"{'operators' if made[1:] else 'operator'} {listed(made)}"
+    return [f"The keys of {which} are made in the chain, so the model ignores their skew."]
 
 
 def _assumed(contention: Contention) -> str:
