@@ -14,13 +14,14 @@ from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
-from adapt.core.mechanisms.sweep.changes import by_load, changes, phrase_of
+from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.grid import (
     APART,
     AT_CHANGES,
     FEW,
     FEWEST,
+    MORE_WORKERS,
     MOST_ROWS,
     Point,
     Sweep,
@@ -186,7 +187,7 @@ def sweep(
         findings = _findings(start, races)
         if not further and asked.is_around:
             among = _between_changes(findings)
-            further = list(among)
+            further = list(among) or _wider_where_behind(findings)
         spent = start.frame.rows * sum(len(runs) for race in races.values() for runs in race.runs.values())
         if asked.is_around and spent > MOST_ROWS:
             further = []
@@ -266,6 +267,15 @@ def _outcomes_of(cases: Sequence[Case], outcomes: Outcomes, run_all: RunAll) -> 
 def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
     known = {each.name: each for each in start.scenarios}
     return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
+
+
+def _wider_where_behind(findings: Sequence[Finding]) -> list[Point]:
+    """Points with more workers, at loads where nothing keeps up and none was run."""
+    return [
+        replace(each.point, workers=each.point.workers + MORE_WORKERS)
+        for each in by_load(findings)
+        if not each.keeps_up and not any(is_wider(other, each) for other in findings)
+    ]
 
 
 def _more_seeds(findings: Sequence[Finding]) -> dict[Point, Race]:
