@@ -122,7 +122,10 @@ class ComparisonRun(Displayed):
         return {} if best is None else {best: loads[best]}
 
     def tables(self) -> dict[str, Table]:
-        """`scenarios`; `points`, `changes` and `over_seeds` of a sweep; `sustained` and `demand` where measured."""
+        """All tables by name.
+
+        `scenarios`; `points`, `changes` and `over_seeds` of a sweep; `sustained` and `demand` where measured.
+        """
         tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
         if self.findings:
             tables |= {"points": points_table(self.findings), "changes": changes_table(self.findings)}

@@ -78,9 +78,10 @@ def least_share(count: int, runs: int, level: float = LEVEL) -> float:
 
 @cache
 def median_ranks(count: int, level: float = LEVEL) -> tuple[int, float]:
-    """The rank, from either end, of the values between which the median lies, and their confidence.
+    """Rank of the ends of an interval of the median, and its confidence.
 
-    The rank is the highest with the given confidence, or 1.
+    The interval lies between the values with this rank from either end. The rank is the highest with the given
+    confidence, or 1.
 
     Source: David and Nagaraja, "Order Statistics", 2003, section 7.1.
     """

@@ -46,7 +46,9 @@ def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> di
 
 
 def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> OwnCode | None:
-    """A class or function that a file names, beside those of the last `own_codes`.
+    """A class or function that a file names.
+
+    Modules that `own_codes` imported stay as they are.
 
     Args:
         kind: policy or scheme.

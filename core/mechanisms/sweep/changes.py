@@ -89,7 +89,9 @@ class Change:
 
 
 def answer_at(found: Finding, findings: Sequence[Finding], seed: int | None = None) -> Answer | None:
-    """What to do at a point: more workers where nothing keeps up and they do.
+    """What to do at a point.
+
+    More workers are the answer where nothing keeps up without them.
 
     Args:
         seed: Number of the seed that decides; None for the mean of all.
@@ -130,7 +132,10 @@ def is_wider(one: Finding, other: Finding) -> bool:
 
 
 def changes(findings: Sequence[Finding]) -> list[Change]:
-    """Where the answer changes with the load; loads without a clear answer lie in between."""
+    """Where the answer changes with the load.
+
+    Loads without a clear answer lie in between.
+    """
     here = by_load(findings)
     clear = [(phrase, each) for each in here if (phrase := phrase_of(each, findings)) != UNCLEAR]
     groups = [[each for _, each in group] for _, group in groupby(clear, key=lambda pair: pair[0])]
@@ -195,7 +200,10 @@ def changes_table(findings: Sequence[Finding]) -> Table:
 
 
 def how_sure(found: Sequence[Change]) -> str:
-    """Confidence of the places of changes, as a sentence; empty with one seed or no change."""
+    """Confidence of the places of changes, as a sentence.
+
+    Empty with one seed or without changes.
+    """
     least = min((each.confidence for each in found), default=0.0)
     if least in (0.0, 1.0):
         return "No seed changes that." if least else ""

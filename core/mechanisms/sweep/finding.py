@@ -114,7 +114,14 @@ class Finding:
         return ranked[0]
 
     def picked(self, seed: int | None = None) -> tuple[str, bool] | None:
-        """The scenario of a seed, or of the mean, and whether it keeps up; None if the seed was not run."""
+        """The recommended scenario with a seed, and whether it keeps up.
+
+        Args:
+            seed: Number of the seed; None for the mean of all.
+
+        Returns:
+            None if the seed was not run.
+        """
         if seed is None:
             return self.scenario, self.keeps_up
         if seed >= self.seeds and not self.race.is_certain:
@@ -124,7 +131,7 @@ class Finding:
         return name, keeps_up(self.race.runs[name][at], self.frame)
 
     def is_level_at(self, seed: int, name: str) -> bool:
-        """Whether the difference of a scenario from that of a seed does not matter with it."""
+        """Whether a scenario is about as good as the best with a seed."""
         runs, at = self.race.runs, min(seed, self.seeds - 1)
         return name in self.race.compared and self._is_level(runs[name][at], runs[self.race.pick(at)][at])
 
