@@ -78,7 +78,7 @@ def least_share(count: int, runs: int, level: float = LEVEL) -> float:
 
 @cache
 def median_ranks(count: int, level: float = LEVEL) -> tuple[int, float]:
-    """Rank of the ends of an interval of the median, and its confidence.
+    """Ranks of the ends of the median's interval, and its confidence.
 
     The interval lies between the values with this rank from either end. The rank is the highest with the given
     confidence, or 1.

@@ -131,7 +131,7 @@ class Finding:
         return name, keeps_up(self.race.runs[name][at], self.frame)
 
     def is_level_at(self, seed: int, name: str) -> bool:
-        """Whether a scenario is about as good as the best with a seed."""
+        """Whether a scenario is level with the best with a seed."""
         runs, at = self.race.runs, min(seed, self.seeds - 1)
         return name in self.race.compared and self._is_level(runs[name][at], runs[self.race.pick(at)][at])
 
