@@ -102,8 +102,8 @@ def answer_at(found: Finding, findings: Sequence[Finding], seed: int | None = No
     picked = found.picked(seed)
     if picked is None or picked[1]:
         return None if picked is None else Answer(0, *picked)
-    for wider in sorted(findings, key=lambda each: each.point.workers):
-        helps = is_wider(wider, found) and (wider.picked(seed) or wider.picked(None))
+    for wider in sorted((each for each in findings if is_wider(each, found)), key=lambda each: each.point.workers):
+        helps = wider.picked(seed) or wider.picked(None)
         if helps and helps[1]:
             return Answer(wider.point.workers - found.point.workers, *helps)
     return Answer(0, *picked)
@@ -150,7 +150,8 @@ def _change(here: list[Finding], below: list[Finding], above: list[Finding], fin
     before, after = (None if not 0 <= at < len(here) else here[at].point.offered for at in (first - 1, last + 1))
     is_certain = all(each.race.is_certain for each in decide)
     seeds = min(each.seeds for each in decide if is_certain or not each.race.is_certain)
-    lows, highs = [], []
+    lows: list[float | None] = []
+    highs: list[float | None] = []
     for seed in range(seeds):
         sides = [_side(each, (below[-1], above[0]), findings, seed) for each in span]
         until = next((at for at, side in enumerate(sides) if side not in (0, None)), len(sides))
@@ -161,7 +162,8 @@ def _change(here: list[Finding], below: list[Finding], above: list[Finding], fin
     low = sorted(-math.inf if each is None else each for each in lows)[rank - 1]
     high = sorted(math.inf if each is None else each for each in highs)[-rank]
     return Change(
-        *(phrase_of(each, findings) for each in (below[-1], above[0])),
+        phrase_of(below[-1], findings),
+        phrase_of(above[0], findings),
         below[-1].point.offered,
         above[0].point.offered,
         low if math.isfinite(low) else None,
