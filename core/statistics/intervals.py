@@ -87,7 +87,7 @@ def median_ranks(count: int, level: float = LEVEL) -> tuple[int, float]:
     """
 
     def confidence(rank: int) -> float:
-        return 1 - 2 * sum(math.comb(count, below) for below in range(rank)) / 2**count
+        return 1 - 2 * sum(math.comb(count, below) for below in range(rank)) / 2.0**count
 
     ranks = [rank for rank in range(2, count // 2 + 1) if confidence(rank) >= level]
     rank = max(ranks, default=1)
