@@ -449,7 +449,7 @@ class replay:
         restart: Literal["flink-savepoint", "flink-adaptive", "kafka-eager", "kafka-cooperative"] | None = None,
         restart_time: str | None = None,
         hash: Literal["murmur3", "xxhash64"] = "murmur3",
-        target_latency: str = "5s",
+        target_latency: str | None = None,
         late_price: float = 10.0,
         pause_price: float = 1.0,
         moved_price: float = 20.0,

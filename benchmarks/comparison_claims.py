@@ -1,12 +1,11 @@
 """What a comparison claims of its recommendation, checked on seeds that it has not seen.
 
-Key columns of the real traces under ADAPT_DATA and twelve generated traces, the first rows of each, eight workers at
+Key columns of the real traces under ADAPT_DATA and fifteen generated streams, the first rows of each, eight workers at
 load 1.2. A comparison names a scenario, the seeds in which it wins or is level with the best, and a lower bound of
 that share at 95 % confidence. On fresh seeds all scenarios that drop no rows run, and none is dropped early. Claims:
 in at least 90 % of traces the share of fresh seeds reaches the lower bound, and in at least 90 % the mean ratio to
-static-uniform lies in the interval, widened by the fresh seeds' own error.
-
-Usage: python benchmarks/comparison_claims.py [ROWS] [FRESH SEEDS] [TRACES TO LEAVE OUT AT THE START]
+static-uniform lies in the interval, widened by the fresh seeds' own error. With `--keep FILE`, streams of an earlier
+run are taken from the file.
 """
 
 import json
@@ -14,9 +13,10 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import islice
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from loop import streams
@@ -38,62 +38,91 @@ from adapt.traces.spark.names import RunnerName
 from adapt.traces.store.trace import Trace
 
 DATA = Path(os.environ.get("ADAPT_DATA", "../shared/data"))
-ROWS, FRESH, SKIPPED, GENERATED_SEEDS, GENERATED = 20_000, 20, 0, (0, 1, 2), 12
+GENERATED_SEEDS = (0, 1, 2)
 RIGHT = 0.9
 WANTED = Wanted(8, costs=Costs(1e-3, 0.0, spread=UNKNOWN))
 LOSSLESS = [each.name for each in chosen([]) if not each.sheds and each.drops is None]
+HEADER = "| trace | recommended | claimed | at least | fresh | p99 over static-uniform | fresh | right |"
 
 write_trace = from_tests("traces/small_traces.py").write_trace
 
 
 def main() -> int:
     """Print a line per trace; 0 if the claims are met."""
+    parser = ArgumentParser("comparison_claims")
+    parser.add_argument("streams", nargs="*", help="names of streams, or starts of names; none for all")
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--fresh", type=int, default=20, help="fresh seeds")
+    parser.add_argument("--generated", action="store_true", help="leave out the real traces")
+    parser.add_argument("--jobs", type=int, help="processes; one per core if not given")
+    parser.add_argument("--keep", type=Path, help="file of finished streams")
+    options = parser.parse_args()
     if not DATA.exists():
         print(f"claims of comparisons: {DATA} is not there; set ADAPT_DATA")
         return 0
-    usual = (ROWS, FRESH, SKIPPED)
-    rows, fresh, skipped = (int(each) for each in (*sys.argv[1:], *usual[len(sys.argv) - 1 :]))
-    print(f"the first {rows:,} rows of each trace, {fresh} fresh seeds")
-    print("| trace | recommended | claimed | at least | fresh | p99 over static-uniform | fresh | right |")
-    print("|---|---|---|---|---|---|---|---|")
-    right = []
+    print(f"the first {options.rows:,} rows of each trace, {options.fresh} fresh seeds\n{HEADER}")
+    print("|---" * HEADER.count(" | ") + "|---|")
+    found, kept = [], _kept(options.keep)
     with (
         tempfile.TemporaryDirectory() as folder,
-        runner_of_scenarios(RunnerName.IN_PROCESS, None, None) as run_all,
+        runner_of_scenarios(RunnerName.IN_PROCESS, options.jobs, None) as run_all,
     ):
-        for at, (name, batch) in enumerate(islice(traces(), skipped, None)):
-            trace = write_trace(Path(folder) / f"{at}.trace", pa.Table.from_batches([batch.slice(0, rows)]))
-            held = checked(name, trace, fresh, run_all)
-            right.append(held)
-    wins, margins = (sum(each) / len(right) for each in zip(*right, strict=True))
-    print(f"{len(right)} traces: wins right in {wins:.0%}, margins in {margins:.0%}, claimed at least {RIGHT:.0%}")
-    return 0 if min(wins, margins) >= RIGHT else 1
+        for at, (name, batch) in enumerate(streams(GENERATED_SEEDS, real=not options.generated)):
+            if options.streams and not name.startswith(tuple(options.streams)):
+                continue
+            if name not in kept:
+                trace = write_trace(Path(folder) / f"{at}.trace", pa.Table.from_batches([batch.slice(0, options.rows)]))
+                kept[name] = checked(name, trace, options.fresh, run_all, options.jobs)
+                if options.keep:
+                    with options.keep.open("a") as file:
+                        file.write(json.dumps(kept[name]) + "\n")
+            found.append(kept[name])
+            print(line(kept[name]), flush=True)
+    wins, margins = (sum(each[part] for each in found) for part in ("wins_right", "margin_right"))
+    print(f"{len(found)} streams: wins right in {wins}, margins in {margins}, claimed at least {RIGHT:.0%}")
+    return 0 if min(wins, margins) >= RIGHT * len(found) else 1
 
 
-def traces() -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Every real key column, and generated streams."""
-    yield from streams((), real=True)
-    yield from islice(streams(GENERATED_SEEDS, real=False), GENERATED)
+def _kept(path: Path | None) -> dict[str, dict[str, Any]]:
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    return {each["name"]: each for each in map(json.loads, lines)}
 
 
-def checked(name: str, trace: Trace, fresh: int, run_all: RunAll) -> tuple[bool, bool]:
-    """Whether the claims on wins and on the margin hold for a trace."""
-    options = ComparingOptions(WANTED, chosen(LOSSLESS), sweep=Sweep((WANTED.speed,), (8,), (WANTED.hash,), 10))
-    said = compare_on_trace(trace, None, options).findings[0]
+def checked(name: str, trace: Trace, fresh: int, run_all: RunAll, jobs: int | None) -> dict[str, Any]:
+    """What a comparison claims of a trace, and what fresh seeds show."""
+    sweep = Sweep((WANTED.speed,), (8,), (WANTED.hash,), 10)
+    said = compare_on_trace(trace, None, ComparingOptions(WANTED, chosen(LOSSLESS), sweep=sweep, jobs=jobs)).findings[0]
     seen = finding_on_fresh_seeds(trace, said, fresh, run_all)
-    least = said.least
-    right = (seen.wins + seen.level) / seen.seeds >= least
     claimed, met = said.margin(BASELINE, "p99"), seen.margin(BASELINE, "p99")
     low, high = (each or 0.0 for each in (claimed.low, claimed.high))
     error = 0.0 if met.low is None else math.log(met.ratio / met.low)
-    covered = low * math.exp(-error) <= met.ratio <= high * math.exp(error)
-    print(
-        f"| {name} | {said.scenario} | {said.wins} + {said.level} of {said.seeds} | {least:.0%} |"
-        f" {seen.wins} + {seen.level} of {seen.seeds} | {claimed.ratio:.3f} ({low:.3f} to {high:.3f}) |"
-        f" {met.ratio:.3f} | {'yes' if right else 'NO'}, {'yes' if covered else 'NO'} |",
-        flush=True,
+    return {
+        "name": name,
+        "scenario": said.scenario,
+        "claimed": [said.wins, said.level, said.seeds],
+        "least": said.least,
+        "fresh": [seen.wins, seen.level, seen.seeds],
+        "margin": [claimed.ratio, low, high],
+        "met": met.ratio,
+        "wins_right": (seen.wins + seen.level) / seen.seeds >= said.least,
+        "margin_right": low * math.exp(-error) <= met.ratio <= high * math.exp(error),
+        "picks": {"claimed": said.race.picks(), "fresh": seen.race.picks()},
+    }
+
+
+def line(found: dict[str, Any]) -> str:
+    """A row of the table."""
+    right = ", ".join("yes" if found[part] else "NO" for part in ("wins_right", "margin_right"))
+    ratio, low, high = found["margin"]
+    return (
+        f"| {found['name']} | {found['scenario']} | {_counts(found['claimed'])} | {found['least']:.0%} |"
+        f" {_counts(found['fresh'])} | {ratio:.3f} ({low:.3f} to {high:.3f}) | {found['met']:.3f} | {right} |"
     )
-    return right, covered
+
+
+def _counts(counts: Sequence[int]) -> str:
+    wins, level, seeds = counts
+    return f"{wins} + {level} of {seeds}"
 
 
 def finding_on_fresh_seeds(trace: Trace, said: Finding, fresh: int, run_all: RunAll) -> Finding:

@@ -8,6 +8,11 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
+def with_article(noun: str) -> str:
+    """A noun with its article: `a plan`, `an elastic run`."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence: `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -122,7 +122,9 @@ def _files() -> Iterator[str]:
         "drop": "drops",
         "tau": "thresholds",
     }
-    yield _keys(scenario_file.FIELDS, Scenario, renamed)
+    yield _keys((key for key in scenario_file.FIELDS if key != scenario_file.OPTIONS), Scenario, renamed)
+    yield "`plan` also takes a scheme of your own, `flux` and `elastic` a policy of your own, as `MODULE:NAME`;"
+    yield f"`{scenario_file.OPTIONS}` is the table of its parameters.\n"
     yield "### Faults\n\nJSON, for `adapt replay flux --faults`: `schema` (`adapt.faults/1`), `faults`, and perhaps"
     yield f"`detection_s` (default {DETECTION_S:g}). Each fault has `kind`, `site` and:\n"
     yield _rows(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapt.core.errors import AdaptError, EnvironmentFailure
-from adapt.traces.block_cache import CACHE
+from adapt.traces.block_cache import CACHE, note_use
 from adapt.traces.locations.run_folders import MANIFEST
 from adapt.traces.sources.reading.files import source_files
 from adapt.traces.store.atomic import replace_whole
@@ -35,6 +35,7 @@ def holds(trace: Path, fingerprint: str) -> bool:
     """Whether a trace matches the fingerprint of its source."""
     with suppress(OSError, ValueError, TypeError, AdaptError):
         kept = json.loads(_place(trace).read_bytes())
+        note_use(_place(trace))
         return bool(kept == [fingerprint, read_manifest(trace, "trace").content_hash])
     return False
 

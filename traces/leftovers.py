@@ -26,7 +26,7 @@ _HIDDEN = {
 UNUSED_S = 30 * 86_400.0
 """Seconds from which kept results count as leftovers, if no run reads them."""
 
-_RESULTS = frozenset({".block", ".cells", ".freq", ".panes", ".profile"})
+_RESULTS = frozenset({".block", ".cells", ".freq", ".loads", ".panes", ".profile", ".source"})
 """Suffixes of kept results."""
 
 

@@ -7,6 +7,7 @@ from adapt.core.check.limit import Comparison, Limit, refuse_unknown
 from adapt.core.check.metrics import Better
 from adapt.core.check.outcome import Judged, Verdict, towards
 from adapt.core.errors import UsageError
+from adapt.core.phrases import with_article
 
 WORSE_BY = 0.05
 """Default tolerated relative change for the worse against a baseline."""
@@ -49,7 +50,9 @@ def judge(
         judged += [_judged(limit, name, found, before, worse_by) for name, found in selected.items() if found]
     for facts in artefacts:
         if all(each.artefact != facts.name for each in judged):
-            raise UsageError(f"no limit applies to {facts.name}, a {facts.kind}; add one, or omit the artefact")
+            raise UsageError(
+                f"no limit applies to {facts.name}, {with_article(facts.kind)}; add one, or omit the artefact"
+            )
     return Verdict(tuple(judged))
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from adapt.core.check.metrics import METRICS, Metric, Of
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.phrases import with_article
 from adapt.core.table import Table
 
 
@@ -60,7 +61,9 @@ class Facts:
     def refusal(self, metric: Metric) -> UsageError:
         """Error for a limit on a metric that this artefact lacks."""
         measured = [each.name for each in METRICS.values() if self.rows_with(each)]
-        return UsageError(f"{self.name}, a {self.kind}, has no {metric.name}{did_you_mean(metric.name, measured)}")
+        return UsageError(
+            f"{self.name}, {with_article(self.kind)}, has no {metric.name}{did_you_mean(metric.name, measured)}"
+        )
 
 
 def facts_of_table(table: Table, labels: Iterable[str]) -> list[Fact]:

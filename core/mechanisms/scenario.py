@@ -297,7 +297,10 @@ def _placed(scenario: Scenario, terms: Terms, stream: Stream) -> tuple[MiniParti
         return MiniPartitions(workers, terms.per_worker, terms.hash), SplitKeys(scenario.split, hot, terms.period_s)
     if scenario.plan is Static.UNIFORM or scenario.is_scaled:
         return MiniPartitions(workers, terms.per_worker, terms.hash), None
-    recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
+    if isinstance(scenario.plan, OwnCode):
+        recipe = Recipe(hash=terms.hash, own=scenario.plan)
+    else:
+        recipe = Recipe(Scheme(scenario.plan.value), hash=terms.hash)
     return MiniPartitions(
         workers, terms.per_worker, terms.hash, build_partitioner(stream.counted(), recipe, workers)
     ), None

@@ -2,8 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
 from adapt.core.elastic.policies.scale_on import BUSIEST, ScaleOn
@@ -12,27 +12,37 @@ from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
-from adapt.core.toml import Element, called, elements, number_of, only
+from adapt.core.toml import Choice, Element, called, elements, number_of, only
 from adapt.core.units.amounts import seconds_of
 
 KIND = "scenario"
 
+OPTIONS = "policy_options"
+"""The field with the parameters of a user's own policy."""
+
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),
     *("signal", "scale_on", "scale_out_delay", "cooldown", "alignment", "utilization", "lag", "migrate", "restart"),
-    *("shed", "drop"),
+    *("shed", "drop", OPTIONS),
 )
 """The fields of a scenario."""
+
+Finder: TypeAlias = Callable[[str, str, Mapping[str, str], str], OwnCode | None]
+"""Finds a user's class or function: kind, name, options, and the field that names it; None if the name is no such."""
 
 _HEAD = re.compile(r"\s*\[\[\s*[\"']?scenario[\"']?\s*\]\]")
 _ANY_HEAD = re.compile(r"\s*\[")
 
 
-def read_scenarios(text: str) -> tuple[Scenario, ...]:
+def read_scenarios(text: str, own: Finder = lambda *_: None) -> tuple[Scenario, ...]:
     """Read scenarios from the text of a file, in its order.
+
+    Args:
+        own: Finds users' classes and functions.
 
     Raises:
         BadInput: the text is not TOML, or a scenario is invalid or repeated; the message names line and scenario.
@@ -54,7 +64,7 @@ def read_scenarios(text: str) -> tuple[Scenario, ...]:
         where = called(KIND, fields)
         for name in fields:
             only(f"line {_line_of(lines, start, name)}: {where}", {name: None}, FIELDS)
-        one = _scenario(f"line {start + 1}: {where}", fields)
+        one = _scenario(f"line {start + 1}: {where}", fields, own)
         if one.name in found:
             raise BadInput(
                 f"line {start + 1}: scenario {one.name!r} already exists on line {found[one.name][1] + 1}; rename one"
@@ -74,7 +84,7 @@ def _line_of(lines: list[str], start: int, name: str) -> int:
     return start + 1
 
 
-def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
+def _scenario(where: str, fields: Mapping[str, Any], own: Finder) -> Scenario:
     element = Element(where, fields, FIELDS)
     rebuild = element.get("rebuild")
     delay_s, cooldown_s = _time_or_none(element, "scale_out_delay"), _time_or_none(element, "cooldown")
@@ -85,14 +95,14 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
         Rebuild(every_s, limit)
         one = Scenario(
             name=element.text("name"),
-            plan=element.choice("plan", Static, Static.UNIFORM),
+            plan=_named(element, "plan", Static, own) or Static.UNIFORM,
             split=element.choice("split", Splitting) if "split" in fields else None,
-            flux=_policy(element, fields),
+            flux=None if element.get("flux") == FluxPolicy.NONE else _named(element, "flux", FluxPolicy, own),
             memory=element.number_or_none("memory"),
             rebuilds=rebuild is True or every_s is not None or limit is not None,
             rebuild_s=every_s,
             rebuild_limit=limit,
-            elastic=element.choice("elastic", ScalingPolicy) if "elastic" in fields else None,
+            elastic=_named(element, "elastic", ScalingPolicy, own),
             workers=_whole_or_none(element, "workers"),
             pool=_whole_or_none(element, "pool"),
             thresholds=_thresholds(element),
@@ -108,6 +118,8 @@ def _scenario(where: str, fields: Mapping[str, Any]) -> Scenario:
             sheds=element.truth("shed", False),
             drops=_planner(element, fields),
         )
+        if OPTIONS in fields and not any(isinstance(each, OwnCode) for each in (one.flux, one.elastic)):
+            raise UsageError(f"{OPTIONS} are those of a policy of your own; name it as MODULE:CLASS, or remove them")
         if one.workers is not None:
             check_pool(one.workers, one.workers if one.pool is None else one.pool)
     except UsageError as error:
@@ -122,11 +134,23 @@ def _once(where: str, error: AdaptError) -> str:
     return f"{place}: {said}" if said.startswith(name) else f"{where}: {said}"
 
 
-def _policy(element: Element, fields: Mapping[str, Any]) -> FluxPolicy | None:
-    if "flux" not in fields:
+def _named(element: Element, field: str, kinds: type[Choice], own: Finder) -> Choice | OwnCode | None:
+    """A built-in plan or policy, or a user's own; None if omitted."""
+    if element.get(field) is None:
         return None
-    policy = element.choice("flux", FluxPolicy)
-    return None if policy is FluxPolicy.NONE else policy
+    kind = "scheme" if field == "plan" else "policy"
+    options = _options(element) if kind == "policy" else {}
+    return own(kind, element.text(field), options, field) or element.choice(field, kinds)
+
+
+def _options(element: Element) -> dict[str, str]:
+    """Parameters of a user's class, as they are typed on a command line."""
+    given = element.get(OPTIONS)
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise BadInput(f"{element.where}: {OPTIONS} takes a table such as {{ threshold = 0.1 }} (got {given!r})")
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
 
 def _planner(element: Element, fields: Mapping[str, Any]) -> DropPlanner | None:

@@ -67,7 +67,7 @@ class Scenario:
     """
 
     name: str
-    plan: Static = Static.UNIFORM
+    plan: Static | OwnCode = Static.UNIFORM
     split: Splitting | None = None
     flux: AnyFluxPolicy | None = None
     memory: float | None = None

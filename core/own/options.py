@@ -27,10 +27,15 @@ def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     }
 
 
-def typed_options(name: str, call: Callable[..., Any], given: Mapping[str, str]) -> tuple[tuple[str, OptionValue], ...]:
+def typed_options(
+    name: str, call: Callable[..., Any], given: Mapping[str, str], option: str = OPTION
+) -> tuple[tuple[str, OptionValue], ...]:
     """Given values of its parameters, in the order of the parameters.
 
     Options that it has no parameter for are those of other classes; a function takes none.
+
+    Args:
+        option: What gives them, for messages.
 
     Raises:
         UsageError: A value has another type than the parameter's annotation, or a parameter without a default is
@@ -41,13 +46,16 @@ def typed_options(name: str, call: Callable[..., Any], given: Mapping[str, str])
     parameters = parameters_of(call)
     missing = [each.name for each in parameters.values() if each.default is each.empty and each.name not in given]
     if missing:
-        raise UsageError(f"{name} needs {' and '.join(missing)}; give {OPTION} {missing[0]}=VALUE")
+        raise UsageError(f"{name} needs {' and '.join(missing)}; give {option} {missing[0]}=VALUE")
     kinds = _kinds_of(call, parameters)
-    return tuple((each, _value(each, given[each], kinds[each])) for each in parameters if each in given)
+    return tuple((each, _value(f"{option} {each}", given[each], kinds[each])) for each in parameters if each in given)
 
 
-def check_known(options: Mapping[str, str], calls: Mapping[str, Callable[..., Any]]) -> None:
+def check_known(options: Mapping[str, str], calls: Mapping[str, Callable[..., Any]], option: str = OPTION) -> None:
     """Check that each option is a parameter of some class.
+
+    Args:
+        option: What gives them, for messages.
 
     Raises:
         UsageError: One is of none.
@@ -56,7 +64,7 @@ def check_known(options: Mapping[str, str], calls: Mapping[str, Callable[..., An
     for name in options:
         if name not in known:
             classes = " or ".join(calls) or "a built-in policy"
-            raise UsageError(f"{OPTION} {name}: {classes} has no such parameter{did_you_mean(name, known)}")
+            raise UsageError(f"{option} {name}: {classes} has no such parameter{did_you_mean(name, known)}")
 
 
 def _kinds_of(call: Callable[..., Any], parameters: Mapping[str, inspect.Parameter]) -> dict[str, type]:
@@ -78,4 +86,4 @@ def _value(name: str, text: str, kind: type) -> OptionValue:
             return _FLAGS[text.lower()]
         return kind(text) if kind in (int, float) else text
     except (ValueError, KeyError):
-        raise UsageError(f"{OPTION} {name} must be {_EXPECTED[kind]} (got {text!r})") from None
+        raise UsageError(f"{name} must be {_EXPECTED[kind]} (got {text!r})") from None

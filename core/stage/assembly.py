@@ -68,7 +68,7 @@ class Assembly:
     splitting: Splitting | None = None
 
 
-class Backend(Protocol):
+class StageBackend(Protocol):
     """What runs the parts of a stage that take time."""
 
     def stage(self, settings: StageSettings, source: Source, journal: int, standby: bool, /) -> Stage:
@@ -106,7 +106,7 @@ def assemble(
     actors: Actors | None = None,
     *,
     journal: int = 0,
-    backend: Backend = SIMULATOR,
+    backend: StageBackend = SIMULATOR,
 ) -> Assembly:
     """Assemble a stage; arguments as in `simulate`.
 

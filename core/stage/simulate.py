@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 
 from adapt.core.errors import UsageError
-from adapt.core.stage.assembly import SIMULATOR, Actors, Assembly, Backend, assemble
+from adapt.core.stage.assembly import SIMULATOR, Actors, Assembly, StageBackend, assemble
 from adapt.core.stage.conditions.arrivals import Drawn, Source
 from adapt.core.stage.conditions.names import QueueingName
 from adapt.core.stage.conditions.settings import StageSettings
@@ -133,7 +133,7 @@ def simulate(
     interval_s: float = 1.0,
     journal: int = 0,
     on_interval: Callable[[Interval], None] | None = None,
-    backend: Backend = SIMULATOR,
+    backend: StageBackend = SIMULATOR,
 ) -> Simulated:
     """Simulate a stage, deterministically, or run it on another backend.
 

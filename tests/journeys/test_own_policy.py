@@ -98,6 +98,67 @@ def test_own_policies_are_scenarios_of_a_comparison(adapt, here, monkeypatch):
     assert ran == ["scales.Follow"]
 
 
+FILE = """
+[[scenario]]
+name = "calm"
+flux = "my_policies:Calm"
+policy_options = { threshold = 0.1 }
+
+[[scenario]]
+name = "follow"
+elastic = "scales:Follow"
+scale_out_delay = "200ms"
+
+[[scenario]]
+name = "in-turn"
+plan = "my_schemes:in_turn"
+"""
+
+
+def test_a_file_of_scenarios_names_own_policies_and_schemes(adapt, here):
+    (here / "own.toml").write_text(FILE)
+    line = "replay compare x.trace --channels 3 --partitions 4 --seeds 1 --scenarios own.toml --jobs 1 --format json"
+    document = json.loads(
+        adapt.done(*line.split(), "--policy", "my_policies:Calm", "--policy-option", "threshold=0.1").out
+    )
+    rows = {row["scenario"]: row for row in document["scenarios"]}
+    assert list(rows) == ["static-uniform", "calm", "follow", "in-turn", "my_policies.Calm"]
+    same = {name: value for name, value in rows["my_policies.Calm"].items() if name not in ("scenario", "best")}
+    assert same == {name: rows["calm"][name] for name in same}, "as the option --policy does"
+    assert rows["in-turn"]["imbalance_max"] < rows["static-uniform"]["imbalance_max"]
+    assert rows["follow"]["restarts"] > 0
+    kept = document["parameters"]["scenarios"]
+    assert (kept["calm"]["flux"]["options"], kept["in-turn"]["plan"]["name"]) == ({"threshold": 0.1}, "in_turn")
+    assert "my_schemes" in kept["in-turn"]["plan"]["module"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ("flux = 'none_such:Calm'", "line 1: scenario 'a': flux none_such:Calm: the module 'none_such' cannot be"),
+        ("flux = 'my_policies:Clam'", "my_policies has no class or function 'Clam'; did you mean 'Calm'?"),
+        (
+            "flux = 'my_policies:Calm'\npolicy_options = {thresh = 1}",
+            "policy_options thresh: my_policies:Calm has no such parameter; did you mean 'threshold'?",
+        ),
+        (
+            "flux = 'my_policies:Calm'\npolicy_options = {threshold = 'x'}",
+            "policy_options threshold must be a number (got 'x')",
+        ),
+        ("plan = 'my_schemes:in_trun'", "has no class or function 'in_trun'; did you mean 'in_turn'?"),
+    ],
+)
+def test_a_file_that_names_them_wrongly_is_refused_in_one_sentence(adapt, here, fields, sentence):
+    (here / "own.toml").write_text(f"[[scenario]]\nname = 'a'\n{fields}\n")
+    assert sentence in adapt.refused(3, "replay", "compare", "x.trace", "--scenarios", "own.toml")
+
+
+def test_a_policy_in_the_wrong_field_is_refused(adapt, here):
+    (here / "own.toml").write_text("[[scenario]]\nname = 'a'\nelastic = 'my_policies:Calm'\n")
+    said = adapt.refused(2, "replay", "compare", "x.trace", "--scenarios", "own.toml")
+    assert "scenario 'a': policy my_policies:Calm has no method workers(self, view)" in said
+
+
 ROUND = r"round 1 at 0\.1\d* s"
 WRONG = {
     "return {0: 99}": f"policy wrong:Wrong, {ROUND}: moves partition 0 to worker 99, but workers are 0 to 3",

@@ -13,6 +13,7 @@ from adapt.core.out_of_sample.counted_panes import rows_a_pane
 from adapt.core.partitioning.plans.plan import Plan
 from adapt.core.stream import Weight
 from adapt.core.units.row_or_time_span import Length
+from adapt.traces.block_cache import note_use
 from adapt.traces.counting.routed_sums import routed_sums
 from adapt.traces.counting.weights import chosen_weight
 from adapt.traces.spark.progress import Progress, silent
@@ -51,7 +52,9 @@ def channel_loads(
     kept = folder / f"{hash_of(decisive)[:32]}.loads"
     shape = (today.channels, -(-trace.rows // rows))
     with suppress(OSError, ValueError, TypeError):  # not cached, or damaged
-        return np.array(json.loads(kept.read_bytes()), np.float64).reshape(shape)
+        loads = np.array(json.loads(kept.read_bytes()), np.float64).reshape(shape)
+        note_use(kept)
+        return loads
     sums = routed_sums(
         trace,
         [(today.partitioner(),)],

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
+from adapt.core.mechanisms.scenario_file import OPTIONS
 from adapt.core.own.options import check_known, typed_options
 from adapt.core.own.own_code import OwnCode
 
@@ -39,9 +40,33 @@ def own_codes(kind: str, names: Sequence[str], options: Mapping[str, str]) -> di
         UsageError: One is not found, fails when imported, or an option does not fit.
     """
     _look_here()
-    found = {name: _found(kind, name) for name in names}
+    found = {name: _found(kind, name, f"--{kind} {name}") for name in names}
     check_known(options, {name: each.call for name, each in found.items()})
     return {typed: replace(one, options=typed_options(one.name, one.call, options)) for typed, one in found.items()}
+
+
+def own_code(kind: str, name: str, options: Mapping[str, str], where: str) -> OwnCode | None:
+    """A class or function that a file names.
+
+    Modules that `own_codes` imported stay as they are.
+
+    Args:
+        kind: policy or scheme.
+        options: Values of its parameters.
+        where: The field that names it, for messages.
+
+    Returns:
+        None if the name is neither `module:name` nor one that an installed package offers.
+
+    Raises:
+        UsageError: It is not found, fails when imported, or an option does not fit.
+    """
+    if not is_own(kind, name):
+        return None
+    found = _found(kind, name, f"{where} {name}")
+    if options:
+        check_known(options, {name: found.call}, OPTIONS)
+    return replace(found, options=typed_options(found.name, found.call, options, OPTIONS))
 
 
 def is_own(kind: str, name: str) -> bool:
@@ -54,22 +79,22 @@ def offered(kind: str) -> list[str]:
     return sorted({each.name for each in entry_points(group=GROUPS[kind])})
 
 
-def _found(kind: str, typed: str) -> OwnCode:
+def _found(kind: str, typed: str, where: str) -> OwnCode:
     name = typed
     if ":" not in typed:
         points = {each.name: each.value for each in entry_points(group=GROUPS[kind])}
         if typed not in points:
-            raise UsageError(f"--{kind} {typed} does not exist{did_you_mean(typed, points)}")
+            raise UsageError(f"{where} does not exist{did_you_mean(typed, points)}")
         name = points[typed].partition("[")[0].strip()
     module_name, _, attribute = name.partition(":")
-    module = _module(f"--{kind} {typed}", module_name)
+    module = _module(where, module_name)
     call: Any = module
     for part in attribute.split("."):
         call = getattr(call, part, None)
     if not callable(call):
         known = [each for each, value in vars(module).items() if _is_of(module, each, value)]
         raise UsageError(
-            f"--{kind} {typed}: {module_name} has no class or function {attribute!r}{did_you_mean(attribute, known)}"
+            f"{where}: {module_name} has no class or function {attribute!r}{did_you_mean(attribute, known)}"
         )
     return OwnCode(kind, name, str(getattr(module, "__file__", "")), _source(module, call), call)
 

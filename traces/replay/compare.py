@@ -31,7 +31,7 @@ from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.stream import Weight
 from adapt.core.table import Table
 from adapt.traces.locations.run_folders import MANIFEST
-from adapt.traces.own.modules import ship
+from adapt.traces.own.modules import own_code, ship
 from adapt.traces.read_errors import parsed
 from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.ahead.parts import first_rows, two_rows
@@ -164,7 +164,7 @@ def compare_on_trace(
     for scenario in options.scenarios:
         check_scenario(scenario, terms)
     if options.runner is RunnerName.SPARK:
-        for own in (own for each in options.scenarios for own in (each.flux, each.elastic)):
+        for own in (own for each in options.scenarios for own in (each.flux, each.elastic, each.plan)):
             if isinstance(own, OwnCode):
                 ship(own)
     place = runner_of_scenarios(options.runner, options.jobs, options.spark)
@@ -392,4 +392,4 @@ def read_scenario_file(path: Path) -> tuple[Scenario, ...]:
     Raises:
         BadInput: the file is missing or invalid; the message names file and line.
     """
-    return parsed(path, read_scenarios)
+    return parsed(path, lambda text: read_scenarios(text, own_code))

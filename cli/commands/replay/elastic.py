@@ -66,7 +66,7 @@ def elastic(
             tempo,
             engine=stage.queues.queueing,
             profile=stage.costs.profile(),
-            prices=prices.prices(),
+            prices=prices.prices(tempo),
         ),
         operator=operator,
         duration_s=stage.duration_s,

@@ -138,18 +138,18 @@ class PriceOptions:
     """Prices of late rows, pauses and moved state."""
 
     PANEL: ClassVar[str] = "Cost and regret"
-    target_latency: str = setting("5s", "Latency above which a row is late.", "5s")
+    target_latency: str | None = setting(None, f"Latency above which a row is late {USUAL.format('5s', 5)}", "5s")
     late_price: float = setting(10.0, "Price of a late row, in multiples of the mean work of a row.", "TIMES")
     pause_price: float = setting(
         1.0, "Price of a second in which all partitions are paused, in worker seconds.", "SECONDS"
     )
     moved_price: float = setting(20.0, "Price of a GiB of state moved, in worker seconds.", "SECONDS")
 
-    def prices(self) -> "Prices":
-        """The prices."""
+    def prices(self, tempo: "Tempo") -> "Prices":
+        """The prices, at the speed of the replay."""
         from adapt.core.elastic.planning.prices import Prices
 
-        target_s = above_0("--target-latency", self.target_latency)
+        target_s = above_0_or("--target-latency", self.target_latency, tempo.or_periods(5.0, 5))
         return Prices(target_s, self.late_price, self.pause_price, self.moved_price)
 
 

@@ -28,7 +28,7 @@ from adapt.core.errors import UsageError
 from adapt.core.own.own_code import own_parameters
 from adapt.core.partitioning.build import Recipe
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import SIMULATOR, Actors, Backend
+from adapt.core.stage.assembly import SIMULATOR, Actors, StageBackend
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
 from adapt.core.stage.conditions.names import Router
@@ -84,7 +84,7 @@ class Elastic:
     migration: Migration | None = None
     startup_s: float = 0.0
     sweep: tuple[float, ...] = ()
-    backend: Backend = SIMULATOR
+    backend: StageBackend = SIMULATOR
     prices: Prices = Prices()  # noqa: RUF009 - frozen
 
     def swept(self) -> "list[tuple[str, Elastic]]":

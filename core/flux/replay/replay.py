@@ -16,7 +16,7 @@ from adapt.core.flux.policies.season import Season, season_of
 from adapt.core.flux.replay.tables import cases_table, rounds_table, summary_table
 from adapt.core.own.own_code import own_parameters
 from adapt.core.run import run_as_data, verdict_under
-from adapt.core.stage.assembly import SIMULATOR, Actors, Backend
+from adapt.core.stage.assembly import SIMULATOR, Actors, StageBackend
 from adapt.core.stage.case_tables import series_tables
 from adapt.core.stage.conditions.arrivals import Rows
 from adapt.core.stage.conditions.disturbances import segments_of
@@ -103,7 +103,7 @@ class Conditions:
     memory: Memory | None = None
     faults: FaultSchedule | None = None
     standby: Protected | Hottest = False
-    backend: Backend = SIMULATOR
+    backend: StageBackend = SIMULATOR
 
 
 @dataclass(frozen=True, slots=True)

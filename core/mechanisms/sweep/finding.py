@@ -95,11 +95,7 @@ class Finding:
     @property
     def level(self) -> int:
         """Other seeds with which its difference from the best does not matter."""
-        runs, picks = self.race.runs, self.race.picks()
-        return sum(
-            name != self.scenario and self._is_level(runs[self.scenario][at], runs[name][at])
-            for at, name in enumerate(picks)
-        )
+        return sum(self.is_level_at(seed, self.scenario) for seed in range(self.seeds)) - self.wins
 
     @property
     def least(self) -> float:
@@ -116,6 +112,28 @@ class Finding:
         first = "p99" if not self.keeps_up else "worker_time"
         ranked = sorted(others, key=lambda name: (not keeps_up(means[name], self.frame), real(means[name][first])))
         return ranked[0]
+
+    def picked(self, seed: int | None = None) -> tuple[str, bool] | None:
+        """The recommended scenario with a seed, and whether it keeps up.
+
+        Args:
+            seed: Number of the seed; None for the mean of all.
+
+        Returns:
+            None if the seed was not run.
+        """
+        if seed is None:
+            return self.scenario, self.keeps_up
+        if seed >= self.seeds and not self.race.is_certain:
+            return None
+        at = min(seed, self.seeds - 1)
+        name = self.race.pick(at)
+        return name, keeps_up(self.race.runs[name][at], self.frame)
+
+    def is_level_at(self, seed: int, name: str) -> bool:
+        """Whether a scenario is level with the best with a seed."""
+        runs, at = self.race.runs, min(seed, self.seeds - 1)
+        return name in self.race.compared and self._is_level(runs[name][at], runs[self.race.pick(at)][at])
 
     def margin(self, other: str, metric: str) -> Margin:
         """The recommended scenario over another one."""

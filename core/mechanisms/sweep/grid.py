@@ -23,6 +23,9 @@ SEEDS = 10
 FEWEST = 3
 """Seeds at other points."""
 
+AT_CHANGES = 6
+"""Seeds at the loads next to a change of the answer, enough for an interval at 95 % confidence."""
+
 FEW = 4
 """Scenarios that get more than one seed at other points."""
 

@@ -123,7 +123,11 @@ class Race:
 
     def picks(self) -> list[str]:
         """What the rule recommends with each seed."""
-        return [self.rule([self.runs[name][at] for name in self.compared]) for at in range(self.judged)]
+        return [self.pick(at) for at in range(self.judged)]
+
+    def pick(self, at: int) -> str:
+        """What the rule recommends with one seed."""
+        return self.rule([self.runs[name][at] for name in self.compared])
 
     def differences(self, one: str, other: str, metric: str) -> list[float]:
         """Differences of logarithms with equal seeds."""
@@ -156,11 +160,15 @@ class Race:
         return found
 
     def _best(self) -> list[str]:
-        """The first `most` scenarios that are left: the recommended one, that without it, and so on."""
+        """The first `most` scenarios that are left: the recommended one, that without it, and so on.
+
+        They help with the seed with which the baseline is latest, even if it keeps up in the mean.
+        """
         means = {str(each["scenario"]): each for each in self.means()}
+        means[BASELINE] = max(self.runs[BASELINE], key=self._lateness)
         if self.most is None or len(means) <= self.most:
             return self.alive
-        found: list[str] = []
+        found = [BASELINE] if self.leader() == BASELINE else []
         while len(found) < self.most:
             found.append(
                 self.rule([means[BASELINE], *(means[name] for name in means if name not in [*found, BASELINE])])

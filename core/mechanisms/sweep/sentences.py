@@ -1,12 +1,14 @@
 """Sentences of a sweep: wins, margins, and where the recommendation changes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
 from adapt.core.mechanisms.recommendation import CALM, CHEAP
 from adapt.core.mechanisms.scenarios import BASELINE
+from adapt.core.mechanisms.sweep.changes import by_load, changes, how_sure, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding, Margin
-from adapt.core.phrases import counted, percent
+from adapt.core.phrases import counted, listed, percent
 from adapt.core.values import duration
 
 
@@ -17,7 +19,7 @@ def sweep_sentences(findings: Sequence[Finding]) -> list[str]:
         findings: One per point, the given one first.
     """
     base = findings[0]
-    told = [_wins(base), *_margins(base), _by_load(findings), *_by_workers(findings), *_by_hash(findings)]
+    told = [_wins(base), *_margins(base), *_by_load(findings), *_by_workers(findings), *_by_hash(findings)]
     return [each for each in told if each]
 
 
@@ -36,7 +38,14 @@ def _wins(found: Finding) -> str:
     others = seeds - wins - level
     if level:
         said += f" and is level with the best in {'the other' if not others and level == 1 else f'{level} more'}"
-    return f"{said} ({least})."
+    return f"{said} ({least}){_instead(found)}."
+
+
+def _instead(found: Finding) -> str:
+    """What wins in the other seeds."""
+    lost = (found.picked(seed) for seed in range(found.seeds) if not found.is_level_at(seed, found.scenario))
+    counts = Counter(name for name, _ in filter(None, lost))
+    return f"; else {listed([f'{name} in {times}' for name, times in counts.most_common()])}" if counts else ""
 
 
 def _margins(found: Finding) -> list[str]:
@@ -53,21 +62,23 @@ def _margins(found: Finding) -> list[str]:
     return [*told, f"Next best is {rival}: {found.scenario} has {p99} its p99 and {cost} its worker time."]
 
 
-def _by_load(findings: Sequence[Finding]) -> str:
-    """What is right at each load, with the given workers and hash."""
-    base = findings[0]
-    here = [each for each in findings if (each.point.workers, each.point.hash) == _place(base)]
-    if len(here) < 2:
-        return ""
-    ordered = sorted(here, key=lambda each: each.point.offered)
+def _by_load(findings: Sequence[Finding]) -> list[str]:
+    """What is right at each load, with the given workers and hash, and how sure that is."""
+    base, ordered = findings[0], by_load(findings)
+    if len(ordered) < 2:
+        return []
     groups = [
         (phrase, [each.point.offered for each in group])
         for phrase, group in groupby(ordered, key=lambda each: phrase_of(each, findings))
     ]
-    parts = [f"{_range(loads, at == 0)} {phrase}" for at, (phrase, loads) in enumerate(groups)]
     if len(groups) == 1:
-        return f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."
-    return f"By load, with {base.point.workers} workers: {'; '.join(parts)}."
+        return [f"From load {ordered[0].point.offered:g} to {ordered[-1].point.offered:g}, {groups[0][0]}."]
+    found = changes(findings)
+    starts = {each.first_above: f" (starting {each.place})" for each in found if each.confidence}
+    parts = [
+        f"{_range(loads, at == 0)} {phrase}{starts.get(loads[0], '')}" for at, (phrase, loads) in enumerate(groups)
+    ]
+    return [f"By load, with {base.point.workers} workers: {'; '.join(parts)}.", how_sure(found)]
 
 
 def _range(loads: Sequence[float], is_first: bool) -> str:
@@ -76,29 +87,11 @@ def _range(loads: Sequence[float], is_first: bool) -> str:
     return f"at {loads[0]:g}" if len(loads) == 1 else f"from {loads[0]:g} to {loads[-1]:g}"
 
 
-def phrase_of(found: Finding, findings: Sequence[Finding]) -> str:
-    """What to do at a load.
-
-    The answer is not clear where it is right with at most half of the seeds.
-    """
-    if 2 * (found.wins + found.level) <= found.seeds:
-        return "the answer changes with the seed"
-    if found.keeps_up:
-        return f"{BASELINE} is enough" if found.scenario == BASELINE else f"use {found.scenario}"
-    wider = [each for each in findings if _is_wider(each, found) and each.keeps_up]
-    if wider:
-        first = min(wider, key=lambda each: each.point.workers)
-        more = counted(first.point.workers - found.point.workers, "worker")
-        rest = "" if first.scenario == BASELINE else f" and use {first.scenario}"
-        return f"add {more}{rest}"
-    return "nothing helps" if found.advice.scenario is None else f"use {found.scenario}, though it falls behind"
-
-
 def _by_workers(findings: Sequence[Finding]) -> list[str]:
     """What more workers would do at the given load."""
     base, told = findings[0], []
     for found in sorted(findings[1:], key=lambda each: each.point.workers):
-        if _is_wider(found, base):
+        if is_wider(found, base):
             record = found.race.means()[found.race.compared.index(found.scenario)]
             p99, cost = (duration(float(record[metric] or 0)) for metric in ("p99", "worker_time"))
             does = "keeps up" if found.keeps_up else "is best"
@@ -115,16 +108,6 @@ def _by_hash(findings: Sequence[Finding]) -> list[str]:
             too = phrase_of(found, findings) == phrase_of(base, findings)
             told.append(f"With {found.point.hash} {'the same' if too else phrase_of(found, findings)}.")
     return told
-
-
-def _is_wider(one: Finding, other: Finding) -> bool:
-    """Whether a point has more workers and is otherwise the same."""
-    same = (one.point.offered, one.point.hash) == (other.point.offered, other.point.hash)
-    return same and one.point.workers > other.point.workers
-
-
-def _place(found: Finding) -> tuple[int, str]:
-    return found.point.workers, found.point.hash
 
 
 def _times(margin: Margin) -> str:

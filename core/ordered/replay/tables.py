@@ -14,7 +14,7 @@ from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.operator_costs import Costs
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
-from adapt.core.phrases import counted
+from adapt.core.phrases import counted, listed
 from adapt.core.table import Cell, Column, Kind, Table
 from adapt.core.values import duration, number, share
 
@@ -526,8 +526,7 @@ def _even_keys(operators: Sequence[BoundOperator]) -> list[str]:
     ]
     if not made:
         return []
-    *others, last = made
-    which = f"operators {', '.join(others)} and {last}" if others else f"operator {last}"
+    which = f"{'operators' if made[1:] else 'operator'} {listed(made)}"
     return [f"The keys of {which} are made in the chain, so the model ignores their skew."]
 
 
@@ -548,5 +547,4 @@ def _measured(outcomes: Sequence[WorkersOutcome], engine: EngineProfile) -> list
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    *most, last = [f"{one:,}" for one in numbers]
-    return f"{', '.join(most)} and {last}" if most else last
+    return listed([f"{one:,}" for one in numbers])

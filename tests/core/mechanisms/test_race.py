@@ -65,6 +65,17 @@ def test_what_differs_by_less_than_noise_stays():
     assert {"split-pkg", "rebuild"} <= set(race.alive)
 
 
+def test_what_helps_with_one_seed_stays_though_the_baseline_keeps_up_with_others():
+    p99s = {BASELINE: [5.0, 30.0, 31.0, 29.0, 30.0, 32.0], "split-pkg": [1.0] * 6, "rebuild": [8.0] * 6}
+    race = Race(tuple(p99s), lambda rows: advice_of(rows, KNOWN, FRAME).scenario or BASELINE, FRAME.last_s, 6, most=2)
+    for asked in race.rounds():
+        for name, at in asked:
+            race.add(name, outcome(name, p99s[name][at]))
+        race.drop(race.spread())
+    assert race.leader() == "split-pkg"
+    assert race.picks() == [BASELINE, *["split-pkg"] * 5]
+
+
 def test_where_the_baseline_keeps_up_nothing_else_runs():
     race = raced(dict.fromkeys(BEHIND, 0.01), 10, 0.1)
     assert set(race.runs) == {BASELINE}

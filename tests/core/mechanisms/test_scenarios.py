@@ -9,6 +9,7 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
+from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
 from adapt.core.stage.conditions.shed_factor import Thresholds
@@ -46,6 +47,11 @@ split = "w-choices"
 [[scenario]]
 name = "planned"
 drop = "d-fit"
+
+[[scenario]]
+name = "own"
+flux = "mine:Calm"
+policy_options = { threshold = 0.1, quick = true }
 """
 
 
@@ -113,7 +119,15 @@ def test_a_name_is_one_of_a_folder(name):
 
 
 def test_a_file_says_all_that_a_scenario_has():
-    flux, scaled, parts, planned = read_scenarios(ALL)
+    asked = []
+
+    def find(*words):
+        asked.append(words)
+        return OwnCode(words[0], words[1], "", "", print) if ":" in words[1] else None
+
+    flux, scaled, parts, planned, own = read_scenarios(ALL, find)
+    assert asked[-1] == ("policy", "mine:Calm", {"threshold": "0.1", "quick": "true"}, "flux")
+    assert own.flux.name == "mine:Calm"
     assert flux == Scenario("flux", Static.HYBRID, flux=FluxPolicy.LOAD_SEVERAL, memory=1.3, sheds=True)
     assert scaled == Scenario(
         "scaled",
@@ -178,6 +192,8 @@ def test_a_file_says_all_that_a_scenario_has():
         ("[[scenario]]\nname = 'a'\nplan = 'hybird'", "there is no plan 'hybird'; did you mean 'hybrid'"),
         ("[[scenario]]\nshed = true", "line 1: one \\[\\[scenario\\]\\] has no name"),
         ("[[scenario]]\nname = 'a b'", "cannot be named 'a b'"),
+        ("[[scenario]]\nname = 'a'\nflux = 'a:B'\npolicy_options = 3", "policy_options takes a table such as .*got 3"),
+        ("[[scenario]]\nname = 'a'\npolicy_options = {x = 1}", "policy_options are those of a policy of your own"),
         ("", "the file has no scenario; start each"),
         ("scenario = 3", "scenario must be a list of tables"),
         ("[[scenario]\n", "the file is not TOML"),

@@ -11,6 +11,7 @@ import pytest
 from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import SCENARIOS, chosen
+from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider
 from adapt.core.mechanisms.sweep.grid import Sweep
 from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.input.speed import Speed
@@ -231,6 +232,12 @@ def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
     assert len(alone.race.runs["static-uniform"]) == 3
     assert len(few.findings[0].race.runs["static-uniform"]) == 10
     assert len(few.findings) > 5
+    ends = {load for each in changes(few.findings) for load in (each.last_below, each.first_above)}
+    assert ends
+    assert {each.race.seeds for each in by_load(few.findings) if each.point.offered in ends} <= {6, 10}
+    behind = [each for each in by_load(few.findings) if not each.keeps_up]
+    assert behind
+    assert all(any(is_wider(other, each) for other in few.findings) for each in behind)
 
 
 def test_on_spark_and_in_other_processes_results_are_the_same(spark, trace, tmp_path):

@@ -14,10 +14,22 @@ from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.recommendation import Frame, advice_of
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
+from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding
-from adapt.core.mechanisms.sweep.grid import APART, FEW, FEWEST, MOST_ROWS, Point, Sweep, between, terms_at, with_seed
+from adapt.core.mechanisms.sweep.grid import (
+    APART,
+    AT_CHANGES,
+    FEW,
+    FEWEST,
+    MORE_WORKERS,
+    MOST_ROWS,
+    Point,
+    Sweep,
+    between,
+    terms_at,
+    with_seed,
+)
 from adapt.core.mechanisms.sweep.race import Race, Record
-from adapt.core.mechanisms.sweep.sentences import phrase_of
 from adapt.core.stage.input.offered_load import Demand, bounds_of
 from adapt.core.statistics.intervals import Spread
 from adapt.core.table import Cell
@@ -175,10 +187,13 @@ def sweep(
         findings = _findings(start, races)
         if not further and asked.is_around:
             among = _between_changes(findings)
-            further = list(among)
+            further = list(among) or _wider_where_behind(findings)
         spent = start.frame.rows * sum(len(runs) for race in races.values() for runs in race.runs.values())
         if asked.is_around and spent > MOST_ROWS:
             further = []
+        if quick and not further and spent <= MOST_ROWS:
+            new = _more_seeds(findings)
+            continue
         ready, further = (further[:AT_ONCE], further[AT_ONCE:]) if asked.is_around else (further, [])
         new = {
             point: start.race_at(point, asked.seeds_at(point, start.base), most, among.get(point)) for point in ready
@@ -254,13 +269,31 @@ def _findings(start: Swept, races: Mapping[Point, Race]) -> list[Finding]:
     return [Finding.from_race(point, start.frame_of(point), race, known) for point, race in races.items()]
 
 
+def _wider_where_behind(findings: Sequence[Finding]) -> list[Point]:
+    """Points with more workers, at loads where nothing keeps up and none was run."""
+    return [
+        replace(each.point, workers=each.point.workers + MORE_WORKERS)
+        for each in by_load(findings)
+        if not each.keeps_up and not any(is_wider(other, each) for other in findings)
+    ]
+
+
+def _more_seeds(findings: Sequence[Finding]) -> dict[Point, Race]:
+    """Races next to a change of the answer that have few seeds, with more of them to run."""
+    ends = [(each.last_below, each.first_above) for each in changes(findings)]
+    races = {
+        each.point: each.race
+        for each in by_load(findings)
+        if each.race.seeds < AT_CHANGES and any(low <= each.point.offered <= high for low, high in ends)
+    }
+    for race in races.values():
+        race.seeds = AT_CHANGES
+    return races
+
+
 def _between_changes(findings: Sequence[Finding]) -> dict[Point, set[str]]:
     """Points between adjacent loads with different recommendations, and their scenarios."""
-    base = findings[0].point
-    here = sorted(
-        (each for each in findings if (each.point.workers, each.point.hash) == (base.workers, base.hash)),
-        key=lambda each: each.point.offered,
-    )
+    base, here = findings[0].point, by_load(findings)
     return {
         replace(base, offered=load): {*one.race.alive, *other.race.alive}
         for one, other in pairwise(here)
