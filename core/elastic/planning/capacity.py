@@ -11,6 +11,9 @@ NEW = 0.1
 USED = 0.9
 """Share of its time in which the busiest worker works when rows wait, until it is measured."""
 
+LEAST_USED = 0.1
+"""The least share that is believed: below it, something else stops the workers."""
+
 SHOWN = 10
 """Periods in which a new placement shows what it is worth."""
 
@@ -20,15 +23,14 @@ Floats = NDArray[np.float64]
 class Capacity:
     """Workers that can be busy: all workers over the imbalance, times a share that is learned where rows wait.
 
-    The imbalance of the present placement is measured. That of a new one is what the hottest
-    partition leaves at least, times how much worse than that the policy's own placements turned out to be.
+    The imbalance of the present placement is measured. That of a new one is what the hottest partition leaves at least,
+    times how much worse than that the policy's own placements turned out to be.
     """
 
     def __init__(self) -> None:
         """Start without measurements."""
         self._offered: Floats | None = None
         self._loads: Floats | None = None
-        self._owners: NDArray[np.int32] = np.empty(0, np.int32)
         self._imbalance = 1.0
         self._used = USED
         self._worse = 1.0
@@ -43,7 +45,7 @@ class Capacity:
             before = np.zeros_like(offered) if self._offered is None else self._offered
             new = np.maximum(0.0, offered - before)
             loads = new if self._loads is None else (1 - NEW) * self._loads + NEW * new
-            self._offered, self._loads, self._owners = offered, loads, now.owners
+            self._offered, self._loads = offered, loads
             by_worker = np.bincount(now.owners, loads, seen.workers)
             self._imbalance = float(by_worker.max() / by_worker.mean()) if loads.any() else 1.0
         elif seen.processed.sum() > 10 * seen.workers:
@@ -56,7 +58,7 @@ class Capacity:
         enough = seen.workers * seen.collected_s
         if min(waits, waited) > enough:
             used = float(seen.busy_s.sum()) / enough * self._imbalance
-            self._used = (1 - NEW) * self._used + NEW * min(1.0, used)
+            self._used = (1 - NEW) * self._used + NEW * min(1.0, max(LEAST_USED, used))
         if self._young and self._loads is not None and self._loads.any():
             self._young -= 1
             best = float(self._least_imbalance(np.array([seen.workers]))[0])

@@ -33,6 +33,7 @@ class _Begun:
     """A move of the policy's own, until it sees what came of it."""
 
     seen: Seen
+    wanted: int
     processed: int | None
     busy: float
 
@@ -84,7 +85,7 @@ class PlanAhead:
         best = int(np.argmin(costs.mean(axis=0)))
         if not _pays(costs[:, 0], costs[:, best]):
             return Decision(seen.workers)
-        self._begun = _Begun(seen, _processed(seen), float(min(busy[0], busy[best])))
+        self._begun = _Begun(seen, int(counts[best]), _processed(seen), float(min(busy[0], busy[best])))
         return Decision(int(counts[best]), rebuild=int(counts[best]) == seen.workers)
 
     def _measure(self, seen: Seen) -> None:
@@ -98,7 +99,7 @@ class PlanAhead:
         self._past.add(seen.at_s, seen.collected_s, rate)
         begun, self._begun = self._begun, None
         self._capacity.add(seen, self._row_s, moved=begun is not None)
-        if begun is None:
+        if begun is None or (seen.workers == begun.seen.workers != begun.wanted):
             return
         before, processed = begun.seen, _processed(seen)
         took_s = max(0.0, seen.at_s - before.at_s - seen.collected_s / 2)
