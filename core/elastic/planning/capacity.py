@@ -21,10 +21,10 @@ Floats = NDArray[np.float64]
 
 
 class Capacity:
-    """Workers that can be busy: all workers over the imbalance, times a share that is learned where rows wait.
+    """Workers that can be busy, by imbalance and a learned share.
 
-    The imbalance of the present placement is measured. That of a new one is what the hottest partition leaves at least,
-    times how much worse than that the policy's own placements turned out to be.
+    The share is learned where rows wait. The imbalance of the present placement is measured. That of a new one is what the
+    hottest partition leaves at least, times how much worse than that the policy's own placements turned out to be.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Capacity:
             self._worse = (1 - NEW) * self._worse + NEW * max(1.0, self._imbalance / best)
 
     def busy(self, counts: NDArray[np.int64]) -> Floats:
-        """Workers that can be busy if it stays, then with a new placement on each count.
+        """Workers that can be busy with each option.
 
         Args:
             counts: The present number of workers, for to stay, then others.

@@ -41,7 +41,7 @@ class Outlook:
 
 
 def costs_ahead(outlook: Outlook, moves: MoveCosts, busy: Floats, prices: Prices, now: int, backlog: float) -> Floats:
-    """Cost of going to each option now under each load, shape (loads, options).
+    """Cost of going to each option now, shape (loads, options).
 
     Args:
         busy: Workers that can be busy with each option, shape (options,).

@@ -54,7 +54,9 @@ class MoveCosts:
     def of_options(
         cls, counts: Floats, stop_s: Floats, delay_s: Floats, moved_bytes: Floats, prices: Prices, busy: Floats
     ) -> "MoveCosts":
-        """Costs of moves between options; the first is to stay, and nothing goes back to it.
+        """Costs of moves between options.
+
+        The first option is to stay, and nothing goes back to it.
 
         Args:
             counts: Workers of each option; shape (options,).

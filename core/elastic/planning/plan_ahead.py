@@ -39,7 +39,7 @@ class _Begun:
 
 
 class PlanAhead:
-    """Chooses the workers and the placement whose expected cost is least over a receding horizon.
+    """Chooses workers and placement of least expected cost over a receding horizon.
 
     The options are to stay, to place anew on the same workers, and to place on others. All are priced by what it has
     measured: the work of a row, the load over time, what workers can do with a placement of a given imbalance, and

@@ -22,10 +22,10 @@ class Policy(Protocol):
 
 @runtime_checkable
 class PlacingPolicy(Policy, Protocol):
-    """Policy that also decides when partitions are placed anew on the same workers."""
+    """Policy that also decides when to place anew on the same workers."""
 
     def decided(self, seen: Seen) -> Decision:
-        """What to do, without regard to bounds; `wanted` is its number of workers."""
+        """What to do, without regard to bounds."""
 
 
 @dataclass(frozen=True, slots=True)
