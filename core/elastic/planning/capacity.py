@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 class Capacity:
     """Workers that can be busy, by imbalance and a learned share.
 
-    The share is learned where rows wait. The imbalance of the present placement is measured. That of a new one is what the
-    hottest partition leaves at least, times how much worse than that the policy's own placements turned out to be.
+    The share is learned where rows wait. The imbalance of the present placement is measured. That of a new one is what
+    the hottest partition leaves at least, times how much worse than that the policy's own placements turned out to be.
     """
 
     def __init__(self) -> None:
