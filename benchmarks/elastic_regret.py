@@ -300,8 +300,8 @@ def _claimed(runs: dict[str, Run]) -> bool:
     signs = [_sign(one, two) for one, two in zip(own, ds2, strict=True)]
     print(
         f"\nAim: regret at most {AIM:.0%} in the median: {regret:.1%}, {_met(regret <= AIM)}.\n"
-        f"Aim: {FEWER:.0%} fewer rescales than ds2: {abs(share):.0%} {'fewer' if share >= 0 else 'more'}, fewer by trace"
-        f" {_interval(fewer)}, {_met(share >= FEWER)}.\n"
+        f"Aim: {FEWER:.0%} fewer rescales than ds2: {abs(share):.0%} {'fewer' if share >= 0 else 'more'},"
+        f" fewer by trace {_interval(fewer)}, {_met(share >= FEWER)}.\n"
         f"Claim: no more late rows than ds2: {late:,} against {late_of_ds2:,}: {_met(late <= late_of_ds2)}.\n"
         f"Claim: cheaper than ds2 on more traces than dearer: {signs.count(-1)} against {signs.count(1)}:"
         f" {_met(signs.count(-1) > signs.count(1))}.\n",
