@@ -79,4 +79,4 @@ class Capacity:
         if self._loads is None:
             return np.full(len(counts), self._imbalance)
         total = float(self._loads.sum())
-        return np.maximum(1.0, counts * (float(self._loads.max()) / total if total else 0.0))
+        return np.asarray(np.maximum(1.0, counts * (float(self._loads.max()) / total if total else 0.0)))

@@ -138,7 +138,7 @@ def _pays(stay: Floats, go: Floats) -> bool:
 def _counts(least: int, most: int, present: int) -> Floats:
     """The present number of workers, for to stay, then those to choose from, the present one included."""
     spaced = np.linspace(least, most, MOST) if most - least < MOST else np.geomspace(least, most, MOST)
-    return np.concatenate([[present], np.unique(np.append(np.rint(spaced), present))])
+    return np.asarray(np.concatenate([[present], np.unique(np.append(np.rint(spaced), present))]), np.float64)
 
 
 def _mixed(before: float | None, new: float) -> float:
