@@ -24,7 +24,7 @@ from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import TARGET, Terms
 from adapt.core.mechanisms.planned_drops import PlannedDrops
-from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.mechanisms.scenarios import IN_ADVANCE, Scenario, Static
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
@@ -276,7 +276,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
-        if scenario.elastic is ScalingPolicy.OPTIMUM:
+        if scenario.elastic in IN_ADVANCE:
             raise UsageError('elastic = "optimum" needs the whole run in advance; use `adapt replay elastic`')
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))
@@ -330,7 +330,7 @@ def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
 
 def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
     policy = scenario.flux or FluxPolicy.NONE
-    if policy is FluxPolicy.OPTIMUM:
+    if policy in IN_ADVANCE:
         raise UsageError(
             f'scenario {scenario.name!r}: flux = "optimum" needs the whole run in advance; use `adapt replay flux`'
         )

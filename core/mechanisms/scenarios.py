@@ -175,6 +175,9 @@ BY_NAME = (
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than their intervals."""
 
+IN_ADVANCE = (ScalingPolicy.OPTIMUM, FluxPolicy.OPTIMUM)
+"""Policies that need the whole run in advance, which a comparison does not know."""
+
 BASELINE = SCENARIOS[0].name
 """The baseline: plain hashing, nothing adapts."""
 

@@ -1,7 +1,8 @@
-"""Receding horizon: the cheapest workers over what may come next.
+"""Receding horizon: the cheapest option over what may come next.
 
-The choice of now is held until a rescale could follow, whatever comes. From then on, each possible load is taken as
-known, and the cheapest workers for it are found by dynamic programming, stage by stage.
+An option is a number of workers with a placement on them. The choice of now is held for a stage. From then on, each
+possible load is taken as known, and the cheapest options for it are found by dynamic programming over option and
+backlog, stage by stage.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,15 @@ from adapt.core.compiled import compiled, inlined
 from adapt.core.elastic.planning.moves import MoveCosts
 from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.planning.window_model import backlog_after, late_work
+
+LEVELS = (0.0, 0.5, 1.0, 1.5, 2.5, 5.0, 10.0)
+"""Backlogs between which costs are interpolated, in target latencies."""
+
+LATE_FROM = 0.5
+"""Mean wait from which rows are late, in target latencies: rows of the busiest worker wait longer than the mean."""
+
+MOST_BUSY = 0.9
+"""Utilization at which a backlog is taken to drain where the load is higher."""
 
 Floats = NDArray[np.float64]
 
@@ -30,35 +40,46 @@ class Outlook:
     work: Floats
 
 
-def costs_ahead(
-    outlook: Outlook, moves: MoveCosts, busy: Floats, prices: Prices, workers: int, backlog: float
-) -> Floats:
-    """Expected cost of going to each number of workers now, shape (counts,).
+def costs_ahead(outlook: Outlook, moves: MoveCosts, busy: Floats, prices: Prices, now: int, backlog: float) -> Floats:
+    """Cost of going to each option now, shape (loads, options).
 
     Args:
-        busy: Workers that can be busy with each count, shape (counts,).
-        workers: Present workers, one of the counts of `moves`.
+        busy: Workers that can be busy with each option, shape (options,).
+        now: The present option.
         backlog: Work that waits, in worker seconds.
 
-    O(loads * stages * counts^2).
+    O(loads * stages * options^2).
     """
-    first = int(np.searchsorted(moves.counts, workers))
-    terms = np.array([prices.target_s / outlook.stage_s, prices.late, backlog])
+    terms = np.array([LATE_FROM * prices.target_s / outlook.stage_s, prices.late, backlog])
     capacity, pay = busy * outlook.stage_s, moves.counts * outlook.stage_s
-    return np.asarray(_costs(outlook.work, capacity, pay, moves.lost, moves.price, moves.stop, terms, first))
+    levels = np.array(LEVELS)
+    return np.asarray(_costs(outlook.work, capacity, pay, moves.lost, moves.price, terms, levels, now))
 
 
 _late_work = inlined(late_work)
 _backlog_after = inlined(backlog_after)
 
-MOST_BUSY = 0.9
-"""Utilization at which a backlog is taken to drain where the load is higher."""
+
+@inlined
+def _late_by_stop(backlog: float, lost: float, before: float, after: float) -> float:
+    """Work that waits and is late only because of work lost; the limits are those before and after it."""
+    return max(0.0, min(backlog, backlog + lost - after) - max(0.0, backlog - before))
 
 
 @inlined
-def _late_until_drained(backlog: float, work: float, capacity: float, target: float) -> float:
-    """Work that arrives until a backlog is down to the target latency."""
-    return work * max(0.0, backlog / capacity - target) / (1 - min(MOST_BUSY, work / capacity))
+def _at_end(backlog: float, work: float, capacity: float, target: float, late: float) -> float:
+    """Cost of a backlog at the end of the horizon: to do it, and what arrives late until it is drained."""
+    above = max(0.0, backlog / capacity - target)
+    return backlog + late * work * above / (1 - min(MOST_BUSY, work / capacity))
+
+
+@inlined
+def _between(costs: Floats, levels: Floats, level: float) -> float:
+    """Cost at a backlog, linear between levels and beyond the last one."""
+    at = 0
+    while at < len(levels) - 2 and level > levels[at + 1]:
+        at += 1
+    return costs[at] + (costs[at + 1] - costs[at]) * (level - levels[at]) / (levels[at + 1] - levels[at])
 
 
 @compiled
@@ -68,44 +89,42 @@ def _costs(
     pay: Floats,
     lost: Floats,
     price: Floats,
-    stop: Floats,
     terms: Floats,
-    first: int,
+    levels: Floats,
+    now: int,
 ) -> Floats:
-    """Backward over the stages of each load, without a backlog from the third stage on.
+    """Backward over the stages of each load.
 
     Args:
-        terms: Target latency in stages, price of work that is late, present backlog.
+        terms: Wait from which rows are late in stages, price of work that is late, present backlog.
     """
     target, late, present = terms[0], terms[1], terms[2]
-    loads, stages, counts = work.shape[0], work.shape[1], len(pay)
-    found = np.zeros(counts)
-    after, here = np.empty(counts), np.empty(counts)
+    loads, stages, options = work.shape[0], work.shape[1], len(pay)
+    found = np.empty((loads, options))
+    after, here = np.empty((options, len(levels))), np.empty((options, len(levels)))
     for load in range(loads):
-        after[:] = 0.0
-        for back in range(stages - 2):
+        for back in range(stages):
             at = stages - 1 - back
-            for j in range(counts):
-                left = _backlog_after(0.0, work[load, at], capacity[j])
-                is_late = _late_work(0.0, work[load, at], capacity[j], target * capacity[j])
-                here[j] = after[j] + pay[j] + late * is_late + (1 + late) * left
-            for i in range(counts):
-                after[i] = here[i]
-                for j in range(counts):
-                    waits = late * _late_until_drained(stop[i, j], work[load, at], capacity[j], target)
-                    after[i] = min(after[i], here[j] + price[i, j] + lost[i, j] - stop[i, j] + waits)
-        for j in range(counts):
-            begins = present + lost[first, j]
-            best = np.inf
-            left = _backlog_after(begins, work[load, 0], capacity[j])
-            for i in range(counts):
-                is_late = _late_work(left + lost[j, i], work[load, 1], capacity[i], target * capacity[i])
-                rest = _backlog_after(left + lost[j, i], work[load, 1], capacity[i])
-                ends = rest + late * _late_until_drained(rest, work[load, 1], capacity[i], target)
-                best = min(best, price[j, i] + pay[i] + late * is_late + ends + after[i])
-            limit = target * capacity[j]
-            held = late * _late_work(begins, work[load, 0], capacity[j], limit)
-            held += late * min(present, max(0.0, begins - limit))  # what waits already
-            found[j] += price[first, j] + pay[j] + held + best
-    found /= loads
+            for j in range(options):
+                limit = target * capacity[j]
+                for level in range(len(levels) if at else 1):
+                    begins = levels[level] * limit if at else present + lost[now, j]
+                    cost = pay[j] + late * _late_work(begins, work[load, at], capacity[j], limit)
+                    if not at:
+                        cost += price[now, j] + late * min(present, max(0.0, begins - limit))
+                    left = _backlog_after(begins, work[load, at], capacity[j])
+                    if back == 0:
+                        here[j, level] = cost + _at_end(left, work[load, at], capacity[j], target, late)
+                        continue
+                    best = np.inf
+                    for i in range(options):
+                        if price[j, i] < best:
+                            holds = target * capacity[i]
+                            rest = _between(after[i], levels, (left + lost[j, i]) / holds)
+                            rest += price[j, i] + late * _late_by_stop(left, lost[j, i], limit, holds)
+                            best = min(best, rest)
+                    here[j, level] = cost + best
+            after, here = here, after
+        for j in range(options):
+            found[load, j] = after[j, 0]
     return found

@@ -48,8 +48,35 @@ class MoveCosts:
             moved_bytes: State that changes its worker.
             busy: Workers that can be busy with each count, shape (counts,); None, all.
         """
+        return cls._priced(counts, counts[:, None] != counts[None, :], (stop_s, delay_s, moved_bytes), prices, busy)
+
+    @classmethod
+    def of_options(
+        cls, counts: Floats, stop_s: Floats, delay_s: Floats, moved_bytes: Floats, prices: Prices, busy: Floats
+    ) -> "MoveCosts":
+        """Costs of moves between options.
+
+        The first option is to stay, and nothing goes back to it.
+
+        Args:
+            counts: Workers of each option; shape (options,).
+        """
+        changes = ~np.eye(len(counts), dtype=bool)
+        made = cls._priced(counts, changes, (stop_s, delay_s, moved_bytes), prices, busy)
+        made.price[1:, 0] = np.inf
+        return made
+
+    @classmethod
+    def _priced(
+        cls,
+        counts: Floats,
+        changes: NDArray[np.bool_],
+        taken: tuple[Floats, Floats, Floats],
+        prices: Prices,
+        busy: Floats | None,
+    ) -> "MoveCosts":
         before, after = counts[:, None], counts[None, :]
-        changes = before != after
+        stop_s, delay_s, moved_bytes = taken
         able = counts if busy is None else busy
         stop = stop_s * np.minimum(able[:, None], able[None, :])
         lost = stop + delay_s * np.maximum(0.0, able[None, :] - able[:, None])

@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from adapt.core.elastic.planning.horizon import Outlook
 
-STAGES = 32
+STAGES = 16
 """Stages of the horizon."""
 
 KEPT = 1024
 """Control periods that are remembered."""
 
-LOADS = 16
+LOADS = 12
 """Most similar times of the past whose continuations are taken as possible."""
 
 SHORT, LONG = 2, 8

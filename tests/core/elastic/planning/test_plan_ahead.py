@@ -1,56 +1,112 @@
-"""plan-ahead: scales to the load, and learns from its own rescales when to leave it."""
+"""plan-ahead: scales to the load, places anew, and learns from its own moves when to leave it."""
 
 import numpy as np
+import pytest
 
 from adapt.core.elastic.planning.plan_ahead import PlanAhead
 from adapt.core.elastic.planning.prices import Prices
+from adapt.core.stage.control.workers import Decision, PartitionsSeen
 from tests.core.elastic.observations import seen
 
+PARTITIONS = 840
+"""As many on each of up to eight workers."""
 
-def observed(at, workers, load, waiting=0, **given):
-    """A period in which rows of 10 ms keep so many workers busy, as far as there are some."""
-    done = min(load, workers)
-    busy = np.full(workers, done / workers)
-    rows = {"processed": (busy * 100).astype(int), "arrived": int(load * 100), "waiting": waiting}
-    return seen(at_s=float(at), workers=workers, busy_s=busy, loads=busy, **rows | given)
+
+class Simulated:
+    """Rows of 10 ms in partitions that all workers share evenly, or the first of which one worker has alone."""
+
+    def __init__(self, workers, hot=()):
+        self.workers, self.at_s, self.waiting, self.processed = workers, 0, 0.0, np.zeros(PARTITIONS)
+        self.owners = np.arange(PARTITIONS) % workers
+        self.shares = np.full(PARTITIONS, (1 - sum(hot)) / PARTITIONS)
+        self.shares[: len(hot)] += hot
+        self.owners[: len(hot)] = 0
+
+    def period(self, load, works=True):
+        """What is seen of a second; workers do no more than the busiest one lets them."""
+        self.at_s += 1
+        self.waiting += load
+        by_worker = np.bincount(self.owners, self.shares, self.workers)
+        done = min(self.waiting, 1 / by_worker.max()) if works else 0.0
+        self.waiting -= done
+        self.processed += 100 * done * self.shares
+        now = PartitionsSeen(8, self.owners, self.processed.copy(), 100 * self.waiting * self.shares, self.owners)
+        return seen(
+            at_s=float(self.at_s),
+            workers=self.workers,
+            busy_s=done * by_worker,
+            processed=100 * done * by_worker,
+            loads=load * by_worker,
+            arrived=round(100 * load),
+            waiting=round(100 * self.waiting),
+            partitions=lambda: now,
+        )
 
 
 def test_workers_follow_the_load():
-    policy = PlanAhead(1, 8, Prices(0.5))
-    for at in range(20):
-        wanted = policy.wanted(observed(at, 2, 1.8))
+    policy, stage = PlanAhead(1, 8, Prices(0.5)), Simulated(2)
+    for _ in range(20):
+        wanted = policy.wanted(stage.period(1.5))
     assert wanted <= 2
-    for at in range(20, 23):
-        wanted = policy.wanted(observed(at, 2, 5.0, waiting=300 * (at - 19)))
+    for _ in range(3):
+        wanted = policy.wanted(stage.period(5.0))
     assert wanted >= 5
 
 
-def rescales(stop_s):
-    """Rescales in 400 s of a load that changes between 1.6 and 3.2 workers every 20 s; each stops all work."""
-    policy, workers, waiting, stopped, made = PlanAhead(1, 8, Prices(1.0)), 4, 0.0, 0, 0
+def moves(stop_s, hot=()):
+    """Moves in 400 s of a load that changes between 1.6 and 3.2 workers every 20 s; each stops all work."""
+    policy, stage, made = PlanAhead(1, 8, Prices(1.0)), Simulated(4, hot), []
     for at in range(1, 401):
-        load = 1.6 if at // 20 % 2 else 3.2
-        waiting += load
-        if stopped:
-            stopped -= 1
-            continue
-        done = min(waiting, workers)
-        waiting -= done
-        busy = np.full(workers, done / workers)
-        rows = {"processed": (busy * 100).astype(int), "arrived": round(load * 100), "waiting": round(waiting * 100)}
-        wanted = policy.wanted(seen(at_s=float(at), workers=workers, busy_s=busy, loads=busy, **rows))
-        if wanted != workers:
-            made, workers, stopped = made + 1, wanted, stop_s
-    assert waiting < 2 * 3.2
+        view = stage.period(1.6 if at // 20 % 2 else 3.2)
+        decision = policy.decided(view)
+        if decision.rebuild or decision.workers != stage.workers:
+            made.append(decision)
+            stage.workers, stage.owners = decision.workers, np.arange(PARTITIONS) % decision.workers
+            for _ in range(stop_s):
+                stage.period(1.6 if at // 20 % 2 else 3.2, works=False)
+    assert stage.waiting < 4 * 3.2
     return made
 
 
-def test_rescales_that_stop_the_stage_are_made_less_often():
-    """It follows most changes where a rescale is free, and few once it has learned that each costs three seconds."""
-    free = rescales(0)
+def test_moves_that_stop_the_stage_are_made_less_often():
+    """It follows most changes where a move is free, and few once it has learned that each costs three seconds."""
+    free = len(moves(0))
     assert free > 10
-    assert rescales(3) < free / 2
+    assert len(moves(3)) < free / 2
+
+
+@pytest.mark.parametrize("hot", [(0.35, 0.35), (0.3, 0.2, 0.2)])
+def test_a_stale_placement_is_replaced_on_as_many_workers(hot):
+    """Hot partitions on one worker of two, which do 1.3 workers' work together; a new placement divides them."""
+    policy, stage = PlanAhead(2, 2, Prices(0.5)), Simulated(2, hot)
+    made = [policy.decided(stage.period(1.5)) for _ in range(4)]
+    assert Decision(2, rebuild=True) in made
+
+
+def test_an_even_placement_is_not_replaced():
+    policy, stage = PlanAhead(2, 2, Prices(0.5)), Simulated(2)
+    assert {policy.decided(stage.period(1.5)) for _ in range(30)} == {Decision(2)}
+
+
+def test_a_new_placement_that_does_not_help_is_not_tried_forever():
+    """The owners stay what they are, whatever it asks for; each time all work stops for five seconds."""
+    policy, stage, asked = PlanAhead(2, 2, Prices(0.5)), Simulated(2, (0.35, 0.35)), []
+    for at in range(300):
+        asked += [at] * policy.decided(stage.period(1.1)).rebuild
+        if asked and asked[-1] == at:
+            for _ in range(5):
+                stage.period(1.1, works=False)
+    assert asked
+    assert sum(at >= 150 for at in asked) < 5
 
 
 def test_nothing_is_wanted_before_a_row_was_processed():
-    assert PlanAhead(1, 8, Prices()).wanted(observed(1, 3, 0.0)) == 3
+    assert PlanAhead(1, 8, Prices()).wanted(Simulated(3).period(0.0)) == 3
+
+
+def test_it_scales_without_statistics_of_partitions():
+    policy = PlanAhead(1, 8, Prices(0.5))
+    for at in range(1, 5):
+        busy = {"busy_s": np.ones(2), "loads": np.ones(2)}
+        wanted = policy.wanted(seen(at_s=float(at), workers=2, arrived=500, waiting=300 * at, **busy))
+    assert wanted >= 5
