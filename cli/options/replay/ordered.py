@@ -1,6 +1,6 @@
 """Options of `adapt replay ordered`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -9,7 +9,7 @@ from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.contention import Contention, assumed_contention
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.costs import EngineProfile
@@ -180,6 +180,12 @@ class ModelOptions:
     output_time: str | None = setting(
         None, "Time to send each output of a batch; one worker at a time (default: 0us).", "0us"
     )
+    query_time: str | None = setting(
+        None,
+        "Time to ask the scheduler for an operator, once a slice. Default: about 0.1us, as measured on one machine by"
+        " heuristic, operators and workers.",
+        "0.1us",
+    )
     lock_handover: str = setting(
         "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
     )
@@ -195,21 +201,26 @@ class ModelOptions:
 
         if self.costs_file is None:
             return None
-        for name in ("contention", "send_time", "output_time"):
+        for name in ("contention", "send_time", "output_time", "query_time"):
             if getattr(self, name) is not None:
                 raise UsageError(
                     f"--{name.replace('_', '-')} is measured in the file of --costs; remove one of the two"
                 )
         return read_engine_costs(self.costs_file)
 
-    def assumed(self) -> "Contention":
-        """The contention that the model assumes."""
-        return Contention(
-            self.jitter,
-            _microseconds("--contention", self.contention or "0.15us"),
-            _microseconds("--send-time", self.send_time or "0.05us"),
-            _microseconds("--output-time", self.output_time or "0us"),
-            _microseconds("--lock-handover", self.lock_handover),
+    def assumed(self, heuristic: Heuristic) -> "Contention":
+        """The contention that the model assumes, and the time of a query."""
+        asking = assumed_contention(heuristic)
+        if self.query_time is not None:
+            query_us = _microseconds("--query-time", self.query_time)
+            asking = replace(asking, query_us=query_us, query_operator_us=0.0, query_contention_us=0.0)
+        return replace(
+            asking,
+            jitter=self.jitter,
+            contention_us=_microseconds("--contention", self.contention or "0.15us"),
+            send_us=_microseconds("--send-time", self.send_time or "0.05us"),
+            output_us=_microseconds("--output-time", self.output_time or "0us"),
+            lock_handover_us=_microseconds("--lock-handover", self.lock_handover),
         )
 
 

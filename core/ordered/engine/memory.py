@@ -176,7 +176,16 @@ class Memory:
             outputs=total["made"] - total["bare_made"],
             **{
                 name: total[name]
-                for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders", "waited_ns")
+                for name in (
+                    "busy_ns",
+                    "delegated",
+                    "retries",
+                    "blocked",
+                    "overlaps",
+                    "disorders",
+                    "waited_ns",
+                    "slices",
+                )
             },
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),

@@ -28,6 +28,7 @@ class OperatorTally:
         waited_ns: Time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the
             ring buffer, with `lock` until they had the lock. It is part of `busy_ns`.
         ring_buffer: Size of the ring buffer, which `retry` may make larger than the settings.
+        slices: Slices that workers began, each after they asked the scheduler.
     """
 
     name: str
@@ -44,6 +45,7 @@ class OperatorTally:
     partition_loads: NDArray[np.int64]
     waited_ns: int = 0
     ring_buffer: int = 0
+    slices: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,6 +58,22 @@ def measured_times(
     return OperatorTimes(added, crowd, costs.of(Cost.SEND) / tuples, costs.of(Cost.OUTPUT))
 
 
+def query_times(
+    operators: int, settings: RunSettings, contention: Contention, engine: EngineCosts | None
+) -> tuple[float, float]:
+    """Nanoseconds of a query of the scheduler, and what each other worker adds.
+
+    Source: ordered streams, section 6: the longer the slice, the "lower the contention for querying the scheduler and
+    better amortization of scheduling overheads".
+    """
+    if engine is None:
+        alone = contention.query_us + operators * contention.query_operator_us
+        return 1000 * alone, 1000 * contention.query_contention_us
+    how = settings.heuristic
+    alone = engine.of(Cost.QUERY, heuristic=how) + operators * engine.of(Cost.QUERY_OPERATOR, heuristic=how)
+    return alone, engine.of(Cost.CONTENDED_QUERY)
+
+
 def chunk_at(settings: RunSettings, us: float) -> float:
     """Tuples that a worker claims at once from a full work queue."""
     share = settings.queue_capacity / (2 * settings.workers)
@@ -95,6 +111,17 @@ def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally)
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = float(others * tally.inputs)
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks
     return counts
+
+
+def queries_of(settings: RunSettings, tallies: Sequence[OperatorTally]) -> dict[Term, float]:
+    """How often a run of threads had each cost of queries."""
+    queries, how = float(sum(tally.slices for tally in tallies)), settings.heuristic
+    counts = {
+        Term(Cost.QUERY, heuristic=how): queries,
+        Term(Cost.QUERY_OPERATOR, heuristic=how): queries * len(tallies),
+        Term(Cost.CONTENDED_QUERY): queries * (settings.workers - 1),
+    }
+    return {term: count for term, count in counts.items() if count}
 
 
 def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:

@@ -58,16 +58,22 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 
 
 @inlined
+def ask(header: Header, me: ModelWorker) -> None:
+    """Let a worker ask the scheduler; it has the answer when the query is over."""
+    others = header.workers - 1 - header.idlers
+    schedule(me, ASKS, header.now_ns + whole_ns(me, header.query_ps + others * header.contended_query_ps))
+
+
+@inlined
 def wake_idle(header: Header) -> None:
     """Wake all workers that wait for work."""
     if not header.idlers:
         return
-    now = header.now_ns
+    header.idlers = 0
     for worker in range(header.workers):
         me = model_worker_at(header, worker)
         if me.state == WAITS:
-            schedule(me, ASKS, now)
-    header.idlers = 0
+            ask(header, me)
 
 
 @inlined

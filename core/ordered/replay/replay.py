@@ -10,7 +10,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.memory import runs_functions
@@ -89,7 +89,7 @@ class Ordered:
     workers: tuple[int, ...]
     backend: Backend = Backend.THREADS
     settings: RunSettings = field(default_factory=RunSettings)
-    contention: Contention = MEASURED
+    contention: Contention = field(default_factory=assumed_contention)
     seed: int = 0
     cores: int = 1
     check: int | None = None

@@ -68,6 +68,9 @@ _ABOUT = {
     "send_us": "time to send a batch, one worker at a time",
     "output_us": "time to send an output, one worker at a time",
     "lock_handover_us": "time from a lock's release until the next waiting worker holds it",
+    "query_us": "time to ask the scheduler for an operator, once a slice",
+    "query_operator_us": "added to that by each operator of the chain",
+    "query_contention_us": "added to that by each other worker that has work",
 }
 
 
@@ -192,6 +195,7 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
         Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("ring_buffer", Kind.COUNT, about="size of its ring buffer"),
+        Column("slices", Kind.COUNT, about="slices that workers spent on it, each after a query of the scheduler"),
     )
     rows = [
         _operator_row(one, bound, tally)
@@ -227,6 +231,7 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         tally.retries,
         one.share_of_time(tally.waited_ns),
         tally.ring_buffer,
+        tally.slices,
     ]
 
 

@@ -85,6 +85,8 @@ HEADER = _on_lines(
         "jitter",
         "send_ns",
         "lock_handover_ns",
+        "query_ps",  # for a worker to ask the scheduler, in picoseconds
+        "contended_query_ps",  # added to that by each other worker with work
         "dues_at",  # time of the next event of each worker
         "now_ns",
         "events",
@@ -172,6 +174,7 @@ TALLY = _on_lines(
         "done",
         "made",
         "busy_ns",
+        "slices",  # slices that it began
         "delegated",
         "retries",
         "blocked",

@@ -42,6 +42,7 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator) -> bo
     done = _take(header, tally, scratch, operator, quota)
     took = clock_ns() - start
     tally.busy_ns += took
+    tally.slices += 1
     if done:
         fetch_add(operator, "time_ns", took)
         fetch_add(operator, "window_time_ns", took)

@@ -143,6 +143,51 @@ def test_who_needs_the_lock_is_blocked_while_another_sends() -> None:
     assert alone([1.0, 1.0], Reorder.RETRY, Contention(send_us=5.0)).waited_ns == 0
 
 
+def test_a_worker_asks_the_scheduler_before_each_slice() -> None:
+    """A query takes 0.5 us, and 0.125 us for each of two operators.
+
+    The first slice of each has one tuple, since no cost is known. The others of the first have two, and the second of
+    the second all others. The last query finds nothing.
+    """
+    chain = bound([stateful("a"), stateful("b", 0.0)], 9)
+    contention = Contention(query_us=0.5, query_operator_us=0.125)
+    settings = RunSettings(slice_us=6.0, heuristic=Heuristic.QST, qst_limit=1e6, mark_every=1)
+    done = model(chain, settings, contention, costs_us=(3.0, 0.0)).run
+    assert [tally.slices for tally in done.operators] == [1 + 4, 2]
+    starts_us = [0.75, 4.5, 7.5, 11.25, 14.25, 18.0, 21.0, 24.75, 27.75]
+    assert done.marks.entered.tolist() == [1000 * us for us in starts_us]
+    assert done.elapsed_s * 1e9 == 1000 * (9 * 3.0 + 8 * 0.75)
+
+
+def test_workers_that_ask_at_the_same_time_slow_each_other_down() -> None:
+    """Both ask for 1.5 us and process a tuple for 3 us, five times, and then find nothing."""
+    chain, contention = bound([stateless("a")], 10), Contention(query_us=1.0, query_contention_us=0.5)
+    done = model(chain, RunSettings(2, slice_us=3.0), contention, costs_us=(3.0,)).run
+    assert done.elapsed_s * 1e9 == 5 * 4500 + 1500
+
+
+def test_a_row_that_wakes_a_worker_is_processed_after_a_query() -> None:
+    chain, arrivals_ns = bound([stateless("a")], 50), np.arange(50) * 10_000
+    done = model(
+        chain, RunSettings(mark_every=1), Contention(query_us=2.0), costs_us=(3.0,), arrivals_ns=arrivals_ns
+    ).run
+    assert done.marks.wait_s() * 1e6 == pytest.approx(2.0)
+
+
+def test_long_slices_save_queries_and_cost_latency() -> None:
+    chain, costs = bound([stateless("a"), stateless("b"), stateless("c")], 20_000), (1.0, 2.0, 1.0)
+
+    def ran(slice_us: float, query_us: float) -> tuple[float, float]:
+        settings = RunSettings(4, slice_us=slice_us, mark_every=10)
+        done = model(chain, settings, Contention(query_us=query_us), costs_us=costs)
+        return 20_000 / done.run.elapsed_s, mean_ms(done)
+
+    (short, short_ms), (medium, medium_ms), (long, long_ms) = (ran(slice_us, 0.5) for slice_us in (1.0, 100.0, 3000.0))
+    assert short < 0.8 * medium < long
+    assert short_ms < medium_ms < long_ms
+    assert ran(1.0, 0.0)[0] == pytest.approx(ran(100.0, 0.0)[0], rel=0.02)
+
+
 def test_below_its_capacity_a_chain_keeps_up() -> None:
     chain = bound([stateless("a"), stateful("b")], 500)
     settings, arrivals_ns = RunSettings(workers=4, mark_every=1), np.arange(500) * 10_000
