@@ -46,16 +46,14 @@ class Contention:
 
 
 _QUERIES_US: Mapping[Heuristic, tuple[float, float]] = {
-    Heuristic.CT: (0.094, 0.0016),
-    Heuristic.LP: (0.093, 0.0011),
-    Heuristic.ET: (0.093, 0.0028),
-    Heuristic.QST: (0.093, 0.0032),
-    Heuristic.CT_LITERAL: (0.094, 0.0016),
+    Heuristic.CT: (0.093, 0.0025),
+    Heuristic.LP: (0.092, 0.0013),
+    Heuristic.ET: (0.088, 0.0039),
+    Heuristic.QST: (0.09, 0.0039),
+    Heuristic.CT_LITERAL: (0.092, 0.0022),
 }
-"""Time of a query, and what each operator of the chain adds, by `adapt calibrate ordered` on a machine with two cores
-(Intel Xeon, 2.1 GHz)."""
-
-_QUERY_CONTENTION_US = 0.05
+"""Time of a query, and what each operator of the chain adds, by `adapt calibrate ordered` on a machine with two cores,
+where the other worker added nothing."""
 
 
 def assumed_contention(heuristic: Heuristic = Heuristic.CT) -> Contention:
@@ -73,5 +71,4 @@ def assumed_contention(heuristic: Heuristic = Heuristic.CT) -> Contention:
         lock_handover_us=0.15,
         query_us=query_us,
         query_operator_us=operator_us,
-        query_contention_us=_QUERY_CONTENTION_US,
     )

@@ -90,6 +90,21 @@ class Marks:
         return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
 
 
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """Last values of what was tuned during a run; None for what was given.
+
+    Attributes:
+        slice_us: Time slice.
+        ct_window_ms: Window of `ct`.
+        qst_limit: C of `qst`.
+    """
+
+    slice_us: float | None = None
+    ct_window_ms: float | None = None
+    qst_limit: int | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersRun:
     """Result of a run by workers.
@@ -100,6 +115,7 @@ class WorkersRun:
         operators: Counters by place in the chain.
         marks: The timed tuples.
         kept: The first output tuples, shape (kept, fields).
+        tuned: What was tuned.
     """
 
     egress: Egress
@@ -107,3 +123,4 @@ class WorkersRun:
     operators: tuple[OperatorTally, ...]
     marks: Marks
     kept: Words
+    tuned: Scheduling = Scheduling()

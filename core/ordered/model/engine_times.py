@@ -10,7 +10,7 @@ from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 from adapt.core.ordered.engine.memory import lanes_of
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import SLICE_US, RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def chunk_at(settings: RunSettings, us: float) -> float:
     share = settings.queue_capacity / (2 * settings.workers)
     if settings.chunk:
         return min(settings.chunk, max(share, 1.0))
-    return max(min(settings.slice_us / max(us, 1e-3), MOST_CHUNK, share), 1.0)
+    return max(min((settings.slice_us or SLICE_US) / max(us, 1e-3), MOST_CHUNK, share), 1.0)
 
 
 def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:

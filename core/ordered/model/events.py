@@ -2,6 +2,8 @@
 
 from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
+from adapt.core.ordered.engine.kernel.codes import TUNE_SLICE
+from adapt.core.ordered.engine.kernel.estimates import note_query
 from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows, note_arrivals
 from adapt.core.ordered.engine.kernel.layout import Header, of_words, operator_at
 from adapt.core.ordered.engine.kernel.work_queue import room_in
@@ -61,7 +63,10 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 def ask(header: Header, me: ModelWorker) -> None:
     """Let a worker ask the scheduler; it has the answer when the query is over."""
     others = header.workers - 1 - header.idlers
-    schedule(me, ASKS, header.now_ns + whole_ns(me, header.query_ps + others * header.contended_query_ps))
+    took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
+    if header.tunes & TUNE_SLICE:
+        note_query(header, took_ns)
+    schedule(me, ASKS, header.now_ns + took_ns)
 
 
 @inlined

@@ -436,6 +436,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
     if ordered.backend is Backend.SIM:

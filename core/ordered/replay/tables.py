@@ -37,6 +37,7 @@ WORKERS_FIRST = (
     "cores",
     "ordered",
     "extrapolated",
+    *(TUNED := ("slice", "ct_window", "qst_limit")),
 )
 PACED_FIRST = (
     "workers",
@@ -49,6 +50,7 @@ PACED_FIRST = (
     "end_to_end_p99",
     "feeder_lag_p99",
     "ordered",
+    *TUNED,
 )
 _OF_LOADS = (
     *("workers", "throughput", "rate", "capacity", "keeps_up", "drain", "feeder_lag"),
@@ -106,6 +108,9 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
         Column("extrapolated", about="whether the model's costs were measured with fewer workers"),
+        Column("slice", Kind.SECONDS, about="last time slice, if tuned"),
+        Column("ct_window", Kind.SECONDS, about="last window of ct, if tuned"),
+        Column("qst_limit", Kind.COUNT, "tuples", "last C of qst, if tuned"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
     note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
@@ -114,7 +119,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     operators = one.run.operators
-    repeats, speed = one.repeats, _full_speed(one)
+    repeats, speed, tuned = one.repeats, _full_speed(one), one.run.tuned
     return [
         one.workers,
         one.throughput,
@@ -135,6 +140,9 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.imbalance,
         one.run.elapsed_s,
         one.extrapolated,
+        None if tuned.slice_us is None else tuned.slice_us / 1e6,
+        None if tuned.ct_window_ms is None else tuned.ct_window_ms / 1e3,
+        tuned.qst_limit,
     ]
 
 
