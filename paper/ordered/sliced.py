@@ -1,4 +1,4 @@
-"""Runs of threads and of the model by time slice and window, on the same chain."""
+"""Runs of threads and of the model by slice and window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """Runs of threads, and of the model with measured costs of the engine.
+    """Runs of threads, and of the model with measured costs.
 
     Tuples are claimed one by one, so that a slice decides only how often a worker asks the scheduler.
 

@@ -1,4 +1,4 @@
-"""What the model assumes that workers cost each other, and scheduling costs; printed with every result."""
+"""Assumed costs of contention and scheduling in the model, printed with results."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from adapt.core.ordered.chain.names import Heuristic
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Time that workers cost each other in the model, and that scheduling costs; 0 for none.
+    """Time of contention and scheduling in the model; 0 for none.
 
     Attributes:
         jitter: Share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean.

@@ -43,7 +43,7 @@ class Cost(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A cost, of one kind of operator or of all, or of one heuristic."""
+    """A cost: of a kind of operator, of a heuristic, or neither."""
 
     cost: Cost
     kind: OperatorKind | None = None
@@ -120,7 +120,10 @@ class EngineProfile:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
     def costs_at(self, bound: str = "ns") -> EngineCosts:
-        """The costs (`ns`), or the ends of all intervals; those that were not measured are assumed."""
+        """The costs (`ns`), or the ends of all intervals.
+
+        Those that were not measured are assumed.
+        """
         contention = assumed_contention()
         assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * contention.contention_us for kind in _SHARED}
         assumed[Term(Cost.CONTENDED_QUERY)] = 1000 * contention.query_contention_us

@@ -92,7 +92,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """Last values of what was tuned during a run; None for what was given.
+    """Last values of tuned settings; None for those that were given.
 
     Attributes:
         slice_us: Time slice.

@@ -61,7 +61,7 @@ def measured_times(
 def query_times(
     operators: int, settings: RunSettings, contention: Contention, engine: EngineCosts | None
 ) -> tuple[float, float]:
-    """Nanoseconds of a query of the scheduler, and what each other worker adds.
+    """Nanoseconds of a query, and what each other worker adds.
 
     Source: ordered streams, section 6: the longer the slice, the "lower the contention for querying the scheduler and
     better amortization of scheduling overheads".

@@ -1,4 +1,4 @@
-"""Section 6: what a time slice and a window cost, model beside threads."""
+"""Section 6: time slice and window, model beside threads."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -109,7 +109,10 @@ def _charts(slices: Table) -> list[Chart]:
 
 
 def _over(one: Measured, other: Measured, place: int) -> list[float]:
-    """Ratio of two measurements of threads, run by run; place 0 is the rate, 1 the latency."""
+    """Ratio of two measurements of threads, run by run.
+
+    `place` is 0 for the rate and 1 for the latency.
+    """
     return [mine[place] / their[place] for mine, their in zip(one[_THREADS], other[_THREADS], strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Estimates of cost and selectivity from recent windows, and what is tuned by them.
+"""Estimates from recent windows, and what is tuned by them.
 
 Source: ordered streams, section 6.
 """
@@ -72,7 +72,10 @@ _LEAST = 1e-9
 
 @inlined
 def note_query(header: Header, ns: int) -> None:
-    """Follow the median time of queries, of which a few are long because a worker was interrupted."""
+    """Follow the median time of queries.
+
+    A few are long, since the worker was interrupted.
+    """
     typical = load_atomic(header, "query_ns")
     step = max(typical >> 4, 1)
     publish(header, "query_ns", typical + step if ns > typical else max(typical - step, 1))
@@ -122,7 +125,7 @@ def tune(header: Header) -> None:
 
 @inlined
 def renew_window(header: Header, now: int) -> None:
-    """At the end of a window, tune what is to be tuned, and halve the data behind the estimates.
+    """At a window's end, tune, and halve the data behind estimates.
 
     Costs rise with the workers on an operator, and streams change, so estimates favor the last windows.
     """
