@@ -17,6 +17,7 @@ from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
 from adapt.core.ordered.model.model import run_model
+from adapt.core.phrases import counted
 from paper.experiments import Data
 from paper.ordered.measured import every
 from paper.ordered.pipelines import query
@@ -43,7 +44,7 @@ class Calibrated:
     @property
     def label(self) -> str:
         """Description of the measurement."""
-        return f"costs of the ordered engine, {self.rows} rows, {self.workers} workers"
+        return f"costs of the ordered engine, {self.rows} rows, {counted(self.workers, 'worker')}"
 
     @property
     def needs(self) -> tuple["Calibrated", ...]:
@@ -84,7 +85,7 @@ class Sliced:
     @property
     def label(self) -> str:
         """Description of the runs."""
-        chosen = f"slice {self.slice_us:g} us, window {self.window_ms:g} ms, {self.workers} workers"
+        chosen = f"slice {self.slice_us:g} us, window {self.window_ms:g} ms, {counted(self.workers, 'worker')}"
         return f"{QUERY}, {self.heuristic}, {chosen}"
 
     @property

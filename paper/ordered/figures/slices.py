@@ -6,6 +6,7 @@ from statistics import median
 
 from adapt.core.charts.chart import Chart
 from adapt.core.ordered.chain.names import Heuristic
+from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 from paper.claims import Claim, Judged, above, below
 from paper.experiments import Data, Experiment, Results
@@ -89,11 +90,11 @@ def _rows(key: Key, one: Measured) -> list[list[Cell]]:
 def _charts(slices: Table) -> list[Chart]:
     def of(workers: int, heuristic: str) -> Table:
         rows = [row for row in slices.rows if row[:2] == (workers, heuristic)]
-        return Table.from_rows(f"{slices.title}, {heuristic}, {workers} workers", slices.columns, rows)
+        return Table.from_rows(f"{slices.title}, {heuristic}, {counted(workers, 'worker')}", slices.columns, rows)
 
     return [
         lines(
-            f"{what} by slice: {LABELS[heuristic]}, {workers} worker{'s' * (workers > 1)}",
+            f"{what} by slice: {LABELS[heuristic]}, {counted(workers, 'worker')}",
             f"{QUERY}, costs x {LIGHTER:g}; threads of this machine, and the model. Bands: 95 %.",
             of(workers, LABELS[heuristic]),
             _SLICE.name,
@@ -128,7 +129,7 @@ def _claims(scope: Scope, found: Mapping[Key, Measured]) -> list[Judged]:
         short, middle, long = (
             found[workers, Heuristic.LP, each, _WINDOW_MS] for each in (shortest, _SLICE_US, longest)
         )
-        of = f"LP, {workers} worker{'s' * (workers > 1)}"
+        of = f"LP, {counted(workers, 'worker')}"
         claims += [
             (
                 Claim(
@@ -160,7 +161,7 @@ def _claims(scope: Scope, found: Mapping[Key, Measured]) -> list[Judged]:
                     f"The model's throughput is within {CLOSE:.0%} of that of threads for every slice and window {AIM}",
                     f"< {CLOSE:g}",
                     below(CLOSE),
-                    f"largest relative difference from the median of threads, {workers} workers",
+                    f"largest relative difference from the median of threads, {counted(workers, 'worker')}",
                     "more than this where other processes take a core: two workers on a quiet machine came to 0.16",
                 ),
                 [max(apart)],
