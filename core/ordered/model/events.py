@@ -61,7 +61,7 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 
 @inlined
 def ask(header: Header, me: ModelWorker) -> None:
-    """Let a worker ask the scheduler, which takes the time of a query."""
+    """Let a worker ask the scheduler, which takes some time."""
     others = header.workers - 1 - header.idlers
     took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
     if header.tunes & TUNE_SLICE:
