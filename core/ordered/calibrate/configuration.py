@@ -40,7 +40,7 @@ class Configuration:
         cost_us: Of each operator's function.
         heuristic: Scheduling heuristic.
         slice_us: Time slice.
-        share: It runs one in so many of the rows.
+        share: It runs the rows of a run divided by this.
     """
 
     kinds: tuple[OperatorKind, ...]
