@@ -77,8 +77,8 @@ def _runs(scope: Scope) -> dict[Key, Sliced]:
 
 
 def _rows(key: Key, one: Measured) -> list[list[Cell]]:
-    workers, heuristic, *sizes = key
-    shown_key = workers, LABELS[heuristic], *sizes
+    workers, heuristic, slice_us, window_ms = key
+    shown_key: list[Cell] = [workers, LABELS[heuristic], slice_us, window_ms]
     rates, latencies = zip(*one[_THREADS], strict=True)
     model_rate, model_ms = one[_MODEL]
     return [
@@ -119,7 +119,8 @@ def _over(one: Measured, other: Measured, place: int) -> list[float]:
 
 def _apart(one: Measured) -> float:
     """How far the model's rate is from the median of threads."""
-    return abs(float(one[_MODEL][0]) / median(rate for rate, _ in one[_THREADS]) - 1)
+    rates: list[float] = [rate for rate, _ in one[_THREADS]]
+    return abs(float(one[_MODEL][0]) / median(rates) - 1)
 
 
 def _claims(scope: Scope, found: Mapping[Key, Measured]) -> list[Judged]:
