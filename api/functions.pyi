@@ -645,7 +645,8 @@ class replay:
         ct_window: str = "20ms",
         ring_buffer: int = 4096,
         queue_capacity: int = 4096,
-        qst_limit: int = 500,
+        qst_limit: float | str = "500",
+        lp_minimum: int = 1,
         chunk: str = "auto",
         mark_every: int | None = None,
         jitter: float = 0.0,
@@ -653,6 +654,7 @@ class replay:
         contention: str | None = None,
         send_time: str | None = None,
         output_time: str | None = None,
+        query_time: str | None = None,
         lock_handover: str = "0.15us",
         seed: int = 0,
     ) -> OrderedRun:

@@ -109,7 +109,7 @@ def test_the_reviews_by_workers_in_the_model(adapt, real_traces, tmp_path, monke
         row = made[int(workers)]
         assert f"{row['throughput']:,.0f}" == rate
         assert row["speed_up"] == pytest.approx(float(speed_up), rel=5e-3)
-        assert f"{1000 * row['latency_p99']:.1f} ms" == latency
+        assert f"{1000 * row['end_to_end_p99']:.1f} ms" == latency
 
 
 @SOAK

@@ -87,7 +87,7 @@ def ordered(
         workers=counts,
         backend=workers.backend or (Backend.THREADS if max(counts) <= cores else Backend.SIM),
         settings=runtime.settings(),
-        contention=model.assumed(),
+        contention=model.assumed(runtime.heuristic),
         engine=model.measured(),
         seed=seed,
         cores=cores,

@@ -1,6 +1,6 @@
 """Options of `adapt replay ordered`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -9,7 +9,7 @@ from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.contention import Contention, assumed_contention
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.costs import EngineProfile
@@ -149,15 +149,35 @@ class RuntimeOptions:
         " while it processes it.",
     )
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
-    slice: str = setting("100us", "How long a worker stays with an operator.", "100us", panel=QUEUES_PANEL)
-    ct_window: str = setting("20ms", "Window in which ct counts worker time.", "20ms", panel=QUEUES_PANEL)
+    slice: str = setting(
+        "100us",
+        "How long a worker stays with an operator. With auto, it is tuned so that asking the scheduler takes 1 % of the"
+        " time.",
+        "100us|auto",
+        panel=QUEUES_PANEL,
+    )
+    ct_window: str = setting(
+        "20ms",
+        "Window in which ct counts worker time. With auto, it is tuned so that all operators process the same number of"
+        " rows in it.",
+        "20ms|auto",
+        panel=QUEUES_PANEL,
+    )
     ring_buffer: int = setting(
         4096, "Reorder buffer per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
     )
     queue_capacity: int = setting(
         4096, "Work queue per operator, in tuples; a power of two.", "TUPLES", panel=QUEUES_PANEL
     )
-    qst_limit: int = setting(500, "Total of all queues that qst aims for, C.", "TUPLES", panel=QUEUES_PANEL)
+    qst_limit: str = setting(
+        "500",
+        "Total of all queues that qst aims for, C. With auto, what all workers process in a slice for each operator.",
+        "TUPLES|auto",
+        panel=QUEUES_PANEL,
+    )
+    lp_minimum: int = setting(
+        1, "Tuples in its work queue from which on lp considers an operator.", "TUPLES", panel=QUEUES_PANEL
+    )
     chunk: str = setting(
         "auto",
         "Most tuples that a worker claims at once, 1 to 1024. With auto, a chunk takes no longer than a slice. A worker"
@@ -190,19 +210,20 @@ class RuntimeOptions:
             ring_buffer=self.ring_buffer,
             queue_capacity=self.queue_capacity,
             chunk=self._chunk(),
-            slice_us=_microseconds("--slice", self.slice),
-            ct_window_ms=_microseconds("--ct-window", self.ct_window) / 1000,
-            qst_limit=self.qst_limit,
+            slice_us=_us_or_auto("--slice", self.slice),
+            ct_window_ms=_us_or_auto("--ct-window", self.ct_window) / 1000,
+            qst_limit=self._qst_limit(),
+            lp_minimum=self.lp_minimum,
             mark_every=self.mark_every or 0,
         )
 
     def _chunk(self) -> int:
         """Tuples of a chunk; 0 for `auto`."""
-        if self.chunk == "auto":
-            return 0
-        if not self.chunk.isdecimal() or self.chunk == "0":
-            raise UsageError(f"--chunk must be auto or a number of tuples (got {self.chunk!r})")
-        return int(self.chunk)
+        return _tuples_or_auto("--chunk", self.chunk)
+
+    def _qst_limit(self) -> int:
+        """C; 0 for `auto`."""
+        return _tuples_or_auto("--qst-limit", self.qst_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +242,12 @@ class ModelOptions:
     output_time: str | None = setting(
         None, "Time to send each output of a batch; one worker at a time (default: 0us).", "0us"
     )
+    query_time: str | None = setting(
+        None,
+        "Time to ask the scheduler for an operator, once a slice. Default: about 0.1us, as measured on one machine by"
+        " heuristic, operators and workers.",
+        "0.1us",
+    )
     lock_handover: str = setting(
         "0.15us", "Time from a lock's release until the next waiting worker holds it.", "0.15us"
     )
@@ -236,22 +263,46 @@ class ModelOptions:
 
         if self.costs_file is None:
             return None
-        for name in ("contention", "send_time", "output_time"):
+        for name in ("contention", "send_time", "output_time", "query_time"):
             if getattr(self, name) is not None:
                 raise UsageError(
                     f"--{name.replace('_', '-')} is measured in the file of --costs; remove one of the two"
                 )
         return read_engine_costs(self.costs_file)
 
-    def assumed(self) -> "Contention":
-        """The contention that the model assumes."""
-        return Contention(
-            self.jitter,
-            _microseconds("--contention", self.contention or "0.15us"),
-            _microseconds("--send-time", self.send_time or "0.05us"),
-            _microseconds("--output-time", self.output_time or "0us"),
-            _microseconds("--lock-handover", self.lock_handover),
+    def assumed(self, heuristic: Heuristic) -> "Contention":
+        """The contention that the model assumes, and the time of a query."""
+        asking = assumed_contention(heuristic)
+        if self.query_time is not None:
+            query_us = _microseconds("--query-time", self.query_time)
+            asking = replace(asking, query_us=query_us, query_operator_us=0.0, query_contention_us=0.0)
+        return replace(
+            asking,
+            jitter=self.jitter,
+            contention_us=_microseconds("--contention", self.contention or "0.15us"),
+            send_us=_microseconds("--send-time", self.send_time or "0.05us"),
+            output_us=_microseconds("--output-time", self.output_time or "0us"),
+            lock_handover_us=_microseconds("--lock-handover", self.lock_handover),
         )
+
+
+def _tuples_or_auto(option: str, text: str) -> int:
+    """A number of tuples; 0 for `auto`."""
+    if text == "auto":
+        return 0
+    if not text.isdecimal() or text == "0":
+        raise UsageError(f"{option} must be auto or a number of tuples (got {text!r})")
+    return int(text)
+
+
+def _us_or_auto(option: str, text: str) -> float:
+    """Microseconds; 0 for `auto`."""
+    if text == "auto":
+        return 0.0
+    us = _microseconds(option, text)
+    if not us:
+        raise UsageError(f"{option} must be auto or above 0 (got {text!r})")
+    return us
 
 
 def _microseconds(option: str, text: str) -> float:

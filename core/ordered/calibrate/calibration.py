@@ -11,6 +11,7 @@ from adapt.core.ordered.calibrate.fit import Measured, profile_of
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
+from adapt.core.ordered.model.engine_times import queries_of
 from adapt.core.ordered.model.model import run_model
 from adapt.core.table import Column, Displayed, Kind, Table
 
@@ -27,6 +28,9 @@ _ABOUT = {
     Cost.UNEVEN: "more for a tuple where not each has one output",
     Cost.CONTENDED_TUPLE: "each other worker on the operator adds to a tuple",
     Cost.CONTENDED_CLAIM: "each other worker on the operator adds to a claim",
+    Cost.QUERY: "a worker asks the scheduler, enters an operator and leaves it",
+    Cost.QUERY_OPERATOR: "each operator of the chain adds to a query",
+    Cost.CONTENDED_QUERY: "each other worker adds to a query",
 }
 
 
@@ -97,13 +101,17 @@ class OrderedCalibration(Displayed):
         columns = [
             Column("cost"),
             Column("kind"),
+            Column("heuristic"),
             Column("time", Kind.NUMBER, "ns", "CPU; the median of the fits to each repeat"),
             Column("time_low", Kind.NUMBER, "ns", "lowest of these"),
             Column("time_high", Kind.NUMBER, "ns", "highest of these"),
             Column("meaning"),
         ]
         rows = [
-            [term.cost.value, term.kind and term.kind.value, one.ns, one.low_ns, one.high_ns, _ABOUT[term.cost]]
+            [
+                *(term.cost.value, term.kind and term.kind.value, term.heuristic and term.heuristic.value),
+                *(one.ns, one.low_ns, one.high_ns, _ABOUT[term.cost]),
+            ]
             for term in TERMS
             if (one := self.profile.costs.get(term)) is not None
         ]
@@ -149,7 +157,7 @@ def calibrate_engine(
         tell("measuring", repeat, repeats)
         repeated.append([*map(runner.run, used), *map(runner.send, SENT_CHUNKS)])
         for values, one in zip(checked_ns, kept, strict=True):
-            values.append(runner.run(one).cpu_ns / rows)
+            values.append(runner.run(one).cpu_ns / one.rows_of(rows))
     tell("predicting", 0, 0)
     runs = f"{len(used)} configurations, {rows:,} rows each, {repeats} times, with up to {workers} workers"
     profile = profile_of(repeated, workers, runs)
@@ -163,8 +171,10 @@ def calibrate_engine(
 
 def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROWS) -> float:
     """Worker time per row in the model, in nanoseconds."""
-    run = run_model(one.chain(rows), one.settings(), Contention(), np.random.default_rng(0), engine=costs).run
-    return sum(tally.busy_ns for tally in run.operators) / rows
+    settings = one.settings()
+    run = run_model(one.chain(rows), settings, Contention(), np.random.default_rng(0), engine=costs).run
+    asking = sum(count * costs.ns.get(term, 0.0) for term, count in queries_of(settings, run.operators).items())
+    return (sum(tally.busy_ns for tally in run.operators) + asking) / rows
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.settings import RunSettings
 
 CHUNKS = (1, 4, 16, 64, 512)
@@ -16,6 +16,12 @@ CHUNKS = (1, 4, 16, 64, 512)
 
 SENT_CHUNKS = (16, 64, 512)
 """Chunk sizes whose sending is timed alone; that of smaller ones is too short for a clock."""
+
+NO_TIME_US = 0.001
+"""A slice so short that it has one chunk."""
+
+QUERIED = (1, 4, 16)
+"""Operators of the chains that queries are measured with."""
 
 KEYS = 1000
 """Keys of the generated stream, equally frequent."""
@@ -32,6 +38,9 @@ class Configuration:
         partitions: Of its partitioned operators.
         selectivity: Of its first operator.
         cost_us: Of each operator's function.
+        heuristic: Scheduling heuristic.
+        slice_us: Time slice.
+        share: It runs the rows of a run divided by this.
     """
 
     kinds: tuple[OperatorKind, ...]
@@ -40,6 +49,13 @@ class Configuration:
     partitions: int = 64
     selectivity: float = 1.0
     cost_us: float = 0.0
+    heuristic: Heuristic = Heuristic.CT
+    slice_us: float = 100.0
+    share: int = 1
+
+    def rows_of(self, rows: int) -> int:
+        """Rows of its run."""
+        return max(rows // self.share, 1)
 
     def chain(self, rows: int) -> BoundChain:
         """The chain over generated rows."""
@@ -60,7 +76,7 @@ class Configuration:
 
     def settings(self) -> RunSettings:
         """Settings of its runs."""
-        return RunSettings(workers=self.workers, chunk=self.chunk)
+        return RunSettings(workers=self.workers, chunk=self.chunk, heuristic=self.heuristic, slice_us=self.slice_us)
 
     def __str__(self) -> str:
         kinds = " > ".join(
@@ -69,7 +85,8 @@ class Configuration:
         chunk = self.chunk or "auto"
         cost = f", {self.cost_us:g} us" if self.cost_us else ""
         outputs = f", {self.selectivity:g} outputs" if self.selectivity != 1 else ""
-        return f"{kinds}, chunk {chunk}{cost}{outputs}, {self.workers} worker{'s' if self.workers > 1 else ''}"
+        slices = f", slice {self.slice_us:g} us" if self.slice_us != 100 else ""
+        return f"{kinds}, chunk {chunk}{cost}{outputs}{slices}, {self.workers} worker{'s' if self.workers > 1 else ''}"
 
 
 _STATELESS, _PARTITIONED, _STATEFUL = OperatorKind.STATELESS, OperatorKind.PARTITIONED, OperatorKind.STATEFUL
@@ -90,20 +107,29 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
         *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
         *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
         *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.3, 0.7, 2.5)),
+        *(_asking(operators, 1, heuristic) for heuristic, operators in product(Heuristic, QUERIED)),
+        *(_asking(1, workers) for workers in counts[1:]),
     )
+
+
+def _asking(operators: int, workers: int, heuristic: Heuristic = Heuristic.CT) -> Configuration:
+    """Slices of one tuple, so that workers ask the scheduler before each."""
+    kinds = (_STATELESS,) * operators
+    return Configuration(kinds, workers, 1, heuristic=heuristic, slice_us=NO_TIME_US, share=2 * operators)
 
 
 def held_out(most_workers: int) -> tuple[Configuration, ...]:
     """Configurations that the fit has not seen."""
     return tuple(
-        Configuration(kinds, workers, chunk, partitions, selectivity, cost_us)
+        Configuration(kinds, workers, chunk, partitions, selectivity, cost_us, slice_us=slice_us, share=share)
         for workers in dict.fromkeys((1, most_workers))
-        for kinds, chunk, partitions, selectivity, cost_us in (
-            ((_STATELESS,), 32, 64, 1.0, 0.0),
-            ((_STATELESS,), 0, 64, 1.0, 1.0),
-            ((_PARTITIONED,), 128, 32, 1.0, 0.0),
-            ((_PARTITIONED,), 0, 64, 1.0, 1.0),
-            ((_STATELESS, _PARTITIONED), 32, 64, 0.5, 0.0),
-            ((_STATELESS, _PARTITIONED, _STATEFUL), 0, 16, 1.0, 0.5),
+        for kinds, chunk, partitions, selectivity, cost_us, slice_us, share in (
+            ((_STATELESS,), 32, 64, 1.0, 0.0, 100.0, 1),
+            ((_STATELESS,), 0, 64, 1.0, 1.0, 100.0, 1),
+            ((_PARTITIONED,), 128, 32, 1.0, 0.0, 100.0, 1),
+            ((_PARTITIONED,), 0, 64, 1.0, 1.0, 100.0, 1),
+            ((_STATELESS, _PARTITIONED), 32, 64, 0.5, 0.0, 100.0, 1),
+            ((_STATELESS, _PARTITIONED, _STATEFUL), 0, 16, 1.0, 0.5, 100.0, 1),
+            ((_STATELESS, _PARTITIONED, _STATEFUL), 0, 16, 1.0, 0.1, 1.0, 4),
         )
     )

@@ -7,11 +7,11 @@ from adapt.core.ordered.calibrate.configuration import Configuration
 from adapt.core.ordered.calibrate.fit import Measured
 from adapt.core.ordered.calibrate.sending import timed_sending
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import Cost, Term
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import measured_pace
-from adapt.core.ordered.model.engine_times import counts_of
+from adapt.core.ordered.model.engine_times import counts_of, queries_of
 
 _TRIES = 3
 """Times that sending is timed; the shortest counts, since only a clock can time it."""
@@ -45,6 +45,7 @@ class Machine:
         for bound, tally in zip(chain.operators, done.operators, strict=True):
             for term, count in counts_of(bound, settings, tally).items():
                 counts[term] = counts.get(term, 0.0) + count
+        counts |= queries_of(settings, done.operators)
         return Measured(counts, cpu_s * 1e9)
 
     def send(self, chunk: int) -> Measured:
@@ -56,7 +57,7 @@ class Machine:
 
     def _chain(self, one: Configuration) -> BoundChain:
         """The chain of a configuration; each is made once."""
-        alike = replace(one, workers=1, chunk=0)
+        alike = replace(one, workers=1, chunk=0, heuristic=Heuristic.CT, slice_us=1.0)
         if alike not in self._chains:
-            self._chains[alike] = alike.chain(self.rows)
+            self._chains[alike] = alike.chain(one.rows_of(self.rows))
         return self._chains[alike]

@@ -1,14 +1,16 @@
-"""Contention between workers of the model: assumptions, printed with every result."""
+"""Assumed costs of contention and scheduling in the model, printed with results."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from adapt.core.errors import UsageError
+from adapt.core.ordered.chain.names import Heuristic
 
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Time that workers cost each other in the model; 0 for none.
+    """Time of contention and scheduling in the model; 0 for none.
 
     Attributes:
         jitter: Share of a tuple's cost, 0 to 1, that is drawn from an exponential distribution with the same mean.
@@ -17,6 +19,9 @@ class Contention:
         send_us: To send a batch, in the section that one worker at a time may enter (d).
         output_us: To send one output in that section (e).
         lock_handover_us: From a lock's release until the next waiting worker holds it (h); with `lock` only.
+        query_us: For a worker to ask the scheduler for an operator, enter it, and leave it after its slice (section 6).
+        query_operator_us: Added to that by each operator of the chain.
+        query_contention_us: Added to that by each other worker that has work.
 
     Raises:
         UsageError: a value is out of range.
@@ -27,6 +32,9 @@ class Contention:
     send_us: float = 0.0
     output_us: float = 0.0
     lock_handover_us: float = 0.0
+    query_us: float = 0.0
+    query_operator_us: float = 0.0
+    query_contention_us: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.jitter <= 1:
@@ -37,9 +45,30 @@ class Contention:
                 raise UsageError(f"{field.name} must be between 0 and 1e6 (got {value:g})")
 
 
-MEASURED = Contention(contention_us=0.15, send_us=0.05, lock_handover_us=0.15)
-"""Contention measured on a machine with two cores: 0.045 us of CPU for a tuple of one worker, 0.196 us for one that
-two workers contend for. Each further worker is assumed to add as much as the second.
+_QUERIES_US: Mapping[Heuristic, tuple[float, float]] = {
+    Heuristic.CT: (0.093, 0.0025),
+    Heuristic.LP: (0.092, 0.0013),
+    Heuristic.ET: (0.088, 0.0039),
+    Heuristic.QST: (0.09, 0.0039),
+    Heuristic.CT_LITERAL: (0.092, 0.0022),
+}
+"""Time of a query, and what each operator of the chain adds, by `adapt calibrate ordered` on a machine with two cores,
+where the other worker added nothing."""
 
-Source: ordered streams, measured for this program.
-"""
+
+def assumed_contention(heuristic: Heuristic = Heuristic.CT) -> Contention:
+    """What was measured on a machine with two cores.
+
+    A tuple of one worker took 0.045 us of CPU, and one that two workers contend for 0.196 us. Each further worker is
+    assumed to add as much as the second.
+
+    Source: ordered streams, measured for this program.
+    """
+    query_us, operator_us = _QUERIES_US[heuristic]
+    return Contention(
+        contention_us=0.15,
+        send_us=0.05,
+        lock_handover_us=0.15,
+        query_us=query_us,
+        query_operator_us=operator_us,
+    )

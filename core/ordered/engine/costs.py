@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.engine.contention import MEASURED
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.contention import assumed_contention
 
 SCHEMA = "adapt.ordered-costs/1"
 
@@ -33,20 +33,28 @@ class Cost(StrEnum):
     """What each other worker on the operator adds to a tuple."""
     CONTENDED_CLAIM = "contended-claim"
     """What each other worker on the operator adds to a claim."""
+    QUERY = "query"
+    """A worker asks the scheduler for an operator, enters it, and leaves it after its slice."""
+    QUERY_OPERATOR = "query-operator"
+    """What each operator of the chain adds to a query."""
+    CONTENDED_QUERY = "contended-query"
+    """What each other worker adds to a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A cost, of one kind of operator or of all."""
+    """A cost: of a kind of operator, of a heuristic, or neither."""
 
     cost: Cost
     kind: OperatorKind | None = None
+    heuristic: Heuristic | None = None
 
     def __str__(self) -> str:
-        return self.cost.value if self.kind is None else f"{self.cost}, {self.kind}"
+        return ", ".join(part.value for part in (self.cost, self.kind, self.heuristic) if part is not None)
 
 
 _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
+QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
 
 TERMS = (
@@ -54,6 +62,8 @@ TERMS = (
     *(Term(cost, kind) for kind in OperatorKind for cost in (Cost.TUPLE, Cost.CLAIM)),
     Term(Cost.HANDOVER, OperatorKind.PARTITIONED),
     *(Term(cost, kind) for kind in _SHARED for cost in _CONTENDED),
+    *(Term(cost, heuristic=each) for each in Heuristic for cost in (Cost.QUERY, Cost.QUERY_OPERATOR)),
+    Term(Cost.CONTENDED_QUERY),
 )
 """All costs. No two workers contend for a stateful operator."""
 
@@ -78,9 +88,9 @@ class EngineCosts:
 
     ns: Mapping[Term, float]
 
-    def of(self, cost: Cost, kind: OperatorKind | None = None) -> float:
+    def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
         """A cost; 0 if there is none of this kind."""
-        return self.ns.get(Term(cost, kind), 0.0)
+        return self.ns.get(Term(cost, kind, heuristic), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,8 @@ class EngineProfile:
     Attributes:
         measured: On what they were measured, in words.
         workers: Most workers of a measured run.
-        costs: Of each term; without contended ones if only one worker was measured.
+        costs: Of each term; without contended ones if only one worker was measured, and in files of earlier versions
+            without those of queries.
 
     Raises:
         BadInput: a cost is missing.
@@ -104,10 +115,20 @@ class EngineProfile:
         if self.workers < 1:
             raise BadInput(f"workers must be at least 1 (got {self.workers})")
         for term in TERMS:
-            if term not in self.costs and not (term.cost in _CONTENDED and self.workers == 1):
+            optional = term.cost in QUERIES or (term.cost in _CONTENDED and self.workers == 1)
+            if term not in self.costs and not optional:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
     def costs_at(self, bound: str = "ns") -> EngineCosts:
-        """The costs (`ns`), or the ends of all intervals."""
-        assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * MEASURED.contention_us for kind in _SHARED}
+        """The costs (`ns`), or the ends of all intervals.
+
+        Those that were not measured are assumed.
+        """
+        contention = assumed_contention()
+        assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * contention.contention_us for kind in _SHARED}
+        assumed[Term(Cost.CONTENDED_QUERY)] = 1000 * contention.query_contention_us
+        for each in Heuristic:
+            contention = assumed_contention(each)
+            assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
+            assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
         return EngineCosts({**assumed, **{term: getattr(one, bound) for term, one in self.costs.items()}})

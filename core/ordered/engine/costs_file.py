@@ -5,7 +5,7 @@ import tomllib
 from hashlib import sha256
 
 from adapt.core.errors import BadInput
-from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
 from adapt.core.toml import Element, elements, only, with_lines
 
@@ -22,6 +22,7 @@ def write_engine_profile(profile: EngineProfile) -> str:
             one = profile.costs[term]
             lines += ["", "[[cost]]", f'name = "{term.cost}"']
             lines += [] if term.kind is None else [f'kind = "{term.kind}"']
+            lines += [] if term.heuristic is None else [f'heuristic = "{term.heuristic}"']
             lines += [f"{name} = {float(f'{getattr(one, name):.6g}')}" for name in _INTERVAL]
     return "\n".join(lines) + "\n"
 
@@ -45,8 +46,12 @@ def read_engine_profile(text: str) -> EngineProfile:
         only("the profile", document, ("schema", "measured", "workers", "cost"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()
         for given in elements(document, "cost"):
-            of = Element("one [[cost]]", given, ("name", "kind", *_INTERVAL))
-            term = Term(of.choice("name", Cost), of.choice("kind", OperatorKind) if "kind" in given else None)
+            of = Element("one [[cost]]", given, ("name", "kind", "heuristic", *_INTERVAL))
+            term = Term(
+                of.choice("name", Cost),
+                of.choice("kind", OperatorKind) if "kind" in given else None,
+                of.choice("heuristic", Heuristic) if "heuristic" in given else None,
+            )
             if term not in TERMS or term in costs:
                 raise BadInput(f"one [[cost]]: {term} is given twice, or there is no such cost of this kind")
             costs[term] = Interval(*(of.number(name) for name in _INTERVAL))

@@ -18,9 +18,9 @@ from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.modeled import Modeled
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
 from adapt.core.ordered.engine.storage import Storage
 from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Blocks, Function
@@ -171,7 +171,16 @@ class Memory:
             marks = replace(marks, lag=marks.lag[:0])
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
-        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy())
+        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling())
+
+    def _scheduling(self) -> Scheduling:
+        """What was tuned, at its last value."""
+        header, settings = self.header, self._settings
+        return Scheduling(
+            None if settings.slice_us else int(header["slice_ns"]) / 1e3,
+            None if settings.ct_window_ms else int(header["window_ns"]) / 1e6,
+            None if settings.qst_limit else int(header["qst_size"]),
+        )
 
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""
@@ -189,7 +198,16 @@ class Memory:
             outputs=total["made"] - total["bare_made"],
             **{
                 name: total[name]
-                for name in ("busy_ns", "delegated", "retries", "blocked", "overlaps", "disorders", "waited_ns")
+                for name in (
+                    "busy_ns",
+                    "delegated",
+                    "retries",
+                    "blocked",
+                    "overlaps",
+                    "disorders",
+                    "waited_ns",
+                    "slices",
+                )
             },
             fullest=int(by_worker["fullest"].max()),
             in_use=by_worker["in_use"].sum(axis=0),
@@ -276,11 +294,12 @@ class Memory:
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["chunk"] = settings.chunk or (self._model is not None)
         header["queue"], header["heuristic"] = settings.queue_capacity, _HEURISTICS[settings.heuristic]
-        header["slice_ns"], header["window_ns"] = (
-            int(settings.slice_us * 1e3) or 1,
-            int(settings.ct_window_ms * 1e6) or 1,
-        )
-        header["qst_size"], header["mark_every"] = int(settings.qst_limit) or 1, settings.mark_every
+        header["slice_ns"] = int((settings.slice_us or SLICE_US) * 1e3) or 1
+        header["window_ns"] = int((settings.ct_window_ms or WINDOW_MS) * 1e6) or 1
+        header["qst_size"], header["mark_every"] = int(settings.qst_limit or QST_LIMIT) or 1, settings.mark_every
+        tuned = settings.slice_us, settings.ct_window_ms, settings.qst_limit
+        header["tunes"] = sum((value == 0) << bit for bit, value in enumerate(tuned))
+        header["lp_minimum"], header["query_ns"] = settings.lp_minimum, _UNMEASURED_NS
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"] = _PATIENCE
         header["room_words"], header["scratch_words"] = self._room, self._room + self._counts + LINE // 8

@@ -28,6 +28,7 @@ class OperatorTally:
         waited_ns: Time that workers spent blocked, in nanoseconds: with `retry` until their outputs had room in the
             ring buffer, with `lock` until they had the lock. It is part of `busy_ns`.
         ring_buffer: Size of the ring buffer, which `retry` may make larger than the settings.
+        slices: Slices that workers began, each after they asked the scheduler.
     """
 
     name: str
@@ -44,6 +45,7 @@ class OperatorTally:
     partition_loads: NDArray[np.int64]
     waited_ns: int = 0
     ring_buffer: int = 0
+    slices: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +90,21 @@ class Marks:
         return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
 
 
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """Last values of tuned settings; None for those that were given.
+
+    Attributes:
+        slice_us: Time slice.
+        ct_window_ms: Window of `ct`.
+        qst_limit: C of `qst`.
+    """
+
+    slice_us: float | None = None
+    ct_window_ms: float | None = None
+    qst_limit: int | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkersRun:
     """Result of a run by workers.
@@ -98,6 +115,7 @@ class WorkersRun:
         operators: Counters by place in the chain.
         marks: The timed tuples.
         kept: The first output tuples, shape (kept, fields).
+        tuned: What was tuned.
     """
 
     egress: Egress
@@ -105,3 +123,4 @@ class WorkersRun:
     operators: tuple[OperatorTally, ...]
     marks: Marks
     kept: Words
+    tuned: Scheduling = Scheduling()

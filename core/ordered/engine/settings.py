@@ -9,6 +9,9 @@ from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 MOST_WORKERS = 256
 MOST_SLOTS = 1 << 22
 
+SLICE_US, WINDOW_MS, QST_LIMIT = 100.0, 20.0, 500.0
+"""Default slice, window and C; where they start if they are tuned."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
@@ -23,10 +26,11 @@ class RunSettings:
         queue_capacity: Size of each operator's work queue in tuples; a power of two.
         chunk: Most tuples that a worker claims at once, 1 to 1024; 0 to adapt it to their cost, so that a chunk takes
             no longer than a slice. A worker claims what has arrived, and never waits for a chunk to fill.
-        slice_us: About how long a worker stays with an operator.
+        slice_us: About how long a worker stays with an operator; 0 to tune it.
         ct_window_ms: Window in which `ct` counts worker time; at its end, half of the data behind the estimated costs
-            and selectivities is forgotten.
-        qst_limit: Total of all queues that `qst` aims for, C.
+            and selectivities is forgotten. 0 to tune it.
+        qst_limit: Total of all queues that `qst` aims for, C; 0 to tune it.
+        lp_minimum: Tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`.
         mark_every: Every how many tuples one is timed from ingress to egress; 0 for never.
         checked: Whether operators check that only one worker is inside a partition and that its tuples arrive in order.
 
@@ -43,9 +47,10 @@ class RunSettings:
     ring_buffer: int = 4096
     queue_capacity: int = 4096
     chunk: int = 0
-    slice_us: float = 100.0
-    ct_window_ms: float = 20.0
-    qst_limit: float = 500.0
+    slice_us: float = SLICE_US
+    ct_window_ms: float = WINDOW_MS
+    qst_limit: float = QST_LIMIT
+    lp_minimum: int = 1
     mark_every: int = 0
     checked: bool = False
 
@@ -58,8 +63,12 @@ class RunSettings:
         _check_slots("work queue", self.queue_capacity)
         spans = (("slice_us", self.slice_us), ("ct_window_ms", self.ct_window_ms), ("qst_limit", self.qst_limit))
         for name, value in spans:
-            if not 0 < value < 1e9:
-                raise UsageError(f"{name} must be above 0 and below 1e9 (got {value:g})")
+            if not 0 <= value < 1e9:
+                raise UsageError(f"{name} must be above 0 and below 1e9, or 0 to tune it (got {value:g})")
+        if not 1 <= self.lp_minimum <= self.queue_capacity:
+            raise UsageError(
+                f"lp_minimum must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.lp_minimum})"
+            )
         if self.mark_every < 0:
             raise UsageError(f"mark_every must be at least 0 (got {self.mark_every})")
 

@@ -10,7 +10,7 @@ from adapt.core.ordered.engine.costs import Cost, EngineCosts, Term
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 from adapt.core.ordered.engine.memory import lanes_of
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.engine.settings import SLICE_US, RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,28 @@ def measured_times(
     return OperatorTimes(added, crowd, costs.of(Cost.SEND) / tuples, costs.of(Cost.OUTPUT))
 
 
+def query_times(
+    operators: int, settings: RunSettings, contention: Contention, engine: EngineCosts | None
+) -> tuple[float, float]:
+    """Nanoseconds of a query, and what each other worker adds.
+
+    Source: ordered streams, section 6: the longer the slice, the "lower the contention for querying the scheduler and
+    better amortization of scheduling overheads".
+    """
+    if engine is None:
+        alone = contention.query_us + operators * contention.query_operator_us
+        return 1000 * alone, 1000 * contention.query_contention_us
+    how = settings.heuristic
+    alone = engine.of(Cost.QUERY, heuristic=how) + operators * engine.of(Cost.QUERY_OPERATOR, heuristic=how)
+    return alone, engine.of(Cost.CONTENDED_QUERY)
+
+
 def chunk_at(settings: RunSettings, us: float) -> float:
     """Tuples that a worker claims at once from a full work queue."""
     share = settings.queue_capacity / (2 * settings.workers)
     if settings.chunk:
         return min(settings.chunk, max(share, 1.0))
-    return max(min(settings.slice_us / max(us, 1e-3), MOST_CHUNK, share), 1.0)
+    return max(min((settings.slice_us or SLICE_US) / max(us, 1e-3), MOST_CHUNK, share), 1.0)
 
 
 def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:
@@ -95,6 +111,17 @@ def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally)
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = float(others * tally.inputs)
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks
     return counts
+
+
+def queries_of(settings: RunSettings, tallies: Sequence[OperatorTally]) -> dict[Term, float]:
+    """How often a run of threads had each cost of queries."""
+    queries, how = float(sum(tally.slices for tally in tallies)), settings.heuristic
+    counts = {
+        Term(Cost.QUERY, heuristic=how): queries,
+        Term(Cost.QUERY_OPERATOR, heuristic=how): queries * len(tallies),
+        Term(Cost.CONTENDED_QUERY): queries * (settings.workers - 1),
+    }
+    return {term: count for term, count in counts.items() if count}
 
 
 def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[float]:

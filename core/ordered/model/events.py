@@ -2,6 +2,8 @@
 
 from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
+from adapt.core.ordered.engine.kernel.codes import TUNE_SLICE
+from adapt.core.ordered.engine.kernel.estimates import note_query
 from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows, note_arrivals
 from adapt.core.ordered.engine.kernel.layout import Header, of_words, operator_at
 from adapt.core.ordered.engine.kernel.work_queue import room_in
@@ -58,16 +60,25 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 
 
 @inlined
+def ask(header: Header, me: ModelWorker) -> None:
+    """Let a worker ask the scheduler, which takes some time."""
+    others = header.workers - 1 - header.idlers
+    took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
+    if header.tunes & TUNE_SLICE:
+        note_query(header, took_ns)
+    schedule(me, ASKS, header.now_ns + took_ns)
+
+
+@inlined
 def wake_idle(header: Header) -> None:
     """Wake all workers that wait for work."""
     if not header.idlers:
         return
-    now = header.now_ns
+    header.idlers = 0
     for worker in range(header.workers):
         me = model_worker_at(header, worker)
         if me.state == WAITS:
-            schedule(me, ASKS, now)
-    header.idlers = 0
+            ask(header, me)
 
 
 @inlined

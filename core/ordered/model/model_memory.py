@@ -7,7 +7,7 @@ from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times
+from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times, query_times
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
@@ -43,6 +43,9 @@ def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None
     header["seed"], header["jitter"] = model.seed, int(contention.jitter * 2**20)
     header["send_ns"] = 0 if model.engine is not None else round(contention.send_us * 1000)
     header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
+    alone, contended = query_times(len(memory.operators), settings, contention, model.engine)
+    header["query_ps"], header["contended_query_ps"] = round(1000 * alone), round(1000 * contended)
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
+    dues[:] = round(alone + (settings.workers - 1) * contended)  # the first queries
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)
     header["dues_at"], header["model_workers_at"] = dues.ctypes.data, workers.ctypes.data

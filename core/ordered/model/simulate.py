@@ -19,6 +19,7 @@ from adapt.core.ordered.model.events import (
     SERVED,
     WAITS,
     ModelWorker,
+    ask,
     feed_arrived,
     model_worker_at,
     rows_arrived,
@@ -46,7 +47,7 @@ def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 
 
 @inlined
-def _ask(header: Header, me: ModelWorker, worker: int) -> None:
+def _choose(header: Header, me: ModelWorker, worker: int) -> None:
     """Start on the operator that the heuristic chooses, resume sending, or wait."""
     chain, passed = header.operators, 0
     feed_arrived(header)
@@ -63,6 +64,7 @@ def _ask(header: Header, me: ModelWorker, worker: int) -> None:
         me.made_before = outputs_made(tally)
         me.left = quota_of(header, operator)
         if begin_next(header, tally, me, operator):
+            tally.slices += 1
             return
         leave_operator(header, tally, me, operator)
         passed |= 1 << number
@@ -115,8 +117,11 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     """Process the next event of a worker."""
     state = me.state
     header.idlers -= state == WAITS
+    if state == WAITS and header.query_ps:
+        ask(header, me)
+        return
     if state in (WAITS, ASKS):
-        _ask(header, me, worker)
+        _choose(header, me, worker)
         return
     number = me.operator
     operator, tally = operator_at(header, number), tally_at(header, worker, number)
@@ -135,7 +140,7 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     if (state == DRAINED or not _after_batch(header, tally, me, operator)) and (
         number == 0 or not drain_before(header, me, record_after(operator, -1))
     ):
-        schedule(me, ASKS, header.now_ns)
+        ask(header, me)
 
 
 @compiled

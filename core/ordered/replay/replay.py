@@ -10,7 +10,7 @@ import numpy as np
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
 from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
-from adapt.core.ordered.engine.contention import MEASURED, Contention
+from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.crashes import RestoredRun
@@ -94,7 +94,7 @@ class Ordered:
     workers: tuple[int, ...]
     backend: Backend = Backend.THREADS
     settings: RunSettings = field(default_factory=RunSettings)
-    contention: Contention = MEASURED
+    contention: Contention = field(default_factory=assumed_contention)
     seed: int = 0
     cores: int = 1
     check: int | None = None
@@ -504,6 +504,7 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
+    told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):

@@ -37,6 +37,7 @@ WORKERS_FIRST = (
     "cores",
     "ordered",
     "extrapolated",
+    *(TUNED := ("slice", "ct_window", "qst_limit")),
 )
 PACED_FIRST = (
     "workers",
@@ -50,6 +51,7 @@ PACED_FIRST = (
     "end_to_end_p99",
     "feeder_lag_p99",
     "ordered",
+    *TUNED,
 )
 _OF_LOADS = (
     *("workers", "throughput", "rate", "capacity", "sustainable", "keeps_up", "drain", "feeder_lag"),
@@ -69,6 +71,9 @@ _ABOUT = {
     "send_us": "time to send a batch, one worker at a time",
     "output_us": "time to send an output, one worker at a time",
     "lock_handover_us": "time from a lock's release until the next waiting worker holds it",
+    "query_us": "time to ask the scheduler for an operator, once a slice",
+    "query_operator_us": "added to that by each operator of the chain",
+    "query_contention_us": "added to that by each other worker that has work",
 }
 
 
@@ -107,6 +112,9 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
         Column("imbalance", Kind.RATIO, about="tuples of the largest partition over the mean, in the worst operator"),
         Column("elapsed", Kind.SECONDS, about="length of the run"),
         Column("extrapolated", about="whether the model's costs were measured with fewer workers"),
+        Column("slice", Kind.SECONDS, about="last time slice, if tuned"),
+        Column("ct_window", Kind.SECONDS, about="last window of ct, if tuned"),
+        Column("qst_limit", Kind.COUNT, "tuples", "last C of qst, if tuned"),
     )
     alone = next((_full_speed(one) for one in outcomes if one.workers == 1), None)
     note = "" if alone or outcomes[0].paced else "No speed-up: it needs a run with 1 worker; add 1 to --workers."
@@ -115,7 +123,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     operators = one.run.operators
-    repeats, speed = one.repeats, _full_speed(one)
+    repeats, speed, tuned = one.repeats, _full_speed(one), one.run.tuned
     return [
         one.workers,
         one.throughput,
@@ -136,6 +144,9 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
         one.imbalance,
         one.run.elapsed_s,
         one.extrapolated,
+        None if tuned.slice_us is None else tuned.slice_us / 1e6,
+        None if tuned.ct_window_ms is None else tuned.ct_window_ms / 1e3,
+        tuned.qst_limit,
     ]
 
 
@@ -199,6 +210,7 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         Column("retries", Kind.COUNT, about="attempts to put outputs into a full ring buffer"),
         Column("blocked_time", Kind.SHARE, about=_BLOCKED),
         Column("ring_buffer", Kind.COUNT, about="size of its ring buffer"),
+        Column("slices", Kind.COUNT, about="slices that workers spent on it, each after a query of the scheduler"),
     )
     rows = [
         _operator_row(one, bound, tally)
@@ -234,6 +246,7 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         tally.retries,
         one.share_of_time(tally.waited_ns),
         tally.ring_buffer,
+        tally.slices,
     ]
 
 

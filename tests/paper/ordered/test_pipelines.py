@@ -85,7 +85,7 @@ def test_constants_are_said_with_every_one_of_them():
 
 def test_a_peak_is_where_most_tuples_pass_on_average():
     def ran(rate):
-        return Ran(rate, 1.0, 1.0, 1.0, [1.0], 1.0, 1)
+        return Ran(rate, 1.0, 1.0, 1.0, [1.0], 1.0, 1, 0.0)
 
     runs = {("a", 2): [ran(1.0), ran(5.0)], ("a", 4): [ran(4.0), ran(4.0)], ("b", 2): [ran(1.0), ran(1.0)]}
     best = peaks(runs)

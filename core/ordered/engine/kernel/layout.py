@@ -61,9 +61,8 @@ HEADER = _on_lines(
         "chunk",  # most tuples to claim at once; 0 to adapt it to their cost
         "queue",  # configured tuples of a work queue
         "heuristic",
-        "slice_ns",
-        "window_ns",
-        "qst_size",
+        "tunes",  # which of them are tuned, by bits
+        "lp_minimum",  # tuples that `LP` waits for
         "mark_every",
         "marks_at",
         "checked",
@@ -78,6 +77,8 @@ HEADER = _on_lines(
     ),
     ("keep",),  # tuples to keep; grows as they are taken out
     ("window_start",),
+    ("slice_ns", "window_ns", "qst_size"),  # which may be tuned during the run
+    ("query_ns",),  # typical time of a query, if the slice is tuned
     ("egress_hash", "egress_tuples"),
     ("fault_operator", "fault"),  # the operator whose function failed, and its return value
     (  # Of the model; see `Contention`.
@@ -85,6 +86,8 @@ HEADER = _on_lines(
         "jitter",
         "send_ns",
         "lock_handover_ns",
+        "query_ps",  # for a worker to ask the scheduler, in picoseconds
+        "contended_query_ps",  # added to that by each other worker with work
         "dues_at",  # time of the next event of each worker
         "now_ns",
         "events",
@@ -172,6 +175,7 @@ TALLY = _on_lines(
         "done",
         "made",
         "busy_ns",
+        "slices",  # slices that it began
         "delegated",
         "retries",
         "blocked",

@@ -44,21 +44,27 @@ def _sum_of_shares(header: Header) -> float:
 
 @flattened
 def _score(header: Header, operator: Operator, upstream: float, through: float, shares: float) -> float:
-    """Score that the heuristic minimizes; `upstream` and `through` are the operator's inputs and outputs per input
-    row."""
+    """Score that the heuristic minimizes.
+
+    `upstream` and `through` are the operator's inputs and outputs per input row. Section 6.2: with a minimum worklist
+    size, "only operators with worklist at least as big as this threshold would be considered"; the others are scheduled
+    here only if no such operator is left, the latest first, since the last tuples of a stream would wait for ever.
+    """
     heuristic, number = header.heuristic, operator.number
     if heuristic == LP:
+        if waiting_tuples(operator) < header.lp_minimum:
+            return float(header.operators - number)
         return -float(number)
     if heuristic == QST:
         if number < header.operators - 1 and shares > 0:
-            size = header.qst_size * through / shares
+            size = load_atomic(header, "qst_size") * through / shares
             if waiting_tuples(record_after(operator, 1)) > size:
                 return float(np.inf)
         return float(number)
     working = load_atomic(operator, "working")
     if heuristic == ET:
         return -waiting_tuples(operator) * cost_ns(operator) / (working + 1.0)
-    spent = load_atomic(operator, "window_time_ns") + working * float(header.slice_ns)
+    spent = load_atomic(operator, "window_time_ns") + working * float(load_atomic(header, "slice_ns"))
     of = upstream if heuristic == CT else through
     return spent / (cost_ns(operator) * max(of, _LEAST))
 

@@ -7,13 +7,14 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
-from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out
+from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
 from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of
-from adapt.core.ordered.chain.names import OperatorKind
-from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile, Term
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.contention import assumed_contention
+from adapt.core.ordered.engine.costs import QUERIES, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import read_engine_profile, write_engine_profile
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.model.engine_times import counts_of
+from adapt.core.ordered.model.engine_times import counts_of, queries_of
 
 ROWS = 4096
 TRUE = {term: 1.0 + 3.0 * place for place, term in enumerate(TERMS)}
@@ -37,17 +38,20 @@ class Synthetic:
     def run(self, one: Configuration) -> Measured:
         chain, settings = one.chain(64), one.settings()
         counts: dict[Term, float] = {}
-        rows, chunk = float(ROWS), one.chunk or 1024
+        tallies: list[OperatorTally] = []
+        rows, chunk = float(one.rows_of(ROWS)), one.chunk or 1024
         for bound in chain.operators:
             given, outputs = rows, rows * (one.selectivity if bound.number == 0 else 1)
             in_use = np.zeros(32, np.int64)
             in_use[5] = -(-int(given) // chunk)
-            tally = OperatorTally("", int(given), int(outputs), 0, 0, 0, 0, 0, 0, 0, in_use, np.zeros(1, np.int64))
+            slices = int(in_use[5]) if one.slice_us == NO_TIME_US else 0
+            counted = int(given), int(outputs), 0, 0, 0, 0, 0, 0, 0, in_use, np.zeros(1, np.int64)
+            tallies.append(tally := OperatorTally("", *counted, slices=slices))
             for term, count in counts_of(bound, settings, tally).items():
                 counts[term] = counts.get(term, 0.0) + count
             rows = outputs
-        made = self.measured(counts)
-        return replace(made, cpu_ns=made.cpu_ns + ROWS * len(one.kinds) * 1000 * one.cost_us)
+        made = self.measured(counts | queries_of(settings, tallies))
+        return replace(made, cpu_ns=made.cpu_ns + one.rows_of(ROWS) * len(one.kinds) * 1000 * one.cost_us)
 
     def send(self, chunk: int) -> Measured:
         return self.measured({Term(Cost.SEND): ROWS / chunk, Term(Cost.OUTPUT): float(ROWS)})
@@ -63,7 +67,8 @@ def test_the_fit_recovers_every_cost() -> None:
 
 def test_costs_of_contention_need_two_workers() -> None:
     found = fit(runs(Synthetic(), 1))
-    assert {term.cost for term in TERMS if term not in found} == {Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM}
+    contended = {Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_QUERY}
+    assert {term.cost for term in TERMS if term not in found} == contended
     profile = profile_of([runs(Synthetic(), 1)], 1, "")
     assert profile.costs_at().of(Cost.CONTENDED_TUPLE, OperatorKind.STATELESS) == 150.0
 
@@ -86,7 +91,7 @@ def test_the_model_predicts_configurations_that_the_fit_has_not_seen() -> None:
     assert not set(held_out(2)) & set(fitted(2))
     made = calibrate_engine(Synthetic(), ROWS, 2, 1)
     assert len(made.held().rows) == len(made.checks) == len(held_out(2))
-    alone = [one for one in made.checks if one.configuration.workers == 1]
+    alone = [one for one in made.checks if one.configuration.workers == 1 and one.configuration.slice_us == 100]
     assert max(abs(one.error) for one in alone) < 0.05
     assert f"{made.profile.workers} workers" in made.notes[1]
 
@@ -121,6 +126,15 @@ def test_a_faulty_file_is_refused(old: str, new: str, complaint: str) -> None:
     assert old in text
     with pytest.raises(BadInput, match=complaint):
         read_engine_profile(text.replace(old, new, 1))
+
+
+def test_queries_that_an_earlier_version_did_not_measure_are_assumed() -> None:
+    profile = profile_of([runs(Synthetic(), 2)], 2, "")
+    earlier = {term: one for term, one in profile.costs.items() if term.cost not in QUERIES}
+    costs, assumed = EngineProfile("", 2, earlier).costs_at(), assumed_contention(Heuristic.QST)
+    assert costs.of(Cost.QUERY, heuristic=Heuristic.QST) == 1000 * assumed.query_us
+    assert costs.of(Cost.QUERY_OPERATOR, heuristic=Heuristic.QST) == 1000 * assumed.query_operator_us
+    assert costs.of(Cost.CONTENDED_QUERY) == 1000 * assumed.query_contention_us
 
 
 def test_a_missing_cost_is_refused() -> None:

@@ -72,15 +72,19 @@ def random_settings(random: np.random.Generator) -> RunSettings:
     chunk, ring = int(random.choice(CHUNKS)), int(random.choice(SIZES))
     if random.random() < 0.3:  # a ring of one chunk
         ring = 1 << (chunk - 1).bit_length() if chunk else ring
+    queue = int(random.choice(SIZES))
     return RunSettings(
         int(random.choice(WORKERS)),
         reorder,
         work_queue,
         list(Heuristic)[random.integers(len(Heuristic))],
         ring,
-        int(random.choice(SIZES)),
+        queue,
         chunk,
-        slice_us=float(random.choice([1.0, 100.0])),
+        slice_us=float(random.choice([0.0, 1.0, 100.0])),  # 0 is tuned
+        ct_window_ms=float(random.choice([0.0, 0.1, 20.0])),
+        qst_limit=float(random.choice([0.0, 500.0])),
+        lp_minimum=int(random.choice([1, 1, queue, (queue + 1) // 2])),
         mark_every=int(random.choice([0, 0, 1, 7])),
         checked=True,
     )

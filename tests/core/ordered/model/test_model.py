@@ -143,6 +143,95 @@ def test_who_needs_the_lock_is_blocked_while_another_sends() -> None:
     assert alone([1.0, 1.0], Reorder.RETRY, Contention(send_us=5.0)).waited_ns == 0
 
 
+def test_a_worker_asks_the_scheduler_before_each_slice() -> None:
+    """A query takes 0.5 us, and 0.125 us for each of two operators.
+
+    The first slice of each has one tuple, since no cost is known. The others of the first have two, and the second of
+    the second all others. The last query finds nothing.
+    """
+    chain = bound([stateful("a"), stateful("b", 0.0)], 9)
+    contention = Contention(query_us=0.5, query_operator_us=0.125)
+    settings = RunSettings(slice_us=6.0, heuristic=Heuristic.QST, qst_limit=1e6, mark_every=1)
+    done = model(chain, settings, contention, costs_us=(3.0, 0.0)).run
+    assert [tally.slices for tally in done.operators] == [1 + 4, 2]
+    starts_us = [0.75, 4.5, 7.5, 11.25, 14.25, 18.0, 21.0, 24.75, 27.75]
+    assert done.marks.entered.tolist() == [1000 * us for us in starts_us]
+    assert done.elapsed_s * 1e9 == 1000 * (9 * 3.0 + 8 * 0.75)
+
+
+def test_workers_that_ask_at_the_same_time_slow_each_other_down() -> None:
+    """Both ask for 1.5 us and process a tuple for 3 us, five times, and then find nothing."""
+    chain, contention = bound([stateless("a")], 10), Contention(query_us=1.0, query_contention_us=0.5)
+    done = model(chain, RunSettings(2, slice_us=3.0), contention, costs_us=(3.0,)).run
+    assert done.elapsed_s * 1e9 == 5 * 4500 + 1500
+
+
+def test_a_row_that_wakes_a_worker_is_processed_after_a_query() -> None:
+    chain, arrivals_ns = bound([stateless("a")], 50), np.arange(50) * 10_000
+    done = model(
+        chain, RunSettings(mark_every=1), Contention(query_us=2.0), costs_us=(3.0,), arrivals_ns=arrivals_ns
+    ).run
+    assert done.marks.wait_s() * 1e6 == pytest.approx(2.0)
+
+
+def test_long_slices_save_queries_and_cost_latency() -> None:
+    chain, costs = bound([stateless("a"), stateless("b"), stateless("c")], 20_000), (1.0, 2.0, 1.0)
+
+    def ran(slice_us: float, query_us: float) -> tuple[float, float]:
+        settings = RunSettings(4, slice_us=slice_us, mark_every=10)
+        done = model(chain, settings, Contention(query_us=query_us), costs_us=costs)
+        return 20_000 / done.run.elapsed_s, mean_ms(done)
+
+    (short, short_ms), (medium, medium_ms), (long, long_ms) = (ran(slice_us, 0.5) for slice_us in (1.0, 100.0, 3000.0))
+    assert short < 0.8 * medium < long
+    assert short_ms < medium_ms < long_ms
+    assert ran(1.0, 0.0)[0] == pytest.approx(ran(100.0, 0.0)[0], rel=0.02)
+
+
+def test_with_a_minimum_worklist_lp_waits_for_that_many_tuples() -> None:
+    """Both operators take 1 us. With a minimum of 4, the second one starts after 4 tuples of the first.
+
+    From then on they take turns, and a tuple waits for three others, until both have only three left: then as without a
+    minimum.
+    """
+    chain, how = bound([stateful("a"), stateful("b")], 10), {"heuristic": Heuristic.LP, "slice_us": 0.001}
+    plain = model(chain, RunSettings(mark_every=1, **how), costs_us=(1.0, 1.0)).run.marks
+    assert (plain.left - plain.entered).tolist() == [2000] * 10
+    waits = model(chain, RunSettings(mark_every=1, lp_minimum=4, **how), costs_us=(1.0, 1.0)).run.marks
+    assert (waits.entered // 1000).tolist() == [0, 1, 2, 3, 5, 7, 9, 14, 16, 18]
+    assert (waits.left // 1000).tolist() == [5, 7, 9, 11, 12, 13, 14, 16, 18, 20]
+
+
+def test_a_tuned_slice_is_a_hundred_queries() -> None:
+    chain, contention = bound([stateless("a"), stateless("b")], 20_000), Contention(query_us=0.4, query_operator_us=0.1)
+    done = model(chain, RunSettings(slice_us=0, ct_window_ms=0.5), contention, costs_us=(1.0, 2.0)).run
+    assert done.tuned.slice_us == pytest.approx(60.0, rel=0.1)
+    assert done.tuned.ct_window_ms is done.tuned.qst_limit is None
+    asking_us = 0.6 * sum(tally.slices for tally in done.operators)
+    assert asking_us < 0.02 * done.elapsed_s * 1e6
+
+
+def test_a_tuned_window_is_long_enough_for_all_operators_to_process_the_same_rows() -> None:
+    chain, costs = bound([stateless("a"), stateless("b"), stateless("c")], 100_000), (1.0, 2.0, 0.5)
+
+    def tuned_ms(slice_us: float) -> float:
+        settings = RunSettings(slice_us=slice_us, ct_window_ms=0, queue_capacity=1 << 16)
+        return model(chain, settings, costs_us=costs).run.tuned.ct_window_ms or 0.0
+
+    short, long = tuned_ms(10.0), tuned_ms(3000.0)
+    assert 0.1 <= short <= 20 < long
+
+
+def test_a_tuned_c_is_what_workers_process_in_a_slice_for_each_operator() -> None:
+    """Slices of 100 us of two workers for two operators have 400 us, for rows of 1 + 2 * 2 us: 80.
+
+    Each gives 2 tuples for the second operator, and that 2 outputs.
+    """
+    settings = RunSettings(2, heuristic=Heuristic.QST, qst_limit=0, ct_window_ms=1.0)
+    done = model(bound([stateless("a", 2.0), stateless("b")], 5000), settings, costs_us=(1.0, 2.0)).run
+    assert done.tuned.qst_limit == 80 * (2 + 2)
+
+
 def test_below_its_capacity_a_chain_keeps_up() -> None:
     chain = bound([stateless("a"), stateful("b")], 500)
     settings, arrivals_ns = RunSettings(workers=4, mark_every=1), np.arange(500) * 10_000

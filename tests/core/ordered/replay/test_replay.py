@@ -81,7 +81,7 @@ def test_workers_of_a_model_without_contention_scale_linearly() -> None:
     assert run.costs is not None
     assert run.costs.sources == (CostSource.CHAIN,)
     assert all(one.is_ordered for one in run.outcomes)
-    assert [row["value"] for row in run.tables()["constants"].records()] == [0] * 5
+    assert [row["value"] for row in run.tables()["constants"].records()] == [0] * 8
     assert "All costs are from the chain." in str(run.summary().records()[0]["verdict"])
 
 
