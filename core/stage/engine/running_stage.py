@@ -93,7 +93,7 @@ class Stage:
     @property
     def now_s(self) -> float:
         """Current simulated time."""
-        return float(self.arrays.world["now"])
+        return self.arrays.now_s
 
     def after(self, delay_s: float, action: Action) -> None:
         """Run an action after a delay."""
