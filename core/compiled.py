@@ -159,7 +159,7 @@ def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # n
 fetch_ahead: Any = intrinsic(_fetch_ahead)
 
 
-def _bits_of(_: Any, number: Any) -> Any:
+def _bits_of(_: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
     """In a kernel, the bits of a double as an integer; negative for negative numbers."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:

@@ -54,11 +54,13 @@ class Stream:
 
     Attributes:
         rows: The tuples of a reading; they can be read many times.
+        demand: Their offered load on a stage without disturbances and faults.
         counted: The counts of its keys.
         bytes: The total size of the rows of each partition.
     """
 
     rows: Callable[[Reading], Rows]
+    demand: Callable[[Reading, StageSettings], Demand]
     counted: Callable[[], Frequencies]
     bytes: Callable[[MiniPartitions], Any]
 
@@ -118,7 +120,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         queueing=terms.queueing,
     )
     whole = stream.rows(reading)
-    demand = Demand.from_chunks(whole.chunks(), settings)
+    demand = stream.demand(reading, settings)
     rows, in_all = whole, demand.all_rows
     rows_read = in_all
     if split is not None:

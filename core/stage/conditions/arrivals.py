@@ -289,7 +289,11 @@ class Feed:
                     f"after row {self._read:,} of the stream a row has a {name} outside 0 to {end - 1}, or none"
                 )
         due_s = chunk.due_s
-        if due_s is not None and count and not (due_s[0] >= max(self._last, -1e300) and (due_s[1:] >= due_s[:-1]).all()):
+        if (
+            due_s is not None
+            and count
+            and not (due_s[0] >= max(self._last, -1e300) and (due_s[1:] >= due_s[:-1]).all())
+        ):
             raise BadInput(f"after row {self._read:,} of the stream a row arrives before its predecessor; sort by time")
         if chunk.cost_s is not None and not (chunk.cost_s >= 0).all():
             raise BadInput(f"after row {self._read:,} of the stream a row has a negative cost; fix the cost column")

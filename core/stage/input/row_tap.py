@@ -56,7 +56,9 @@ class Intake:
         taken = generated - self._seen
         self._seen = generated
         source = self._stage.arrays["row"]
-        rows = np.concatenate([source[end - more : end] for end, more in zip(ends.tolist(), taken.tolist(), strict=True)])
+        rows = np.concatenate(
+            [source[end - more : end] for end, more in zip(ends.tolist(), taken.tolist(), strict=True)]
+        )
         recent = self._stage.recent
         if recent is not None and self._stage.settings.join is not None:
             own_s = np.where(rows["cost"] < 0, self._stage.settings.costs.service_s, rows["cost"])

@@ -43,7 +43,9 @@ class _Names:
     @classmethod
     def of(cls, names: pa.Array, partitions: MiniPartitions) -> "_Names":
         """The keys of a dictionary; null is a key."""
-        key, first, rank = np.unique(HASHES[partitions.hash].positions(names)[0], return_index=True, return_inverse=True)
+        key, first, rank = np.unique(
+            HASHES[partitions.hash].positions(names)[0], return_index=True, return_inverse=True
+        )
         home = hashed_choice(names, 0, partitions.workers, partitions.hash)
         within = HASHES[OTHER[partitions.hash]].modulo(names, partitions.per_worker)
         return cls(rank, key, home[first], within[first])
