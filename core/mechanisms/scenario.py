@@ -54,15 +54,21 @@ class Stream:
 
     Attributes:
         rows: The tuples of a reading; they can be read many times.
-        demand: Their offered load on a stage without disturbances and faults.
         counted: The counts of its keys.
         bytes: The total size of the rows of each partition.
+        known: Their offered load on a stage without disturbances and faults; None, it is summed up each time.
     """
 
     rows: Callable[[Reading], Rows]
-    demand: Callable[[Reading, StageSettings], Demand]
     counted: Callable[[], Frequencies]
     bytes: Callable[[MiniPartitions], Any]
+    known: Callable[[Reading, StageSettings], Demand] | None = None
+
+    def demand(self, reading: Reading, settings: StageSettings) -> Demand:
+        """The offered load of a reading on a stage without disturbances and faults."""
+        if self.known is not None:
+            return self.known(reading, settings)
+        return Demand.from_chunks(self.rows(reading).chunks(), settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

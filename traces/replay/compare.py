@@ -337,7 +337,6 @@ def _foresee(foresight: Foresight, jobs: Sequence[Job], processes: int, sweep: S
         shown = replace(terms, interval_s=max(longest_s, 1e-6))
         cut = Stream(
             rows=lambda reading: part(whole.rows(reading)),
-            demand=lambda reading, stage: Demand.from_chunks(part(whole.rows(reading)).chunks(), stage),
             counted=whole.counted,
             bytes=lambda placed: np.ones(placed.workers * placed.per_worker, np.int64),
         )

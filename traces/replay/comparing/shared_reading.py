@@ -31,7 +31,7 @@ EPSILON = 1e-4
 MOST_BYTES = 256 << 20
 """Decoded rows and their partitions that a process keeps; what does not fit it reads or routes again."""
 
-MOST_DEMANDS = 64
+MOST_DEMANDS = 16
 """Offered loads that a process keeps."""
 
 
@@ -53,27 +53,30 @@ class SharedReading:
     def route(self, partitions: MiniPartitions, keys: pa.Array, before: int) -> NDArray[Any]:
         """The partition of each key of a batch, found once per placement by hash.
 
+        It is kept only after the rows, which take longer to read.
+
         Args:
             before: Number of rows before the batch.
         """
         known = self._routes.get((partitions, before))
         if known is None:
             known = partitions.partitions_of(keys).astype(np.min_scalar_type(partitions.count))
-            if self._bytes + known.nbytes <= self._most:
+            if self._kept and self._bytes + known.nbytes <= self._most:
                 self._routes[partitions, before] = known
                 self._bytes += known.nbytes
         return known
 
     def _read(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         kept: list[pa.RecordBatch] | None = []
-        size = self._bytes
+        size = 0
         for batch in self._trace.batches(columns, encoded(self._trace, columns)):
             size += batch.get_total_buffer_size()
             if kept is not None:
-                kept = [*kept, batch] if size <= self._most else None
+                kept = [*kept, batch] if self._bytes + size <= self._most else None
             yield batch
         if kept is not None and tuple(columns) not in self._kept:
-            self._kept[tuple(columns)], self._bytes = kept, size
+            self._kept[tuple(columns)] = kept
+            self._bytes += size
 
 
 def stream_of(trace: Trace, most_bytes: int = MOST_BYTES) -> Stream:
@@ -101,9 +104,9 @@ def stream_of(trace: Trace, most_bytes: int = MOST_BYTES) -> Stream:
 
     return Stream(
         rows=rows,
-        demand=demand,
         counted=counts,
         bytes=lambda placed: bytes_by_partition(shared.batches([KEY, BYTES]), placed),
+        known=demand,
     )
 
 

@@ -70,13 +70,14 @@ def test_a_scenario_has_the_same_run_with_others_and_alone(trace):
 def test_keys_are_routed_once_for_each_placement_within_the_given_memory(trace, monkeypatch, most, kept):
     placed, columns = MiniPartitions(4, 8), [batch.column(KEY) for batch in trace.batches([KEY])]
     expected = [placed.partitions_of(keys).tolist() for keys in columns]
+    size = sum(batch.get_total_buffer_size() for batch in trace.batches([KEY], [KEY]))
     routed = []
     route = MiniPartitions.partitions_of
     monkeypatch.setattr(MiniPartitions, "partitions_of", lambda self, keys: routed.append(keys) or route(self, keys))
-    shared = SharedReading(trace, most)
+    shared = SharedReading(trace, size + most)
+    assert len(list(shared.batches([KEY]))) == len(columns) == 7
     for _ in range(2):
         assert [shared.route(placed, keys, at * GROUP).tolist() for at, keys in enumerate(columns)] == expected
-    assert len(columns) == 7
     assert len(routed) == 2 * len(columns) - kept
 
 
