@@ -160,7 +160,7 @@ fetch_ahead: Any = intrinsic(_fetch_ahead)
 
 
 def _bits_of(_: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
-    """In a kernel, the bits of a double as an integer; negative for negative numbers."""
+    """In a kernel, the bits of a double as an integer."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))

@@ -65,7 +65,7 @@ class Stream:
     known: Callable[[Reading, StageSettings], Demand] | None = None
 
     def demand(self, reading: Reading, settings: StageSettings) -> Demand:
-        """The offered load of a reading on a stage without disturbances and faults."""
+        """Offered load of a reading, on an undisturbed stage."""
         if self.known is not None:
             return self.known(reading, settings)
         return Demand.from_chunks(self.rows(reading).chunks(), settings)

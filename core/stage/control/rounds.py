@@ -79,7 +79,7 @@ class Rounds:
         self._when_read(self._asked, partial(self._reset, number, collection_s))
 
     def _when_read(self, workers: list[int], action: Callable[[list[int]], None]) -> None:
-        """Run an action for all workers that read their messages now, and for each other one when it does."""
+        """Run an action when workers read their messages."""
         at_once: list[int] = []
         is_now = True
 

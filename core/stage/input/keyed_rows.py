@@ -76,7 +76,10 @@ class Reading:
 
     @property
     def is_hashed(self) -> bool:
-        """Whether nothing but the hash of a row's key decides its partition, so that readings can be compared."""
+        """Whether the hash of its key alone decides a row's partition.
+
+        Such readings can be compared.
+        """
         of, here = self.partitions, (self.split, self.groups, self.sides)
         return all(each is None for each in (of.partitioner, of.own, of.bounds, of.units, *here))
 

@@ -53,7 +53,10 @@ class _Names:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
-    """Partial results of keys on workers, by the key's hash, then from its first worker on; each once."""
+    """Partial results of keys on workers, each once.
+
+    They are sorted by the key's hash, and then from its first worker on.
+    """
 
     key: NDArray[np.uint64]
     after_home: NDArray[np.int64]
@@ -62,7 +65,10 @@ class _Parts:
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], names: _Names, partitions: MiniPartitions) -> "_Parts":
-        """The parts with these codes: rank of the key times the workers, plus the distance from its first worker."""
+        """The parts with these codes.
+
+        A code is the rank of the key times the workers, plus the distance from its first worker.
+        """
         codes = np.sort(codes)
         rank, after_home = np.divmod(codes[np.diff(codes, prepend=-1) > 0], partitions.workers)
         worker = ((names.home[rank] + after_home) % partitions.workers).astype(np.int32)

@@ -36,7 +36,7 @@ MOST_DEMANDS = 16
 
 
 class SharedReading:
-    """The rows of a trace by columns, and their partitions by placement."""
+    """Rows of a trace by columns, and their partitions."""
 
     def __init__(self, trace: Trace, most_bytes: int = MOST_BYTES) -> None:
         """Keep nothing yet."""
@@ -51,7 +51,7 @@ class SharedReading:
         return self._kept.get(tuple(columns)) or self._read(columns)
 
     def route(self, partitions: MiniPartitions, keys: pa.Array, before: int) -> NDArray[Any]:
-        """The partition of each key of a batch, found once per placement by hash.
+        """The partition of each key, found once per placement by hash.
 
         It is kept only after the rows, which take longer to read.
 
@@ -112,7 +112,7 @@ def stream_of(trace: Trace, most_bytes: int = MOST_BYTES) -> Stream:
 
 @lru_cache(1)
 def shared_stream(path: Path, content_hash: str) -> Stream:
-    """The trace of this process, read once for all its scenarios until the cache is cleared.
+    """The trace of this process, read once for all its scenarios.
 
     Raises:
         BadInput: another trace is there.
