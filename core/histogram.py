@@ -27,7 +27,7 @@ LEAST, MOST = 2.0 ** (LEAST_EXPONENT - 1), 2.0 ** (LEAST_EXPONENT + OCTAVES - 1)
 @inlined
 def bin_of(latency: float) -> int:
     """The bin of a latency in seconds, in kernels."""
-    at = (bits_of(latency) >> _BELOW_BINS) - _FIRST_BIN
+    at: int = (bits_of(latency) >> _BELOW_BINS) - _FIRST_BIN
     return min(max(at, 0), BINS - 1)
 
 

@@ -244,7 +244,8 @@ class Feed:
         of_read = chunk.producers if self._logs is None else self._logs[chunk.groups]
         columns = (
             np.ascontiguousarray(chunk.groups, np.int32),
-            *(_column(each, np.float64) for each in (chunk.due_s, chunk.cost_s)),
+            _column(chunk.due_s, np.float64),
+            _column(chunk.cost_s, np.float64),
             _column(chunk.numbers, np.int64),
         )
         _join(rows, columns, np.ascontiguousarray(of_read, np.int32), first, producers, joined)
