@@ -157,3 +157,15 @@ def _fetch_ahead(typing: Any, address: Any, kind: Any, number: Any) -> Any:  # n
 
 
 fetch_ahead: Any = intrinsic(_fetch_ahead)
+
+
+def _bits_of(_: Any, number: Any) -> Any:  # noqa: ARG001 (numba counts the parameters)
+    """In a kernel, the bits of a double as an integer."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+bits_of: Any = intrinsic(_bits_of)

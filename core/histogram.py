@@ -1,11 +1,9 @@
 """Histograms of latencies: 32 bins per power of two seconds."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.compiled import inlined
+from adapt.core.compiled import bits_of, inlined
 
 BINS_AN_OCTAVE = 32
 
@@ -17,6 +15,11 @@ OCTAVES = 48
 
 BINS = OCTAVES * BINS_AN_OCTAVE
 
+_BELOW_BINS = 52 - 5
+"""Bits of a double below those that decide its bin: the exponent and the first five of the fraction."""
+
+_FIRST_BIN = (1022 + LEAST_EXPONENT) * BINS_AN_OCTAVE
+
 LEAST, MOST = 2.0 ** (LEAST_EXPONENT - 1), 2.0 ** (LEAST_EXPONENT + OCTAVES - 1)
 """The range of full precision, in seconds."""
 
@@ -24,10 +27,7 @@ LEAST, MOST = 2.0 ** (LEAST_EXPONENT - 1), 2.0 ** (LEAST_EXPONENT + OCTAVES - 1)
 @inlined
 def bin_of(latency: float) -> int:
     """The bin of a latency in seconds, in kernels."""
-    at = 0
-    if latency > 0:
-        mantissa, exponent = math.frexp(latency)
-        at = (exponent - LEAST_EXPONENT) * BINS_AN_OCTAVE + int((mantissa - 0.5) * (2 * BINS_AN_OCTAVE))
+    at: int = (bits_of(latency) >> _BELOW_BINS) - _FIRST_BIN
     return min(max(at, 0), BINS - 1)
 
 

@@ -56,11 +56,19 @@ class Stream:
         rows: The tuples of a reading; they can be read many times.
         counted: The counts of its keys.
         bytes: The total size of the rows of each partition.
+        known: Their offered load on a stage without disturbances and faults; None, it is summed up each time.
     """
 
     rows: Callable[[Reading], Rows]
     counted: Callable[[], Frequencies]
     bytes: Callable[[MiniPartitions], Any]
+    known: Callable[[Reading, StageSettings], Demand] | None = None
+
+    def demand(self, reading: Reading, settings: StageSettings) -> Demand:
+        """Offered load of a reading, on an undisturbed stage."""
+        if self.known is not None:
+            return self.known(reading, settings)
+        return Demand.from_chunks(self.rows(reading).chunks(), settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +126,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         queueing=terms.queueing,
     )
     whole = stream.rows(reading)
-    demand = Demand.from_chunks(whole.chunks(), settings)
+    demand = stream.demand(reading, settings)
     rows, in_all = whole, demand.all_rows
     rows_read = in_all
     if split is not None:

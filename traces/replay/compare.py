@@ -37,7 +37,7 @@ from adapt.traces.replay.ahead.foresight import Foresight, Length
 from adapt.traces.replay.ahead.parts import first_rows, two_rows
 from adapt.traces.replay.comparing.outcomes import FOLDER, Outcomes
 from adapt.traces.replay.comparing.parallel import RunAll, runner_of_scenarios
-from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, stream_of
+from adapt.traces.replay.comparing.shared_reading import EPSILON, counted, one_reading, shared_stream, stream_of
 from adapt.traces.replay.comparing.sweeping import Swept, sweep
 from adapt.traces.replay.flux import rows_of
 from adapt.traces.replay.operators import check_columns
@@ -168,7 +168,7 @@ def compare_on_trace(
             if isinstance(own, OwnCode):
                 ship(own)
     place = runner_of_scenarios(options.runner, options.jobs, options.spark)
-    with _unfinished(out) as folder, place as run_all:
+    with one_reading(), _unfinished(out) as folder, place as run_all:
         source = (trace.path.absolute(), trace.manifest.content_hash)
         jobs = [
             Job(*source, scenario, terms, options.sustained, code_hash(), folder / f"{name}{CHILD}", options.runner)
@@ -224,12 +224,7 @@ def compare_on_trace(
 
 def run_scenario(job: Job) -> str:
     """Run one scenario, keep its run and return its name."""
-    trace = open_trace(job.trace)
-    if trace.manifest.content_hash != job.content_hash:
-        raise BadInput(
-            f"{job.trace} differs on the machine that runs scenario {job.scenario.name!r}; give all machines one trace"
-        )
-    stream = stream_of(trace)
+    stream = shared_stream(job.trace, job.content_hash)
     stage = staged(job.scenario, job.terms, stream)
     done = simulated(job.scenario, job.terms, stage, job.terms.duration_s)
     run = ScenarioRun(

@@ -134,26 +134,60 @@ def _fill_cells(cells: NDArray[np.float64], aliases: NDArray[np.int32]) -> None:
 
 
 @compiled
-def _join(rows: Records, read: Records, of_read: NDArray[np.int32], producers: Records, joined: Records) -> None:
-    """Append the rows that were read to the remaining rows of each producer, producer by producer."""
+def _join(
+    rows: Records,
+    read: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]],
+    of_read: NDArray[np.int32],
+    first: int,
+    producers: Records,
+    joined: Records,
+) -> None:
+    """Append the rows that were read to the remaining rows of each producer, producer by producer.
+
+    Args:
+        read: Groups, arrival times, costs and numbers; all but groups may be empty.
+        first: Number of rows read before.
+    """
     more = np.zeros(len(producers), np.int64)
     for producer in of_read:
         more[producer] += 1
     place = 0
     for number in range(len(producers)):
         producer = producers[number]
-        first = place
+        start = place
         for row in range(producer.row, producer.rows_end):
             joined[place] = rows[row]
             place += 1
-        producer.row = first
+        producer.row = start
         producer.rows_end = place + more[number]
         more[number] = place
         place = producer.rows_end
-    for row in range(len(read)):
-        number = of_read[row]
-        joined[more[number]] = read[row]
-        more[number] += 1
+    groups, due_s, cost_s, numbers = read
+    for row in range(len(of_read)):
+        of = of_read[row]
+        new = joined[more[of]]
+        new.group = groups[row]
+        new.due = due_s[row] if len(due_s) else -np.inf
+        new.cost = cost_s[row] if len(cost_s) else -1.0
+        new.number = numbers[row] if len(numbers) else first + row
+        more[of] += 1
+
+
+@compiled
+def _due_before(rows: Records, producers: Records, now: float) -> int:
+    """Number of remaining rows that arrived before `now`, found by bisection."""
+    found = 0
+    for number in range(len(producers)):
+        first, end = producers[number].row, producers[number].rows_end
+        start = first
+        while first < end:
+            middle = (first + end) >> 1
+            if rows[middle].due < now:
+                first = middle + 1
+            else:
+                end = middle
+        found += first - start
+    return found
 
 
 class Feed:
@@ -203,11 +237,18 @@ class Feed:
             self.ended = True
             return rows
         self._loaded, chunk = numbered[0] + 1, numbered[1]
-        read = self._checked(chunk)
+        first = self._read
+        self._check(chunk)
         left = int((producers["rows_end"] - producers["row"]).sum())
-        joined = np.empty(left + len(read), ROW)
+        joined = np.empty(left + len(chunk.groups), ROW)
         of_read = chunk.producers if self._logs is None else self._logs[chunk.groups]
-        _join(rows, read, np.ascontiguousarray(of_read, np.int32), producers, joined)
+        columns = (
+            np.ascontiguousarray(chunk.groups, np.int32),
+            _column(chunk.due_s, np.float64),
+            _column(chunk.cost_s, np.float64),
+            _column(chunk.numbers, np.int64),
+        )
+        _join(rows, columns, np.ascontiguousarray(of_read, np.int32), first, producers, joined)
         return joined
 
     def end(self, producers: Records) -> None:
@@ -221,10 +262,7 @@ class Feed:
 
         Rows beyond the last chunk are counted by reading ahead without keeping them.
         """
-        waiting = sum(
-            int(np.searchsorted(rows["due"][first:end], now, "left"))
-            for first, end in zip(producers["row"].tolist(), producers["rows_end"].tolist(), strict=True)
-        )
+        waiting = _due_before(rows, producers, now)
         pulled = self._read - int((producers["rows_end"] - producers["row"]).sum())
         return pulled + waiting + (0 if now < self.horizon else self._due_beyond(now))
 
@@ -243,23 +281,29 @@ class Feed:
             self._known = chunk.due_s
         return max(0, self._passed + int(np.searchsorted(self._known, now, "left")) - self._read)
 
-    def _checked(self, chunk: Chunk) -> Records:
-        rows = np.empty(len(chunk.groups), ROW)
+    def _check(self, chunk: Chunk) -> None:
+        """Check the next rows, and count them."""
+        count = len(chunk.groups)
         for name, given, end in (("group", chunk.groups, self._groups), ("producer", chunk.producers, self._workers)):
-            if len(given) != len(rows) or (len(rows) and not 0 <= given.min() <= given.max() < end):
+            if len(given) != count or (count and not 0 <= given.min() <= given.max() < end):
                 raise BadInput(
                     f"after row {self._read:,} of the stream a row has a {name} outside 0 to {end - 1}, or none"
                 )
-        rows["group"] = chunk.groups
-        rows["due"] = -np.inf if chunk.due_s is None else chunk.due_s
-        rows["cost"] = -1.0 if chunk.cost_s is None else chunk.cost_s
-        rows["number"] = np.arange(self._read, self._read + len(rows)) if chunk.numbers is None else chunk.numbers
-        if chunk.due_s is not None and not (np.diff(rows["due"], prepend=max(self._last, -1e300)) >= 0).all():
+        due_s = chunk.due_s
+        if (
+            due_s is not None
+            and count
+            and not (due_s[0] >= max(self._last, -1e300) and (due_s[1:] >= due_s[:-1]).all())
+        ):
             raise BadInput(f"after row {self._read:,} of the stream a row arrives before its predecessor; sort by time")
-        if chunk.cost_s is not None and not (rows["cost"] >= 0).all():
+        if chunk.cost_s is not None and not (chunk.cost_s >= 0).all():
             raise BadInput(f"after row {self._read:,} of the stream a row has a negative cost; fix the cost column")
-        self._read += len(rows)
-        self.timed = chunk.due_s is not None
-        if len(rows):
-            self._last = float(rows["due"][-1])
-        return rows
+        self._read += count
+        self.timed = due_s is not None
+        if count:
+            self._last = -np.inf if due_s is None else float(due_s[-1])
+
+
+def _column(values: NDArray[Any] | None, kind: Any) -> NDArray[Any]:
+    """A column for compiled code; empty if there is none."""
+    return np.empty(0, kind) if values is None else np.ascontiguousarray(values, kind)

@@ -76,37 +76,60 @@ class Rounds:
         if self._living is not None:
             self._asked = self._living()
         self._missing = len(self._asked)
-        for worker in self._asked:
-            self._adapted.when_read(worker, partial(self._reset, number, worker, collection_s))
+        self._when_read(self._asked, partial(self._reset, number, collection_s))
 
-    def _reset(self, number: int, worker: int, collection_s: float) -> None:
-        """A consumer starts to collect."""
+    def _when_read(self, workers: list[int], action: Callable[[list[int]], None]) -> None:
+        """Run an action when workers read their messages."""
+        at_once: list[int] = []
+        is_now = True
+
+        def read(worker: int) -> None:
+            if is_now:
+                at_once.append(worker)
+            else:
+                action([worker])
+
+        for worker in workers:
+            self._adapted.when_read(worker, partial(read, worker))
+        is_now = False
+        if at_once:
+            action(at_once)
+
+    def _owned(self, workers: list[int]) -> NDArray[np.bool_]:
+        """Whether each partition is of one of some workers, shape (partitions,)."""
+        named = np.zeros(self._adapted.workers, np.bool_)
+        named[workers] = True
+        return np.asarray(named[self._adapted.owners()])
+
+    def _reset(self, number: int, collection_s: float, workers: list[int]) -> None:
+        """Consumers start to collect."""
         if number != self._round:
             return
-        own = self._adapted.owners() == worker
-        self._began_s[worker] = self._adapted.now_s
-        self._idle_before[worker] = self._adapted.idle_s()[worker]
+        own = self._owned(workers)
+        self._began_s[workers] = self._adapted.now_s
+        self._idle_before[workers] = self._adapted.idle_s()[workers]
         self._processed_before[own] = self._adapted.processed()[own]
-        report = partial(self._report, number, worker, collection_s)
-        self._adapted.after(collection_s, lambda: self._adapted.when_read(worker, report))
+        report = partial(self._report, number, collection_s)
+        self._adapted.after(collection_s, lambda: self._when_read(workers, report))
 
-    def _report(self, number: int, worker: int, collection_s: float) -> None:
-        """A consumer reports its statistics."""
+    def _report(self, number: int, collection_s: float, workers: list[int]) -> None:
+        """Consumers report their statistics."""
         if number != self._round:
             return
-        own = self._adapted.owners() == worker
-        self._collected_s[worker] = self._adapted.now_s - self._began_s[worker]
-        idle = self._adapted.idle_s()[worker] - self._idle_before[worker]
+        own = self._owned(workers)
+        self._collected_s[workers] = self._adapted.now_s - self._began_s[workers]
+        idle_s = self._adapted.idle_s()[workers] - self._idle_before[workers]
         if self._idle_clock_s > 0:
-            idle = min(np.ceil(idle / self._idle_clock_s) * self._idle_clock_s, self._collected_s[worker])
-        self._idle_s[worker] = idle
+            ticks = np.ceil(idle_s / self._idle_clock_s)
+            idle_s = np.minimum(ticks * self._idle_clock_s, self._collected_s[workers])
+        self._idle_s[workers] = idle_s
         self._processed[own] = self._adapted.processed()[own] - self._processed_before[own]
         self._state_bytes[own] = self._adapted.state_bytes()[own]
         self._on_disk[own] = self._adapted.on_disk()[own]
         self._unprocessed[own] = self._adapted.unprocessed()[own]
         if self._available is not None:
-            self._limits[worker] = self._available(worker)
-        self._missing -= 1
+            self._limits[workers] = [self._available(worker) for worker in workers]
+        self._missing -= len(workers)
         if self._missing == 0:
             self._adapted.after(self._adapted.message_s, partial(self._decide, number, collection_s))
 

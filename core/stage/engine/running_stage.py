@@ -93,7 +93,7 @@ class Stage:
     @property
     def now_s(self) -> float:
         """Current simulated time."""
-        return float(self.arrays.world["now"])
+        return self.arrays.now_s
 
     def after(self, delay_s: float, action: Action) -> None:
         """Run an action after a delay."""
@@ -295,7 +295,8 @@ class Stage:
     def idle_s(self) -> NDArray[np.float64]:
         """Seconds in which each consumer was idle, blocked or dead, shape (workers,)."""
         workers = self.arrays["worker"]
-        waiting = np.isin(workers["doing"], (codes.IDLE, codes.BLOCKED, codes.DEAD))
+        doing = workers["doing"]
+        waiting = (doing == codes.IDLE) | (doing == codes.BLOCKED) | (doing == codes.DEAD)
         return np.asarray(workers["idle"] + np.where(waiting, self.now_s - workers["since"], 0.0))
 
     def state_bytes(self) -> NDArray[np.int64]:

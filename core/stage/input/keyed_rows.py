@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,10 @@ TIME, KEY, STREAM, COST, BYTES = "ts", "key", "stream", "cost_us", "bytes"
 
 ROTATED_ROWS = 65_536
 """Rows of a row group that go to all workers, one after another, if arrivals rotate."""
+
+
+Route: TypeAlias = Callable[[MiniPartitions, pa.Array, int], NDArray[Any]]
+"""The partition of each key of a column, given the number of rows before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +74,24 @@ class Reading:
             wanted[self.sides.column] = True
         return [name for name, is_wanted in wanted.items() if is_wanted]
 
-    def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]]) -> Rows:
-        """Tuples of a trace in time order, repeatable."""
-        return Rows(lambda: self._chunks(batches()))
+    @property
+    def is_hashed(self) -> bool:
+        """Whether the hash of its key alone decides a row's partition.
 
-    def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
+        Such readings can be compared.
+        """
+        of, here = self.partitions, (self.split, self.groups, self.sides)
+        return all(each is None for each in (of.partitioner, of.own, of.bounds, of.units, *here))
+
+    def rows(self, batches: Callable[[], Iterable[pa.RecordBatch]], route: Route | None = None) -> Rows:
+        """Tuples of a trace in time order, repeatable.
+
+        Args:
+            route: Finds partitions instead of the placement, which it may remember.
+        """
+        return Rows(lambda: self._chunks(batches(), route))
+
+    def _chunks(self, batches: Iterable[pa.RecordBatch], route: Route | None) -> Iterator[Chunk]:
         first_us: int | None = None
         before = 0
         dealer = None if self.split is None else Dealer(self.split, self.partitions)
@@ -83,7 +101,8 @@ class Reading:
                 continue
             times = times_of(batch, before)
             first_us = int(times[0]) if first_us is None else first_us
-            chunk = self._chunk(batch, times, first_us, before, dealer, costs)
+            groups = self._groups_of(batch.column(KEY), before, route)
+            chunk = self._chunk(batch, times, first_us, before, groups, dealer, costs)
             before += batch.num_rows
             if chunk.due_s is None or chunk.due_s[-1] <= self.until_s:
                 yield chunk
@@ -91,18 +110,27 @@ class Reading:
                 yield chunk.part(0, int(np.searchsorted(chunk.due_s, self.until_s, "right")))
                 return
 
+    def _groups_of(self, keys: pa.Array, before: int, route: Route | None) -> NDArray[Any]:
+        """The group of each row; split keys find theirs later."""
+        if self.groups is not None:
+            return self.groups.groups_of(keys)
+        if self.split is not None:
+            return np.zeros(len(keys), np.int32)
+        return self.partitions.partitions_of(keys) if route is None else route(self.partitions, keys, before)
+
     def _chunk(
         self,
         batch: pa.RecordBatch,
         times: NDArray[np.int64],
         first_us: int,
         before: int,
+        groups: NDArray[Any],
         dealer: Dealer | None,
         costs: Reader | None,
     ) -> Chunk:
         workers, since_us, keys = self.partitions.workers, times - first_us, batch.column(KEY)
         whole = Chunk(
-            groups=self.partitions.partitions_of(keys) if self.groups is None else self.groups.groups_of(keys),
+            groups=groups,
             producers=_by_stream(batch.column(STREAM), workers)
             if self.by_stream
             else spread(before, len(batch), workers),

@@ -21,10 +21,72 @@ from adapt.core.partitioning.splitting.choices import Choices, choices_of, hashe
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.partitioning.splitting.split import CHOICES
 from adapt.core.stage.conditions.arrivals import Chunk
-from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions
+from adapt.core.stage.input.mini_partitions import OTHER, MiniPartitions, words_of
 
-_PART = np.dtype([("key", "<u8"), ("worker", "<i4"), ("group", "<i4"), ("home", "<i4")])
-"""A partial result: first word of the key's hash, worker, group there, and the key's first worker."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Names:
+    """The distinct keys of a chunk.
+
+    Attributes:
+        rank: Rank of each key by the first word of its hash, shape (keys,).
+        key: That word by rank, ascending.
+        home: First worker of each key, by rank.
+        within: Partition of each key within a worker, by rank.
+    """
+
+    rank: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    home: NDArray[np.int32]
+    within: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, names: pa.Array, partitions: MiniPartitions) -> "_Names":
+        """The keys of a dictionary; null is a key."""
+        key, first, rank = np.unique(
+            HASHES[partitions.hash].positions(names)[0], return_index=True, return_inverse=True
+        )
+        home = hashed_choice(names, 0, partitions.workers, partitions.hash)
+        within = HASHES[OTHER[partitions.hash]].modulo(names, partitions.per_worker)
+        return cls(rank, key, home[first], within[first])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """Partial results of keys on workers, each once.
+
+    They are sorted by the key's hash, and then from its first worker on.
+    """
+
+    key: NDArray[np.uint64]
+    after_home: NDArray[np.int64]
+    worker: NDArray[np.int32]
+    group: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int64], names: _Names, partitions: MiniPartitions) -> "_Parts":
+        """The parts with these codes.
+
+        A code is the rank of the key times the workers, plus the distance from its first worker.
+        """
+        codes = np.sort(codes)
+        rank, after_home = np.divmod(codes[np.diff(codes, prepend=-1) > 0], partitions.workers)
+        worker = ((names.home[rank] + after_home) % partitions.workers).astype(np.int32)
+        group = worker * np.int32(partitions.per_worker) + names.within[rank]
+        return cls(names.key[rank], after_home, worker, group)
+
+    @classmethod
+    def together(cls, parts: "list[_Parts]") -> "_Parts":
+        """The parts of several chunks."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = [
+            np.concatenate([getattr(each, name) for each in parts]) for name in ("key", "after_home", "worker", "group")
+        ]
+        order = np.lexsort((columns[1], columns[0]))
+        key, after_home, worker, group = (column[order] for column in columns)
+        first = np.append(True, (key[1:] != key[:-1]) | (after_home[1:] != after_home[:-1]))[: len(key)]
+        return cls(key[first], after_home[first], worker[first], group[first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +129,7 @@ class Dealer:
         self._partitions = partitions
         self._sent = np.zeros((partitions.workers, partitions.workers))
         self._period = 0
-        self._parts: list[NDArray[np.void]] = []
+        self._parts: list[_Parts] = []
         self._rows, self._cost_s = 0, 0.0
 
     def dealt(self, keys: pa.Array, rows: Chunk) -> Chunk:
@@ -78,21 +140,18 @@ class Dealer:
             rows: The rows with producers and arrival times; their groups are ignored.
         """
         assert rows.due_s is not None, "merging needs arrival times"
-        plain = keys.dictionary_decode() if pa.types.is_dictionary(keys.type) else keys
-        encoded = pc.dictionary_encode(plain, "encode")
-        names, codes = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        places = self._places(names)
+        encoded = keys if pa.types.is_dictionary(keys.type) else pc.dictionary_encode(keys, "encode")
+        names, codes = words_of(encoded)
+        codes = codes.astype(np.int64)
+        places, known, workers = self._places(names), _Names.of(names, self._partitions), self._partitions.workers
         costs = np.ones(len(codes)) if rows.cost_s is None else np.asarray(rows.cost_s, np.float64)
-        workers = np.empty(len(codes), np.int32)
-        _deal(codes, costs, np.asarray(rows.producers, np.int64), places.channels, places.offsets, self._sent, workers)
-        within = HASHES[OTHER[self._partitions.hash]].modulo(names, self._partitions.per_worker)
-        groups = workers * np.int32(self._partitions.per_worker) + within[codes]
+        to = np.empty(len(codes), np.int32)
+        _deal(codes, costs, np.asarray(rows.producers, np.int64), places.channels, places.offsets, self._sent, to)
+        rank = known.rank[codes]
+        groups = to * np.int32(self._partitions.per_worker) + known.within[rank]
         self._rows, self._cost_s = self._rows + len(codes), self._cost_s + float(costs.sum())
-        parts = np.empty(len(codes), _PART)
-        parts["key"] = HASHES[self._partitions.hash].positions(names)[0][codes]
-        parts["worker"], parts["group"] = workers, groups
-        parts["home"] = hashed_choice(names, 0, self._partitions.workers, self._partitions.hash)[codes]
-        return self._with_merges(Chunk(groups, rows.producers, rows.due_s, rows.cost_s), parts)
+        parts = rank * workers + (to - known.home[rank]) % workers
+        return self._with_merges(Chunk(groups, rows.producers, rows.due_s, rows.cost_s), parts, known)
 
     def _places(self, names: pa.Array) -> Choices:
         """The workers that each key may use."""
@@ -105,33 +164,30 @@ class Dealer:
         of_each = np.where(heavy, most, min(most, 2))
         return choices_of(names, of_each, heavy & (most == workers), workers, self._partitions.hash)
 
-    def _with_merges(self, rows: Chunk, parts: NDArray[np.void]) -> Chunk:
-        """Rows of each period, followed by its merge tuples."""
+    def _with_merges(self, rows: Chunk, parts: NDArray[np.int64], names: _Names) -> Chunk:
+        """Rows of each period, followed by its merge tuples; `parts` as in `_Parts.of`."""
         assert rows.due_s is not None
         periods = np.floor(rows.due_s / self._split.merge_s).astype(np.int64)
         starts = np.flatnonzero(np.diff(periods, prepend=self._period))
         pieces: list[Chunk] = []
         first = 0
         for start in starts.tolist():
-            self._parts.append(np.unique(parts[first:start]))
+            self._parts.append(_Parts.of(parts[first:start], names, self._partitions))
             pieces += [rows.part(first, start), self._merges(rows.cost_s is not None)]
             first, self._period = start, int(periods[start])
-        self._parts.append(np.unique(parts[first:]))
+        self._parts.append(_Parts.of(parts[first:], names, self._partitions))
         return _joined([*pieces, rows.part(first, len(parts))]) if pieces else rows
 
     def _merges(self, costed: bool) -> Chunk:
         """Merge tuples of the finished period, at the mean cost of a row."""
-        parts = np.unique(np.concatenate([*self._parts, np.empty(0, _PART)]))
+        parts = _Parts.together([each for each in self._parts if len(each.key)] or self._parts[:1])
         self._parts = []
-        after_home = (parts["worker"] - parts["home"]) % self._partitions.workers
-        parts = parts[np.lexsort((after_home, parts["key"]))]
-        firsts = np.flatnonzero(np.diff(parts["key"], prepend=~parts["key"][:1]))
-        sent = np.ones(len(parts), np.bool_)
-        sent[firsts] = False
-        to = np.repeat(parts["group"][firsts], np.diff(firsts, append=len(parts)))
+        sent = np.append(False, parts.key[1:] == parts.key[:-1])[: len(parts.key)]
+        firsts = np.flatnonzero(~sent)
+        to = np.repeat(parts.group[firsts], np.diff(firsts, append=len(sent)))
         due_s = np.full(int(sent.sum()), (self._period + 1) * self._split.merge_s)
         cost_s = np.full(len(due_s), self._cost_s / self._rows) if costed else None
-        return Chunk(to[sent], parts["worker"][sent].astype(np.int32), due_s, cost_s)
+        return Chunk(to[sent], parts.worker[sent], due_s, cost_s)
 
 
 def _joined(pieces: list[Chunk]) -> Chunk:

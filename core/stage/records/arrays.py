@@ -20,7 +20,7 @@ class Arrays:
 
     def __init__(self, **arrays: Records) -> None:
         """Store all arrays of `KINDS`, with zero sizes and costs."""
-        self.worlds = np.zeros(1, WORLD)
+        self.share(np.zeros(1, WORLD))
         self._arrays: dict[str, Records] = {}
         for name in KINDS:
             self.put(name, arrays[name])
@@ -30,6 +30,11 @@ class Arrays:
         """The world record, mutable."""
         return self.worlds[0]
 
+    @property
+    def now_s(self) -> float:
+        """Current simulated time."""
+        return self._now.item()
+
     def __getitem__(self, name: str) -> Records:
         """Array by name."""
         return self._arrays[name]
@@ -37,6 +42,7 @@ class Arrays:
     def share(self, worlds: Records) -> None:
         """Use another record, which must hold the same values."""
         self.worlds = worlds
+        self._now: NDArray[np.float64] = worlds["now"]
 
     def put(self, name: str, array: Records) -> None:
         """Replace an array."""

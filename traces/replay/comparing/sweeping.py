@@ -3,16 +3,15 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from adapt.core.errors import BadInput
 from adapt.core.mechanisms.cost_model import Terms, Wanted
 from adapt.core.mechanisms.recommendation import Frame, advice_of
-from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, Stream, outcome_of_scenario, outcome_row, simulated, staged
+from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS, outcome_of_scenario, outcome_row, simulated, staged
 from adapt.core.mechanisms.scenarios import BASELINE, Scenario
 from adapt.core.mechanisms.sweep.changes import by_load, changes, is_wider, phrase_of
 from adapt.core.mechanisms.sweep.finding import Finding
@@ -35,9 +34,9 @@ from adapt.core.statistics.intervals import Spread
 from adapt.core.table import Cell
 from adapt.traces.replay.comparing.outcomes import Outcomes, key_of
 from adapt.traces.replay.comparing.parallel import RunAll
-from adapt.traces.replay.comparing.shared_reading import EPSILON, stream_of
+from adapt.traces.replay.comparing.shared_reading import EPSILON, shared_stream
 from adapt.traces.spark.progress import Progress
-from adapt.traces.store.trace import Trace, open_trace
+from adapt.traces.store.trace import Trace
 
 AT_ONCE = 4
 """Points that are started together around the given one."""
@@ -199,26 +198,16 @@ def sweep(
             point: start.race_at(point, asked.seeds_at(point, start.base), most, among.get(point)) for point in ready
         }
         races |= new
-    _stream_at.cache_clear()
     return findings
 
 
 def run_case(case: Case) -> str:
     """Run one scenario and return its key and outcome as JSON."""
-    stream = _stream_at(case.trace, case.content_hash)
+    stream = shared_stream(case.trace, case.content_hash)
     stage = staged(case.scenario, case.terms, stream)
     done = simulated(case.scenario, case.terms, stage, case.terms.duration_s)
     row = outcome_row(outcome_of_scenario(case.scenario, stage, done), bounds_of(stage.demand, stage.settings), stage)
     return json.dumps([case.key, dict(zip((column.name for column in OUTCOME_COLUMNS), row, strict=True))])
-
-
-@lru_cache(1)
-def _stream_at(path: Path, content_hash: str) -> Stream:
-    """The trace of this process, read once for all its scenarios."""
-    trace = open_trace(path)
-    if trace.manifest.content_hash != content_hash:
-        raise BadInput(f"{path} differs on the machine that runs scenarios; give all machines one trace")
-    return stream_of(trace)
 
 
 def _run(
