@@ -206,7 +206,7 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
-        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16, chunk=1), pace=1)
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(2, queue_capacity=1 << 16, chunk=1), pace=1)
 
 
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
