@@ -22,7 +22,7 @@ class Cost(StrEnum):
     CLAIM = "claim"
     """A worker claims a chunk."""
     HANDOVER = "handover"
-    """A worker enters a lane of a partitioned operator: one partition, or several."""
+    """A worker enters a lane of a partitioned operator (one partition, or several); none with a single worker."""
     SEND = "send"
     """A chunk is sent on; one worker at a time."""
     OUTPUT = "output"
@@ -47,6 +47,7 @@ class Term:
 
 
 _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
+_OF_MANY = (*_CONTENDED, Cost.HANDOVER)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
 
 TERMS = (
@@ -90,7 +91,7 @@ class EngineProfile:
     Attributes:
         measured: On what they were measured, in words.
         workers: Most workers of a measured run.
-        costs: Of each term; without contended ones if only one worker was measured.
+        costs: Of each term; without those of many workers if only one was measured.
 
     Raises:
         BadInput: a cost is missing.
@@ -104,7 +105,7 @@ class EngineProfile:
         if self.workers < 1:
             raise BadInput(f"workers must be at least 1 (got {self.workers})")
         for term in TERMS:
-            if term not in self.costs and not (term.cost in _CONTENDED and self.workers == 1):
+            if term not in self.costs and not (term.cost in _OF_MANY and self.workers == 1):
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
     def costs_at(self, bound: str = "ns") -> EngineCosts:

@@ -63,7 +63,11 @@ def test_the_fit_recovers_every_cost() -> None:
 
 def test_costs_of_contention_need_two_workers() -> None:
     found = fit(runs(Synthetic(), 1))
-    assert {term.cost for term in TERMS if term not in found} == {Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM}
+    assert {term.cost for term in TERMS if term not in found} == {
+        Cost.HANDOVER,
+        Cost.CONTENDED_TUPLE,
+        Cost.CONTENDED_CLAIM,
+    }
     profile = profile_of([runs(Synthetic(), 1)], 1, "")
     assert profile.costs_at().of(Cost.CONTENDED_TUPLE, OperatorKind.STATELESS) == 150.0
 
