@@ -51,6 +51,9 @@ def of_words(*names: str) -> np.dtype[np.void]:
     return np.dtype([(name, np.int64) for name in names], align=True)
 
 
+LINE_OF_WORDS = of_words(*(f"word{at}" for at in range(LINE // 8)))
+"""A cache line of memory that is read as it comes."""
+
 HEADER = _on_lines(
     ("stop",),  # why the run ends (`GOES_ON` while it does not)
     ("idle",),  # idle workers

@@ -8,8 +8,8 @@ partition, or several, so that a chunk has enough tuples of each lane: one worke
 import numpy as np
 
 from adapt.core.atomics import apart, fixed, load, load_atomic, publish, short_loops, store
-from adapt.core.compiled import flattened, inlined
-from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
+from adapt.core.compiled import fetch_ahead, flattened, inlined
+from adapt.core.ordered.engine.kernel.layout import LINE_OF_WORDS, Operator, partition_at
 from adapt.core.ordered.engine.kernel.tuples import (
     BARE,
     MARK,
@@ -112,6 +112,8 @@ def enqueue_rows(operator: Operator, serial: int, rows: int, count: int) -> None
     apart()
     words, mask = fixed(operator, "in_words"), fixed(operator, "queue_mask")
     before = min(count, mask + 1 - (serial & mask))
+    for line in range(count * (words - 1) // 8):  # of the next rows, which may lie beyond the end: a hint
+        fetch_ahead(rows + 8 * count * (words - 1), LINE_OF_WORDS, line)
     _copy_rows(operator, rows, tuple_at(operator, serial), before)
     _copy_rows(operator, rows + 8 * before * (words - 1), fixed(operator, "queue_at"), count - before)
     if fixed(operator, "master_at"):
