@@ -1,5 +1,7 @@
 """Atomic words: each gives the instructions of its order on ARM, where plain accesses change places."""
 
+from typing import Any
+
 import llvmlite.binding as llvm
 import numba
 import numpy as np
@@ -43,7 +45,7 @@ def _plain(address: int) -> None:
     put(address, 0, fixed(address, 1))
 
 
-def on_arm(function: object) -> set[str]:
+def on_arm(function: Any) -> set[str]:
     """The instructions of a kernel, compiled for a 64-bit ARM processor."""
     function.compile("(int64,)")
     source = next(iter(function.inspect_llvm().values()))
@@ -66,7 +68,7 @@ def on_arm(function: object) -> set[str]:
         (_replace, "casal"),
     ],
 )
-def test_an_atomic_word_acquires_or_releases_on_arm(function: object, instruction: str) -> None:
+def test_an_atomic_word_acquires_or_releases_on_arm(function: Any, instruction: str) -> None:
     assert on_arm(function) & ORDERED == {instruction}
 
 
