@@ -10,9 +10,12 @@ each run divided by the share of its cores that it got.
 oneTBB is found by the compiler, or in the folder TBB_ROOT (with usr/include and usr/lib). Peers that are not there (a
 compiler, oneTBB, javac) are named and left out.
 
-    python -m benchmarks.ordered_peers [--quick]
+    python -m benchmarks.ordered_peers [--quick] [--results FILE]
+
+Runs in FILE are not repeated, so that a benchmark that was interrupted goes on.
 """
 
+import json
 import multiprocessing
 import os
 import platform
@@ -31,6 +34,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,46 +77,74 @@ Timed = tuple[int, float, float]
 Peer = Callable[[Work, int], Timed]
 
 
+Case = tuple[bool, float, str, int]
+"""Whether keyed, microseconds per row, peer, workers."""
+
+Results = dict[Case, list[tuple[float, float]]]
+"""CPU and wall seconds per row of each run."""
+
+
 def main() -> int:
-    """Print a table by peer; 0 if all claims are met."""
-    quick = "--quick" in sys.argv
-    repeats, costs = (3, (0.0, 1.0)) if quick else (REPEATS, (0.0, 1.0, 10.0))
+    """Print a table by case, and the claims; 0 if all are met."""
+    repeats, costs = (3, (0.0, 1.0)) if "--quick" in sys.argv else (REPEATS, (0.0, 1.0, 10.0))
+    file = Path(sys.argv[sys.argv.index("--results") + 1]) if "--results" in sys.argv else None
     print(f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, {repeats} runs each; CPU ns per row")
-    pace, results = measured_pace(), dict[tuple[bool, float, str, int], list[tuple[float, float]]]()
+    results = kept_in(file)
     with TemporaryDirectory() as folder:
-        peers = dict(found_peers(Path(folder)))
-        for keyed, cost_us in product((False, True), costs):
-            expected = dict[int, int]()
-            for _, (name, peer), workers in product(range(repeats), peers.items(), (1, 2)):
-                if workers == 2 and name == "C++, serial":
-                    continue
-                rows = (PYTHON_ROWS if name.startswith("Python") else ROWS)[cost_us]
-                work = work_of(keyed, cost_us, rows, pace, Path(folder))
-                if rows not in expected:
-                    expected[rows] = run_by_workers(work.chain, RunSettings(), pace).egress.hash
-                gives, cpu_s, wall_s = peer(work, workers)
-                if gives != expected[rows]:
-                    raise RuntimeError(f"the output of {name} differs ({workers} workers, {cost_us:g} us)")
-                if (
-                    rows == PYTHON_ROWS[cost_us]
-                    and gives != run_by_workers(work.chain, RunSettings(), pace).egress.hash
-                ):
-                    raise RuntimeError(f"the output of {name} differs ({workers} workers, {cost_us:g} us)")
-                results.setdefault((keyed, cost_us, name, workers), []).append((cpu_s / rows, wall_s / rows))
-            for (of_key, of_cost, name, workers), times in results.items():
-                if (of_key, of_cost) == (keyed, cost_us):
-                    cpu = sorted(1e9 * cpu_s for cpu_s, _ in times)
-                    print(
-                        f"{OF[keyed]}, {cost_us:g} us, {name}, {workers} workers: "
-                        f"{median(cpu):,.1f} ({cpu[0]:,.1f} to {cpu[-1]:,.1f}); wall "
-                        f"{1e9 * median(wall_s for _, wall_s in times):,.1f}",
-                        flush=True,
-                    )
+        measure(results, Path(folder), repeats, costs, file)
+    for (keyed, cost_us, name, workers), times in results.items():
+        cpu = sorted(1e9 * cpu_s for cpu_s, _ in times)
+        print(
+            f"{OF[keyed]}, {cost_us:g} us, {name}, {workers} workers: {median(cpu):,.1f} "
+            f"({cpu[0]:,.1f} to {cpu[-1]:,.1f}); wall {1e9 * median(wall_s for _, wall_s in times):,.1f}"
+        )
     cpu_ns = {case: 1e9 * median(cpu_s for cpu_s, _ in times) for case, times in results.items()}
     return 0 if all([*claims(cpu_ns, costs)]) else 1
 
 
-def claims(ns: dict[tuple[bool, float, str, int], float], costs: tuple[float, ...]) -> Iterator[bool]:
+def kept_in(file: Path | None) -> Results:
+    """CPU and wall seconds per row of the runs in a file, so that an interrupted benchmark goes on."""
+    results = Results()
+    for line in file.read_text().splitlines() if file is not None and file.exists() else ():
+        keyed, cost_us, name, workers, cpu_s, wall_s = json.loads(line)
+        results.setdefault((keyed, cost_us, name, workers), []).append((cpu_s, wall_s))
+    return results
+
+
+def measure(
+    results: dict[Case, list[tuple[float, float]]],
+    folder: Path,
+    repeats: int,
+    costs: tuple[float, ...],
+    file: Path | None,
+) -> None:
+    """Run all peers in turns, as often as they have not run yet.
+
+    Raises:
+        RuntimeError: an output differs from that of the engine.
+    """
+    pace, peers, works, expected = measured_pace(), dict(found_peers(folder)), dict[Any, Work](), dict[Any, int]()
+    for turn, keyed, cost_us, (name, peer), workers in product(
+        range(repeats), (False, True), costs, peers.items(), (1, 2)
+    ):
+        case = keyed, cost_us, name, workers
+        if (name == "C++, serial" and workers > 1) or len(results.get(case, ())) > turn:
+            continue
+        rows = (PYTHON_ROWS if name.startswith("Python") else ROWS)[cost_us]
+        of = keyed, cost_us, rows
+        if of not in works:
+            works[of] = work_of(keyed, cost_us, rows, pace, folder)
+            expected[of] = run_by_workers(works[of].chain, RunSettings(), pace).egress.hash
+        gives, cpu_s, wall_s = peer(works[of], workers)
+        if gives != expected[of]:
+            raise RuntimeError(f"the output of {name} differs ({workers} workers, {cost_us:g} us)")
+        results.setdefault(case, []).append((cpu_s / rows, wall_s / rows))
+        if file is not None:
+            with file.open("a") as kept:
+                print(json.dumps([*case, cpu_s / rows, wall_s / rows]), file=kept)
+
+
+def claims(ns: dict[Case, float], costs: tuple[float, ...]) -> Iterator[bool]:
     """Whether each claim is met."""
     for chunk, keyed in product(CHUNKS, (False, True)):
         ours, tbb = ns[keyed, 0.0, f"adapt, chunks of {chunk}", 1], f"oneTBB, chunks of {chunk}"
@@ -216,7 +248,7 @@ def timed_line(line: str) -> Timed:
 def in_java(folder: Path) -> Iterator[tuple[str, Peer]]:
     """Java's ordered parallel streams.
 
-    The fifth run of a process counts, after the compiler has done its work.
+    The mean of the last four of eight runs in a process counts, after the compiler has done its work.
     """
     if shutil.which("javac") is None:
         print("Java: left out, no javac found")
@@ -225,7 +257,7 @@ def in_java(folder: Path) -> Iterator[tuple[str, Peer]]:
 
     def run(work: Work, workers: int) -> Timed:
         line = ["java", "-cp", str(folder), "OrderedPeers", work.file]
-        line += map(str, (work.rows, work.steps, workers, SEED, 5))
+        line += map(str, (work.rows, work.steps, workers, SEED, 8))
         return timed_line(subprocess.run(line, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 
     yield "Java, parallel streams", run

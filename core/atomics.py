@@ -3,6 +3,10 @@
 Kernels of many threads share memory by addresses, as arrays would be reference-counted by every call, all threads on
 one cache line. A word has 64 bits. It is named by a record (`record_at`) and a field, checked at compile time, or by an
 address and an offset in words. The caller keeps the underlying arrays alive.
+
+Orders, which hold on x86-64 and on ARM (there `ldar`, `stlr`, and `casal`, `swpal`, `ldaddal` or loops of `ldaxr` and
+`stlxr`): `load_atomic` acquires, `publish` releases, and `fetch_add`, `exchange` and `replace` do both; all but
+`publish` are sequentially consistent. `load`, `store`, `put` and `fixed` order nothing.
 """
 
 import sys
@@ -226,27 +230,27 @@ fixed: Callable[[Record | int, str | int], int] = _on_word("fixed", types.int64,
 load_atomic: Callable[[Record | int, str | int], int] = _on_word(
     "load_atomic", types.int64, lambda builder, word: builder.load_atomic(word, "seq_cst", 8)
 )
-"""Read a word, sequentially consistent."""
+"""Read a word with acquire order, sequentially consistent: later accesses stay behind it."""
 
 publish: Callable[[Record | int, str | int, int], None] = _on_word(
     "publish", types.void, lambda builder, word, new: builder.store_atomic(new, word, "release", 8), "new"
 )
-"""Write a word with release order: who reads it by `load_atomic` sees all earlier writes."""
+"""Write a word with release order: who reads it by `load_atomic` sees all earlier reads and writes done."""
 
 fetch_add: Callable[[Record, str, int], int] = _on_word(
     "fetch_add", types.int64, lambda builder, word, more: builder.atomic_rmw("add", word, more, "seq_cst"), "more"
 )
-"""Add to a word, and return its old value."""
+"""Add to a word, with acquire and release order, and return its old value."""
 
 exchange: Callable[[Record, str, int], int] = _on_word(
     "exchange", types.int64, lambda builder, word, new: builder.atomic_rmw("xchg", word, new, "seq_cst"), "new"
 )
-"""Write a word, and return its old value."""
+"""Write a word, with acquire and release order, and return its old value."""
 
 replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
     "replace", types.boolean, _compare_and_swap, "expected", "new"
 )
-"""Compare-and-swap a word; whether it succeeded."""
+"""Compare-and-swap a word, with acquire and release order; whether it succeeded. A failure acquires."""
 
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 run_chunk: Callable[[int, int, int, int, int, int, int], int] = _intrinsic(_run_chunk)

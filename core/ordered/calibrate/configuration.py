@@ -103,7 +103,7 @@ def fitted(most_workers: int) -> tuple[Configuration, ...]:
     return (
         *(Configuration((_STATELESS,), *one) for one in product(counts, CHUNKS)),
         *(Configuration((_PARTITIONED,), *one) for one in product(counts, CHUNKS)),
-        *(Configuration((_PARTITIONED,), 1, chunk, partitions) for chunk in (16, 64) for partitions in (1, 8)),
+        *(Configuration((_PARTITIONED,), *one) for one in product(counts[1:], (16, 64), (2, 8))),
         *(Configuration((_STATEFUL,), 1, chunk) for chunk in CHUNKS),
         *(Configuration((_STATELESS, kind), 1, 64) for kind in OperatorKind),
         *(Configuration((_STATELESS,), 1, 64, selectivity=outputs) for outputs in (0.3, 0.7, 2.5)),

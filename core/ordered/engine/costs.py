@@ -22,7 +22,7 @@ class Cost(StrEnum):
     CLAIM = "claim"
     """A worker claims a chunk."""
     HANDOVER = "handover"
-    """A worker enters a lane of a partitioned operator: one partition, or several."""
+    """A worker enters a lane of a partitioned operator (one partition, or several); none with a single worker."""
     SEND = "send"
     """A chunk is sent on; one worker at a time."""
     OUTPUT = "output"
@@ -55,6 +55,7 @@ class Term:
 
 _CONTENDED = (Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM)
 QUERIES = (Cost.QUERY, Cost.QUERY_OPERATOR, Cost.CONTENDED_QUERY)
+_OF_MANY = (*_CONTENDED, Cost.HANDOVER)
 _SHARED = (OperatorKind.STATELESS, OperatorKind.PARTITIONED)
 
 TERMS = (
@@ -100,7 +101,7 @@ class EngineProfile:
     Attributes:
         measured: On what they were measured, in words.
         workers: Most workers of a measured run.
-        costs: Of each term; without contended ones if only one worker was measured, and in files of earlier versions
+        costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
             without those of queries.
 
     Raises:
@@ -115,7 +116,7 @@ class EngineProfile:
         if self.workers < 1:
             raise BadInput(f"workers must be at least 1 (got {self.workers})")
         for term in TERMS:
-            optional = term.cost in QUERIES or (term.cost in _CONTENDED and self.workers == 1)
+            optional = term.cost in QUERIES or (term.cost in _OF_MANY and self.workers == 1)
             if term not in self.costs and not optional:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 

@@ -265,9 +265,12 @@ class Memory:
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
                 lanes = lanes_of(bound, settings, is_model=self._model is not None)
-                record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
-                record["partition_queues_at"] = self.storage.room(queue * lanes)
-                self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
+                if lanes == 1 and self._model is None:  # no two workers meet: in serial order, as without partitions
+                    record["work_queue"] = codes.SHARED_QUEUE
+                else:
+                    record["lanes"] = lanes - 1 if lanes < bound.partitions else -1
+                    record["partition_queues_at"] = self.storage.room(queue * lanes)
+                    self._counts = max(self._counts, bound.partitions + MOST_CHUNK)
         self._room = max(self._room, slot_words)
 
     def _key_at(self, bound: BoundOperator) -> int:
@@ -331,8 +334,11 @@ def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> 
 
     These are its partitions, or fewer if workers take chunks of many tuples.
     """
-    single = is_model or settings.chunk == 1 or settings.reorder is Reorder.RETRY
-    if single or settings.work_queue is not WorkQueue.HYBRID:
+    if is_model or settings.work_queue is not WorkQueue.HYBRID:
+        return bound.partitions
+    if settings.workers == 1:
+        return 1
+    if settings.chunk == 1 or settings.reorder is Reorder.RETRY:
         return bound.partitions
     return min(bound.partitions, LANES << (settings.workers - 1).bit_length())
 

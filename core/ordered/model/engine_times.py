@@ -85,12 +85,10 @@ def chunk_at(settings: RunSettings, us: float) -> float:
 def lanes_met(bound: BoundOperator, settings: RunSettings, tuples: float) -> float:
     """Mean lanes among a chunk's tuples.
 
-    All are taken as equally frequent; 0 without.
+    All are taken as equally frequent; 0 without, or where a single lane needs no split.
     """
-    if bound.operator.kind is not OperatorKind.PARTITIONED:
-        return 0.0
-    lanes = lanes_of(bound, settings, is_model=False)
-    return float(lanes * (1 - (1 - 1 / lanes) ** tuples))
+    lanes = lanes_of(bound, settings, is_model=False) if bound.operator.kind is OperatorKind.PARTITIONED else 1
+    return 0.0 if lanes == 1 else float(lanes * (1 - (1 - 1 / lanes) ** tuples))
 
 
 def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally) -> dict[Term, float]:
@@ -104,8 +102,8 @@ def counts_of(bound: BoundOperator, settings: RunSettings, tally: OperatorTally)
         Term(Cost.TUPLE, kind): float(tally.inputs),
         Term(Cost.CLAIM, kind): chunks,
     }
-    if kind is OperatorKind.PARTITIONED and chunks:
-        counts[Term(Cost.HANDOVER, kind)] = chunks * lanes_met(bound, settings, tally.inputs / chunks)
+    if kind is OperatorKind.PARTITIONED and chunks and (met := lanes_met(bound, settings, tally.inputs / chunks)):
+        counts[Term(Cost.HANDOVER, kind)] = chunks * met
     if kind is not OperatorKind.STATEFUL:
         others = min(settings.workers, bound.partitions if kind is OperatorKind.PARTITIONED else settings.workers) - 1
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = float(others * tally.inputs)

@@ -1,7 +1,20 @@
 """Layout of the memory that the workers of a run share.
 
 Every field is a word of 64 bits. A word that one worker writes while others read has a cache line to itself: the
-fields of a record are grouped by lines. Fields whose names end in `_at` are addresses.
+fields of a record are grouped by lines of 64 bytes. Fields whose names end in `_at` are addresses.
+
+What orders the words that several workers touch, by who writes and who reads (see `atomics`):
+
+- `tail` of an operator: released by its one sender after the tuples and their lanes, acquired before these are read.
+- `head`: claimed by `replace`; lanes are read before it, since their places may be reused after it.
+- Tickets: released after the outputs (of a whole run), acquired by the sender before it reads them.
+- `next`: released after the outputs were read, acquired before their places are written again.
+- `sending`, `feeding`, `owned`: taken and given back by `exchange`, so that the fields of the one sender or feeder
+  (`seen_next`, `sent`, `copied`, `load`, the tails of lanes, the hash) need no order of their own.
+- `waiting` of a lane: `fetch_add` from 0 enters, back to 0 leaves; the state of its keys and its `head` pass between.
+- `working`: entered by `replace`, left by `fetch_add`; passes the state where only one worker may enter.
+- `stop`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
+- `idle`, `inputs`, `outputs`, `time_ns`: sums that pass nothing on.
 """
 
 from collections.abc import Sequence
@@ -37,6 +50,9 @@ def of_words(*names: str) -> np.dtype[np.void]:
     """A record of consecutive words."""
     return np.dtype([(name, np.int64) for name in names], align=True)
 
+
+LINE_OF_WORDS = of_words(*(f"word{at}" for at in range(LINE // 8)))
+"""A cache line of memory that is read as it comes."""
 
 HEADER = _on_lines(
     ("stop",),  # why the run ends (`GOES_ON` while it does not)

@@ -25,6 +25,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
     MARK,
     MARKED,
     PUNCTUATION,
+    RUN,
     is_ready,
     outputs_at,
     ticket_of,
@@ -90,8 +91,14 @@ def plain_run(operator: Operator, serial: int) -> int:
     if fixed(operator, "slot_output_words") != fixed(operator, "out_words"):
         return 0
     slot, tuples = serial & mask, 0
-    while slot + tuples <= mask and load_atomic(slots, slot + tuples) == ticket_of(serial + tuples) | 1:
-        tuples += 1
+    while slot + tuples <= mask:
+        ticket, one = load_atomic(slots, slot + tuples), ticket_of(serial + tuples)
+        if ticket & ~HELD == one | RUN:
+            tuples += ticket & HELD
+        elif ticket == one | 1:
+            tuples += 1
+        else:
+            break
     return tuples
 
 
@@ -129,20 +136,22 @@ def send_ready(header: Header, tally: Tally, operator: Operator) -> bool:
 
     Needs the flag `sending`.
     """
-    while True:
+    while is_ready(operator, operator.next):
         serial = operator.next
         tuples = plain_run(operator, serial)
         if tuples:
             sent = _send_plain(header, operator, outputs_at(operator, serial), tuples)
+            if sent < tuples:  # the rest may begin within a run, where no ticket is yet
+                slot = (serial + sent) & fixed(operator, "ring_mask")
+                publish(fixed(operator, "slots_at"), slot, ticket_of(serial + sent) | RUN | (tuples - sent))
             publish(operator, "next", serial + sent)
             is_full = sent < tuples
-        elif is_ready(operator, serial):
-            is_full = not send_next(header, operator)
         else:
-            return False
+            is_full = not send_next(header, operator)
         if is_full:
             tally.blocked += 1
             return True
+    return False
 
 
 @flattened

@@ -223,6 +223,7 @@ def run_claimed(
             serial, partition = first + at, lane
             if serials:
                 serial = load(serials, serial & mask)
+            if fixed(operator, "master_at"):
                 partition = load(fixed(operator, "master_at"), serial & mask)
             if not _send_one(header, tally, scratch, operator, partition, serial):
                 return

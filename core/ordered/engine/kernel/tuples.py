@@ -14,9 +14,10 @@ number in the mark of a punctuation's copy. Numbers of timed tuples are below th
 
 
 HELD_BITS = 30
-MARKED, IN_BLOCK, HELD = 1 << 28, 1 << 29, (1 << 28) - 1
+RUN, MARKED, IN_BLOCK, HELD = 1 << 27, 1 << 28, 1 << 29, (1 << 27) - 1
 """A ticket is the word of a tuple in the ring buffer: its serial number plus 1, from this bit on; whether an output is
-marked; whether the outputs are in a block, whose address is the first field of its place; and how many they are."""
+marked; whether the outputs are in a block, whose address is the first field of its place; and how many they are. The
+ticket of a run stands for this tuple and the next ones, as many as it holds, each with one output without a mark."""
 
 
 @flattened

@@ -7,9 +7,9 @@ partition, or several, so that a chunk has enough tuples of each lane: one worke
 
 import numpy as np
 
-from adapt.core.atomics import apart, fixed, load, load_atomic, publish, put, store
-from adapt.core.compiled import inlined
-from adapt.core.ordered.engine.kernel.layout import Operator, partition_at
+from adapt.core.atomics import apart, fixed, load, load_atomic, publish, short_loops, store
+from adapt.core.compiled import fetch_ahead, flattened, inlined
+from adapt.core.ordered.engine.kernel.layout import LINE_OF_WORDS, Operator, partition_at
 from adapt.core.ordered.engine.kernel.tuples import (
     BARE,
     MARK,
@@ -46,18 +46,25 @@ def partition_queue_at(operator: Operator, lane: int) -> int:
 
 
 @inlined
+def _delegate(operator: Operator, serial: int, partition: int) -> None:
+    """Put a tuple into the queue of its lane."""
+    lane = partition & fixed(operator, "lanes")
+    part = partition_at(operator, lane)
+    tail = part.tail
+    store(partition_queue_at(operator, lane), tail & fixed(operator, "queue_mask"), serial)
+    publish(part, "tail", tail + 1)
+
+
+@inlined
 def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
     """Put a tuple into the queue of its lane, and count it."""
     mask = fixed(operator, "queue_mask")
     partition = partition_of(operator, serial, mark, fields)
     if mark < PUNCTUATION:
         partition_at(operator, partition).load += 1
-    lane = partition & fixed(operator, "lanes")
-    part = partition_at(operator, lane)
-    tail = part.tail
-    store(partition_queue_at(operator, lane), tail & mask, serial)
     store(fixed(operator, "master_at"), serial & mask, partition)
-    publish(part, "tail", tail + 1)
+    if fixed(operator, "partition_queues_at"):
+        _delegate(operator, serial, partition)
 
 
 @inlined
@@ -72,6 +79,22 @@ def enqueue(operator: Operator, serial: int, mark: int, fields: int) -> None:
 
 
 @inlined
+def _assign_plain(operator: Operator, serial: int, fields: int, step: int, count: int) -> None:
+    """`_assign` for several tuples without marks, whose fields are `step` bytes apart."""
+    apart()
+    short_loops()
+    master, mask = fixed(operator, "master_at"), fixed(operator, "queue_mask")
+    for number in range(serial, serial + count):
+        partition = partition_of(operator, number, 0, fields)
+        partition_at(operator, partition).load += 1
+        store(master, number & mask, partition)
+        fields += step
+    if fixed(operator, "partition_queues_at"):
+        for number in range(serial, serial + count):
+            _delegate(operator, number, load(master, number & mask))
+
+
+@inlined
 def enqueue_plain(operator: Operator, serial: int, tuples: int, count: int) -> None:
     """`enqueue` for several tuples without marks."""
     apart()
@@ -80,29 +103,42 @@ def enqueue_plain(operator: Operator, serial: int, tuples: int, count: int) -> N
     move_words(tuples, tuple_at(operator, serial), before * size)
     move_words(tuples + 8 * before * size, fixed(operator, "queue_at"), (count - before) * size)
     if fixed(operator, "master_at"):
-        for number in range(serial, serial + count):
-            _assign(operator, number, 0, tuple_at(operator, number) + 8)
+        _assign_plain(operator, serial, tuples + 8, 8 * size, count)
 
 
 @inlined
 def enqueue_rows(operator: Operator, serial: int, rows: int, count: int) -> None:
     """`enqueue` for several rows of the input, which have no marks."""
     apart()
-    words, keyed = fixed(operator, "in_words"), fixed(operator, "master_at")
-    place, end = tuple_at(operator, serial), tuple_at(operator, fixed(operator, "queue_mask")) + 8 * words
-    for number in range(serial, serial + count):
-        store(place, MARK, 0)
-        at = 1
-        # Atomic, or the loop would be unrolled, which is slower for a few words.
-        while at < load_atomic(operator, "in_words"):
-            put(place, at, load(rows, at - 1))
-            at += 1
-        if keyed:
-            _assign(operator, number, 0, place + 8)
-        rows += 8 * (words - 1)
-        place += 8 * words
-        if place == end:
-            place = fixed(operator, "queue_at")
+    words, mask = fixed(operator, "in_words"), fixed(operator, "queue_mask")
+    before = min(count, mask + 1 - (serial & mask))
+    for line in range(count * (words - 1) // 8):  # of the next rows, which may lie beyond the end: a hint
+        fetch_ahead(rows + 8 * count * (words - 1), LINE_OF_WORDS, line)
+    _copy_rows(operator, rows, tuple_at(operator, serial), before)
+    _copy_rows(operator, rows + 8 * before * (words - 1), fixed(operator, "queue_at"), count - before)
+    if fixed(operator, "master_at"):
+        _assign_plain(operator, serial, rows, 8 * (words - 1), count)
+
+
+@flattened
+def _copy_rows(operator: Operator, rows: int, place: int, count: int) -> None:
+    """Copy rows, with a mark of 0 before each."""
+    words = fixed(operator, "in_words")
+    if words == 2:  # loops of their own, which the compiler vectorizes
+        for row in range(count):
+            store(place, 2 * row, 0)
+            store(place, 2 * row + 1, load(rows, row))
+    elif words == 3:
+        for row in range(count):
+            store(place, 3 * row, 0)
+            store(place, 3 * row + 1, load(rows, 2 * row))
+            store(place, 3 * row + 2, load(rows, 2 * row + 1))
+    else:
+        for _ in range(count):
+            store(place, MARK, 0)
+            copy_words(rows, place + 8, words - 1)
+            rows += 8 * (words - 1)
+            place += 8 * words
 
 
 @inlined

@@ -67,8 +67,8 @@ def test_the_fit_recovers_every_cost() -> None:
 
 def test_costs_of_contention_need_two_workers() -> None:
     found = fit(runs(Synthetic(), 1))
-    contended = {Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_QUERY}
-    assert {term.cost for term in TERMS if term not in found} == contended
+    of_many = {Cost.HANDOVER, Cost.CONTENDED_TUPLE, Cost.CONTENDED_CLAIM, Cost.CONTENDED_QUERY}
+    assert {term.cost for term in TERMS if term not in found} == of_many
     profile = profile_of([runs(Synthetic(), 1)], 1, "")
     assert profile.costs_at().of(Cost.CONTENDED_TUPLE, OperatorKind.STATELESS) == 150.0
 

@@ -2,13 +2,15 @@
 
 import itertools
 import os
+from dataclasses import replace
 from functools import cache, partial
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapt.core.compiled import AtAddress
+from adapt.core.compiled import AtAddress, record_at
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bind
 from adapt.core.ordered.chain.chain import Chain
@@ -16,6 +18,10 @@ from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind
 from adapt.core.ordered.engine import memory
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.kernel import worker as kernel
+from adapt.core.ordered.engine.kernel.claiming import chunk_of
+from adapt.core.ordered.engine.kernel.estimates import quota_of
+from adapt.core.ordered.engine.kernel.layout import HEADER, operator_at
+from adapt.core.ordered.engine.memory import Memory
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.serial import SerialRun, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -104,6 +110,55 @@ def test_a_chunk_is_claimed_at_once_and_split_by_partition_inside(name: str) -> 
     for chunk in (1, 64, 1024):
         done = assert_ordered(name, RunSettings(chunk=chunk), tuples=10_240)
         assert done.operators[0].in_use.sum() == 10_240 // chunk
+
+
+class _Left(Exception):
+    """All rows that had arrived have left."""
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("chunk", [0, 1024])
+def test_rows_leave_without_waiting_for_a_chunk_to_fill(name: str, workers: int, chunk: int) -> None:
+    """The last row arrives in an hour; a worker that waited for it would hold the others until then."""
+    chain = bound(CHAINS[name], 101, keys=5)
+    arrivals_ns = np.append(np.arange(100) * 1000, 3_600 * 10**9)
+    expected, left = run_serially(replace(chain, tuples=chain.tuples[:100])).egress.tuples, list[Words]()
+
+    def take(rows: Words) -> None:
+        left.append(rows)
+        if sum(map(len, left)) == expected:
+            raise _Left
+
+    with pytest.raises(_Left):
+        run_by_workers(chain, RunSettings(workers, chunk=chunk), pace=1, taken=take, arrivals_ns=arrivals_ns)
+
+
+@numba.njit
+def _next_chunk(address: int, claimable: int) -> int:
+    header = record_at(address, HEADER, 0)
+    return chunk_of(header, claimable, quota_of(header, operator_at(header, 0)))
+
+
+@pytest.mark.parametrize(
+    ("cost_ns", "chunk", "workers", "expected"),
+    [
+        (1_000, 0, 1, 100),
+        (10_000, 0, 1, 10),
+        (10**6, 0, 1, 1),
+        (10, 0, 1, 1024),
+        (10, 0, 4, 751),
+        (1_000, 64, 1, 64),
+        (1_000, 1024, 1, 1024),
+    ],
+)
+def test_a_chunk_ends_after_a_slice_unless_its_size_is_given(
+    cost_ns: int, chunk: int, workers: int, expected: int
+) -> None:
+    """A chunk is sent when it ends, so this bounds how long a tuple waits for the others of its chunk."""
+    memory = Memory(chain_of("one output", 100)[0], RunSettings(workers, chunk=chunk, slice_us=100), 1, 0)
+    memory.operators[0]["inputs"], memory.operators[0]["time_ns"] = 1000, 1000 * cost_ns
+    assert _next_chunk(memory.address, 3000) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -206,7 +261,7 @@ def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch:
 
 def test_a_run_that_would_take_too_much_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="need more than 16 GiB; make them smaller"):
-        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(queue_capacity=1 << 16, chunk=1), pace=1)
+        run_by_workers(bound((partitioned("b", 1 << 16),), 10), RunSettings(2, queue_capacity=1 << 16, chunk=1), pace=1)
 
 
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)

@@ -135,6 +135,7 @@ def _uint64(number: Any) -> np.uint64:
 _ATOMICS: dict[str, Callable[..., Any]] = {
     "record_at": _Record,
     "record_after": _record_after,
+    "fetch_ahead": lambda *_: None,
     "load": _load,
     "fixed": _load,
     "load_atomic": _load,
