@@ -1,7 +1,7 @@
 """Ordered replay of a stored trace, without Spark."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class OrderedOptions:
         rows: Number of first rows to replay; None for all.
         output: Where the output rows of the run with the most workers are written; None for nowhere.
         foresight: Says how long the replay takes before it starts; None for nobody.
+        more: Traces of further inputs of the chain, by their names in it.
     """
 
     chain: NamedChain
@@ -65,6 +66,7 @@ class OrderedOptions:
     rows: int | None = None
     output: EgressTarget | None = None
     foresight: Foresight | None = None
+    more: Mapping[str, Trace] = field(default_factory=dict)
 
 
 def replay_ordered_trace(
@@ -96,19 +98,20 @@ def replay_ordered_trace(
         if options.ordered.backend is Backend.SIM:
             raise UsageError(f"--output needs --backend {Backend.THREADS}; the model gives times, and no rows")
     chain, plan, rows = options.chain, options.plan, options.rows
-    chain.check_columns(trace.columns)
+    others = _others(chain, options.more)
+    chain.check_columns(trace.columns, *(other.columns for other in others))
     _check_plan(chain, plan)
     if rows is not None and rows < 1:
         raise UsageError(f"--rows must be at least 1 (got {rows})")
-    bound = bound_trace(trace, chain, plan, rows, progress)
+    bound = bound_trace(trace, chain, plan, rows, progress, others)
     check_chain(bound, options.ordered)
     times_us = None
     if any(each.follows_trace for each in options.ordered.arrivals):
-        times_us = read_times_us(trace, bound.rows, progress)
+        times_us = read_times_us((trace, *others), bound.rows, progress)
     if options.foresight is not None:
         _foresee(options.foresight, bound, options.ordered, cpu_clock)
     parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
-    inputs = [trace.as_input]
+    inputs = [each.as_input for each in (trace, *others)]
     if plan is not None:
         parameters["plan"] = plan.plan.content_hash()
         inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
@@ -131,6 +134,25 @@ def replay_ordered_trace(
     return run
 
 
+def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:
+    """Traces of the inputs after the first, in their order.
+
+    Raises:
+        UsageError: an input has no trace, or a trace no input.
+    """
+    first, *others = chain.chain.graph.inputs
+    for name in more:
+        if name not in others:
+            known = f"its first input, {first!r}, is TRACE" if name == first else f"further inputs: {', '.join(others)}"
+            raise UsageError(
+                f"--input {name}: {chain.name} has no further input {name!r} ({known if others else 'it has only one'})"
+            )
+    for name in others:
+        if name not in more:
+            raise UsageError(f"{chain.name}: input {name!r} has no trace; add --input {name}=TRACE")
+    return tuple(more[name] for name in others)
+
+
 def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_clock: Callable[[], float]) -> None:
     """Say how long a run takes, or refuse it."""
     repeats = ordered.repeats if ordered.backend is Backend.THREADS else 1
@@ -148,35 +170,64 @@ def _foresee(foresight: Foresight, bound: BoundChain, ordered: Ordered, cpu_cloc
 
 
 def bound_trace(
-    trace: Trace, chain: NamedChain, plan: NamedPlan | None = None, rows: int | None = None, progress: Progress = silent
+    trace: Trace,
+    chain: NamedChain,
+    plan: NamedPlan | None = None,
+    rows: int | None = None,
+    progress: Progress = silent,
+    others: Sequence[Trace] = (),
 ) -> BoundChain:
-    """Bind a chain to the first rows of a trace, or all.
+    """Bind a chain to the first rows of a trace and of further inputs, or all.
 
     Raises:
         UsageError: the tuples would take too much memory.
-        BadInput: the trace is damaged, or a column has the wrong type.
+        BadInput: a trace is damaged, or a column has the wrong type.
     """
-    total = trace.rows if rows is None else min(rows, trace.rows)
-    if not total:
-        raise BadInput(f"{trace.path} has no rows to run")
-    columns = chain.columns() or [_ANY]
+    traces = (trace, *others)
+    of_each = [each.rows if rows is None else min(rows, each.rows) for each in traces]
+    for each in traces:
+        if not each.rows or rows == 0:
+            raise BadInput(f"{each.path} has no rows to run")
+    total, columns = sum(of_each), chain.columns() or [_ANY]
     if total * 8 * (len(columns) + 1) > MOST_TUPLE_BYTES:
         most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
         raise UsageError(
             f"{total:,} rows with {len(columns)} columns need more than {MOST_TUPLE_BYTES >> 30} GiB of memory; use "
             f"--rows {most} or fewer"
         )
-    read = _read(trace, columns, total, progress)
-    _check_plan_type(chain, read, plan)
+    reads = [
+        _read(each, [name for name in columns if name in each.columns], count, progress)
+        for each, count in zip(traces, of_each, strict=True)
+    ]
+    for read in reads:
+        _check_plan_type(chain, read, plan)
+    if others and rows is not None:
+        reads = _first_rows(reads, rows)
     try:
-        return bind(chain.chain, read, None if plan is None else plan.plan.partitioner())
+        return bind(chain.chain, reads[0], None if plan is None else plan.plan.partitioner(), reads[1:])
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
 
 
-def read_times_us(trace: Trace, rows: int, progress: Progress = silent) -> Words:
-    """Times of the first rows of a trace in microseconds since 1970."""
-    return np.asarray(_read(trace, ["ts"], rows, progress)["ts"].cast(pa.int64()).to_numpy(), np.int64)
+def _first_rows(reads: Sequence[dict[str, pa.ChunkedArray]], rows: int) -> list[dict[str, pa.ChunkedArray]]:
+    """The first rows of several inputs in the order of time, then of the inputs."""
+    times = [np.asarray(read[_ANY].cast(pa.int64()).to_numpy(), np.int64) for read in reads]
+    of_row = np.repeat(np.arange(len(reads)), [len(each) for each in times])
+    first = of_row[np.argsort(np.concatenate(times), kind="stable")[:rows]]
+    counts = np.bincount(first, minlength=len(reads)).tolist()
+    return [
+        {name: column.slice(0, count) for name, column in read.items()}
+        for read, count in zip(reads, counts, strict=True)
+    ]
+
+
+def read_times_us(traces: Sequence[Trace], rows: int, progress: Progress = silent) -> Words:
+    """Times of the first rows of all inputs in microseconds since 1970."""
+    times = [
+        np.asarray(_read(trace, [_ANY], min(rows, trace.rows), progress)[_ANY].cast(pa.int64()).to_numpy(), np.int64)
+        for trace in traces
+    ]
+    return times[0] if len(times) == 1 else np.sort(np.concatenate(times))[:rows]
 
 
 def _read(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> dict[str, pa.ChunkedArray]:
@@ -210,7 +261,7 @@ def _check_plan_type(chain: NamedChain, columns: dict[str, pa.ChunkedArray], pla
         return
     wanted = ARROW_TYPES[plan.plan.key_type]
     for operator in chain.chain.operators:
-        if operator.by is PartitionBy.PLAN and operator.key is not None and columns[operator.key].type != wanted:
+        if operator.by is PartitionBy.PLAN and operator.key in columns and columns[operator.key].type != wanted:
             raise BadInput(
                 f"{plan.name} is a plan for {plan.plan.key_type} keys, but column {operator.key!r} of operator "
                 f"{operator.name!r} has type {columns[operator.key].type}"

@@ -271,8 +271,8 @@ def bind(
             tuples[place, at] = encoded.words[name][place]
         tuples[place, -1] = stream
     bound = tuple(_routed(graph, each, layouts) for each in inner)
-    shown = {}, encoded.texts, times, graph, layouts.streams, tuple(types)
-    return BoundChain(bound, *_punctuated(chain.punctuations, tuples, rows), *shown)
+    punctuated = _punctuated(chain.punctuations, tuples, rows)
+    return BoundChain(bound, *punctuated, {}, encoded.texts, times, graph, layouts.streams, tuple(types))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,8 @@ def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _E
     done, graph = _Encoded(), chain.graph
     keys_made = made_keys(chain.operators, graph)
     built_in = {name for each in chain.operators if not _is_own(each) for name in role_of(each.function).reads}
-    for operator, named in zip(chain.operators, columns_by_operator(chain), strict=True):
+    of_operators = zip(chain.operators, columns_by_operator(chain), made_before(chain.operators, graph), strict=True)
+    for operator, named, made in of_operators:
         key = None if operator.name in keys_made else operator.key
         if key is not None:
             codes, keys = _keys(operator, _column(operator, key, rows))
@@ -338,7 +339,7 @@ def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _E
             *([] if key is not None or operator.key is None else [operator.key]),
         )
         for name in reads:
-            if name not in named or name in done.words:
+            if name not in named or name in done.words or (name in made and name not in rows):
                 continue
             if name in built_in:
                 done.put(rows, name, name, _whole_numbers(operator, name, _column(operator, name, rows)))

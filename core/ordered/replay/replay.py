@@ -163,7 +163,7 @@ class OrderedRun(Displayed):
         """
         tables = {
             "workers": workers_table(self.outcomes),
-            "operators": operators_table(self.chain.operators, self.outcomes, self.ordered.settings.ring_buffer),
+            "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
@@ -308,7 +308,8 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
 
 def warm_up(chain: BoundChain) -> None:
     """Run without tuples, to exclude compilation from measurements."""
-    run_by_workers(replace(chain, tuples=chain.tuples[:0]), RunSettings(), pace=1)
+    empty = replace(chain, tuples=chain.tuples[:0], punctuations=chain.punctuations[:0])
+    run_by_workers(empty, RunSettings(), pace=1)
 
 
 def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> Costs:
