@@ -182,7 +182,7 @@ def test_departures_joined_with_weather_leave_by_two_outputs(adapt, real_traces,
     ) == [0, 0]
     assert left_over(
         "select key, day, departures, windy, mean_delay from 'out.parquet' where output = 'days'",
-        f"""select key, epoch_us(ts) // 86400000000 as day, count(*), count(*) filter (wind >= 20), sum(delay) / count(*)
+        f"""select key, epoch_us(ts) // 86400000000 as day, count(*), count(*) filter (wind >= 20), avg(delay)
         from ({JOINED}) group by key, day""",
     ) == [0, 0]
     assert len(rows) > 1_000

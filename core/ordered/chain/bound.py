@@ -394,7 +394,6 @@ MOST_GIVEN = STACK_WORDS
 def _routed(graph: Graph, inner: BoundOperator, layouts: Layouts) -> BoundOperator:
     """An operator of a graph as one of a chain."""
     number, stream, edges = inner.number, graph.made_by(inner.number), dict[int, Edge]()
-    names = [*graph.inputs, *("" for _ in graph.sources)]
     behind = graph.live(number + 1)
     for place, source in enumerate(graph.sources[number]):
         layout = layouts.streams[source]
@@ -406,8 +405,8 @@ def _routed(graph: Graph, inner: BoundOperator, layouts: Layouts) -> BoundOperat
 
         if inner.key_at >= 0 and found(inner.key_at) < 0:
             raise BadInput(
-                f"operator {inner.operator.name!r} is partitioned by {inner.operator.key!r}, which "
-                f"{names[source] or 'one of the operators that it reads'} does not have"
+                f"operator {inner.operator.name!r} is partitioned by {inner.operator.key!r}, which one of the streams "
+                f"that it reads does not have: {(inner.operator.sources or graph.inputs)[place]!r}"
             )
         if places is not None and len(places) > MOST_GIVEN:
             raise BadInput(

@@ -24,7 +24,7 @@ FIELDS = {
 """Fields of each kind of element."""
 
 
-_NAMES = ("inputs", "outputs")
+NAMES = ("inputs", "outputs")
 """Fields of the chain itself."""
 
 Load: TypeAlias = Callable[[str], OwnFunction]
@@ -44,7 +44,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the chain is not valid TOML: {error}") from None
-    only("the chain", document, (*FIELDS, *_NAMES))
+    only("the chain", document, (*FIELDS, *NAMES))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -52,7 +52,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
             operators.append(_operator(fields, load))
         except BadInput as error:
             raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
-    inputs, outputs = (_names("the chain", name, document.get(name, [])) for name in _NAMES)
+    inputs, outputs = (_names("the chain", name, document.get(name, [])) for name in NAMES)
     return Chain(tuple(operators), _punctuations(document), inputs, outputs)
 
 

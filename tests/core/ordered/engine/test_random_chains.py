@@ -1,7 +1,9 @@
 """Random chains on threads: whatever the settings, the egress is that of the serial run, in value and in order."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -72,6 +75,29 @@ def windowed(random: np.random.Generator, rows: int) -> BoundChain:
     )
 
 
+class Sum(NamedTuple):
+    value: int
+
+
+class Sums:
+    """Up to eight outputs of a tuple, and up to five of a window; they depend on the order and on the stream."""
+
+    total: int
+
+    def step(self, from_: int, value: int) -> Iterator[Sum]:
+        self.total = self.total * 31 + value + from_
+        for copy in range((value >> 8) & 7):
+            yield Sum(self.total + copy)
+
+    def close(self, time: int) -> Iterator[Sum]:
+        for copy in range(self.total & 7):
+            yield Sum(self.total + copy)
+        self.total = 0
+
+
+SUMS = own_function("fuzz:Sums", Sums)
+
+
 def random_graph(random: np.random.Generator, rows: int, keys: int, seed: int) -> BoundChain:
     """Two to six operators that read some of one to three inputs and of each other, with at most 16 outputs a row."""
     inputs = [f"i{number}" for number in range(random.integers(1, 4))]
@@ -87,9 +113,16 @@ def random_graph(random: np.random.Generator, rows: int, keys: int, seed: int) -
         operators.append(replace(made, sources=sources))
         through[made.name] = most * (1.0 if made.function is FunctionName.COUNT else selectivity)
         readable += [made.name] if through[made.name] <= 8 else []
+    punctuations = None
+    if random.random() < (0.4 if seed >= 1000 else 0.04):  # each of its layouts takes a second to compile
+        sources = tuple(random.choice(readable, random.integers(1, min(4, len(readable) + 1)), replace=False))
+        kind = [{"kind": OperatorKind.STATEFUL}, {"kind": OperatorKind.PARTITIONED, "key": "key", "partitions": 3}]
+        windows = {**kind[random.integers(2)], "function": SUMS, "sources": sources}
+        operators += [Operator("windows", **windows), replace(stateless("behind", 1.3), sources=("windows", inputs[0]))]
+        punctuations = Punctuations(every_us=int(random.choice([5, 100])))
     unread = [each.name for each in operators if not any(each.name in (one.sources or ()) for one in operators)]
     outputs = {*unread, *random.choice([each.name for each in operators], 2)}
-    chain = Chain(tuple(operators), None, tuple(inputs), tuple(sorted(outputs)))
+    chain = Chain(tuple(operators), punctuations, tuple(inputs), tuple(sorted(outputs)))
     parts = [stream(part, keys, seed=seed + number) for number, part in enumerate(np.full(len(inputs), rows))]
     for columns in parts:
         columns["ts"] = pa.array(np.sort(random.integers(0, 1 + rows // 2, len(columns["key"]))))
