@@ -15,7 +15,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
 from adapt.core.errors import BadInput, UsageError
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.retail.retail import Preset
 from adapt.core.table import Column, Kind, Table
@@ -174,6 +174,7 @@ class OutputRows:
 def _leaving(chain: BoundChain) -> list[_Leaving]:
     """The streams that leave a chain, with shown names of their fields."""
     graph, made = chain.graph, list[_Leaving]()
+    streams: list[tuple[BoundOperator, int | None, tuple[str, ...], Mapping[str, WordType]]]
     if graph is None:
         streams = [(chain.operators[-1], None, chain.gives, chain.types)]
     else:

@@ -147,8 +147,9 @@ class _Graph:
         """What leaves at a punctuation."""
         left: list[Row] = []
         for number, (bound, step) in enumerate(zip(self._inner, self._steps, strict=True)):
-            for partition in range(bound.partitions if isinstance(step, Windowed) else 0):
-                self._given(number, step.close(partition, time), left)  # type: ignore[union-attr]
+            if isinstance(step, Windowed):
+                for partition in range(bound.partitions):
+                    self._given(number, step.close(partition, time), left)
         return left
 
     def _push(self, stream: int, fields: dict[str, int], left: list[Row]) -> None:
