@@ -38,7 +38,7 @@ class NamedChain:
         return list(columns_of(self.chain))
 
     def check_columns(self, columns: Sequence[str], *more: Sequence[str]) -> None:
-        """Check that a trace, and those of further inputs, have the columns of the chain.
+        """Check that the traces of all inputs have the chain's columns.
 
         Raises:
             BadInput: a column is missing; names chain, line, operator and the available columns.

@@ -177,7 +177,7 @@ def bound_trace(
     progress: Progress = silent,
     others: Sequence[Trace] = (),
 ) -> BoundChain:
-    """Bind a chain to the first rows of a trace and of further inputs, or all.
+    """Bind a chain to the first rows of its inputs, or all.
 
     Raises:
         UsageError: the tuples would take too much memory.

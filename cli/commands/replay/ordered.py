@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
-from adapt.cli.options.replay.ordered import ArrivalOptions, ModelOptions, RuntimeOptions, WorkerOptions
+from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
 from adapt.cli.terminal.output import Format, is_for_programs, narrate, narrate_written
 from adapt.cli.terminal.stages import stages
-from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend
-from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
     from adapt.core.ordered.replay.replay import OrderedRun
-    from adapt.traces.store.trace import Trace
 
 
 @short_help(
@@ -48,18 +45,15 @@ def ordered(
         ),
     ],
     output: LongRunOutput,
+    inputs: InputOptions,
     workers: WorkerOptions,
     arrivals: ArrivalOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
-    rows: int | None = setting(None, "Replay only the first N rows.", "N"),
     seed: SeedOption = 0,
     output_rows: Path | None = setting(
         None, "File for the output rows, in order (.parquet, .csv, .jsonl); - prints them.", "FILE", "--output"
-    ),
-    inputs: list[str] | None = setting(
-        None, "Trace of a further input of the chain, by its name there; repeatable.", "NAME=TRACE", "--input"
     ),
     check: int | None = setting(
         None,
@@ -109,7 +103,13 @@ def ordered(
         )
     named, opened = open_chain(chain), open_trace(trace)
     options = OrderedOptions(
-        named, how, None if plan is None else open_named_plan(plan), rows, target, output.foresight(), _opened(inputs)
+        named,
+        how,
+        None if plan is None else open_named_plan(plan),
+        inputs.rows,
+        target,
+        output.foresight(),
+        inputs.opened(),
     )
     with stages() as progress:
         run = replay_ordered_trace(
@@ -131,25 +131,6 @@ def ordered(
     whole = [run.summary(), *run.tables().values()]
     output.show(whole if is_for_programs(output.format) else run.shown(), run.as_data())
     return run
-
-
-def _opened(inputs: list[str] | None) -> "dict[str, Trace]":
-    """Traces of further inputs by name.
-
-    Raises:
-        UsageError: an option is not NAME=TRACE, or a name is given twice.
-    """
-    from adapt.traces.store.trace import open_trace
-
-    opened: dict[str, Trace] = {}
-    for each in inputs or ():
-        name, found, path = each.partition("=")
-        if not found or not name or not path:
-            raise UsageError(f"--input takes NAME=TRACE, such as weather=weather.trace (got {each!r})")
-        if name in opened:
-            raise UsageError(f"--input {name} is given twice; join the traces of an input with `adapt ingest`")
-        opened[name] = open_trace(location(path))
-    return opened
 
 
 def _cores() -> int:

@@ -64,7 +64,9 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """How an operator of a graph works in a chain: it passes on the tuples of other streams.
+    """How an operator of a graph works in a chain.
+
+    It passes on the tuples of streams that it does not read.
 
     The last word of a tuple is the number of its stream.
 
@@ -113,7 +115,9 @@ class BoundOperator:
 
     @property
     def key_at(self) -> int:
-        """Word of a tuple with its key's number; -1 without a key, and in a graph, where streams differ.
+        """Word of a tuple with its key's number; -1 without a key.
+
+        Also -1 in a graph, where streams differ.
 
         Keys that are made in the chain are stored as they are.
         """
@@ -175,7 +179,7 @@ class BoundChain:
         return len(self.tuples) - len(self.punctuations)
 
     def column(self, name: str) -> Words:
-        """Words of a field in the rows of the inputs that have it."""
+        """Words of a field, in rows of inputs that have it."""
         if self.graph is None:
             return self.tuples[:, self.fields.index(name)] if name in self.fields else self.tuples[:0, 0]
         of_inputs = enumerate(self.streams[: len(self.graph.inputs)])

@@ -132,7 +132,10 @@ class Chain:
 
 
 def made_before(operators: Sequence[Operator], graph: Graph, *, own_only: bool = False) -> list[set[str]]:
-    """Fields that are made before each operator, on any way from an input; `own_only` for those of own functions."""
+    """Fields that are made before each operator, on any way.
+
+    With `own_only`, those of own functions.
+    """
     made: list[set[str]] = [set() for _ in graph.inputs]
     before = []
     for operator, sources in zip(operators, graph.sources, strict=True):

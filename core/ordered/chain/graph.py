@@ -33,7 +33,7 @@ class Graph:
 
     @property
     def is_linear(self) -> bool:
-        """Whether each operator reads only the one before it, and only the last one's output leaves."""
+        """Whether each operator reads the one before it, and the last leaves."""
         return (
             len(self.inputs) == 1
             and self.sources == tuple((at,) for at in range(len(self.sources)))
@@ -49,7 +49,10 @@ class Graph:
         return tuple(number for number, sources in enumerate(self.sources) if stream in sources)
 
     def live(self, operator: int) -> tuple[int, ...]:
-        """Streams made before an operator that it or a later one reads, or that leave."""
+        """Streams made before an operator and not used up.
+
+        It or a later one reads them, or they leave.
+        """
         return tuple(
             stream
             for stream in range(self.made_by(operator))

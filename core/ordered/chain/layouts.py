@@ -1,4 +1,4 @@
-"""Layouts of tuples: the fields of each stream, and those that each operator is given."""
+"""Layouts of tuples: fields of streams, and of what operators are given."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ def is_from(chain: Chain, name: str) -> bool:
 
 
 def reaching(chain: Chain, operator: int, name: str) -> frozenset[int]:
-    """Inputs whose column of a name would reach an operator as it is."""
+    """Inputs whose column of a name reaches an operator unchanged."""
     graph, found = chain.graph, set[int]()
     for stream in graph.sources[operator]:
         if stream < len(graph.inputs):
@@ -127,7 +127,10 @@ def _said(name: str) -> str:
 
 
 def places_of(given: Sequence[str], stream: Sequence[str], defaults: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """For each field that an operator is given: its place in the tuples of a stream, or -1 and its word."""
+    """Place in a stream's tuples of each field that an operator is given.
+
+    With the word that it has where the place is -1.
+    """
     return tuple(
         (stream.index(name) if name in stream and name != FROM else -1, defaults.get(name, 0)) for name in given
     )

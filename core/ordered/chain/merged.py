@@ -66,7 +66,10 @@ class Merged(Mapping[str, Column]):
         return len(list(iter(self)))
 
     def spread(self, name: str, words: NDArray[np.int64], default: int = 0) -> NDArray[np.int64]:
-        """Words of a column in the order of time, and a default where an input does not have it."""
+        """Words of a column in the order of time.
+
+        A default for inputs that do not have it.
+        """
         if len(self.inputs) == 1:
             return words
         spread = np.full(self.rows, default, np.int64)

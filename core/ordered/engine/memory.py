@@ -282,7 +282,7 @@ class Memory:
 
 
 def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple[OperatorTally, ...]:
-    """Tallies of a graph's operators without the tuples that they only passed on.
+    """Tallies of a graph's operators without the tuples that they passed.
 
     Each stream behind an operator that was there before it passed it once.
     """

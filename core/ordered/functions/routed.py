@@ -1,4 +1,6 @@
-"""Operators of a graph in a chain: they take the tuples of their streams, and pass on all others.
+"""Operators of a graph in a chain.
+
+They take the tuples of their streams, and pass on all others.
 
 The last word of a tuple is the number of its stream. A tuple that a later operator reads too goes on behind the
 outputs that this one makes of it. So tuples stay in the order in which one walk through the graph meets them.
@@ -157,7 +159,7 @@ class Routed(Function):
         return self.inner.unbounded
 
     def most(self, bound: BoundOperator) -> int:  # noqa: ARG002 (the inner operator's)
-        """Outputs with room: those of the function, and the tuple itself if it goes on."""
+        """Outputs with room, with the tuple itself if it goes on."""
         goes_on = any(edge.goes_on for edge in self.route.edges.values())
         return max(self.inner.most(self.route.inner), 1) + goes_on
 
@@ -221,7 +223,7 @@ class _PlainStep(Windowed):
 
 
 def taken_by(route: Route, stream: int, fields: Sequence[int]) -> Row:
-    """The fields that an operator is given of a tuple of a stream."""
+    """The fields of a tuple that an operator is given."""
     places = route.edges[stream].places
     if places is None:
         return tuple(fields[: len(route.inner.fields)])
