@@ -54,7 +54,7 @@ class InputOptions:
     """Which rows enter, of which inputs."""
 
     inputs: list[str] | None = setting(
-        None, "Trace of a further input of the chain, by its name there; repeatable.", "NAME=TRACE", "--input"
+        None, "Trace of a further input of the chain; repeatable.", "NAME=TRACE", "--input"
     )
     rows: int | None = setting(None, "Replay only the first N rows.", "N")
 
