@@ -53,7 +53,7 @@ def ordered(
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
     seed: SeedOption = 0,
     output_rows: Path | None = setting(
-        None, "Output rows, in order (.parquet, .csv, .jsonl); - for stdout.", "FILE", "--output"
+        None, "Output rows in order (.parquet, .csv, .jsonl, or -).", "FILE", "--output"
     ),
     check: int | None = setting(
         None,
