@@ -192,7 +192,8 @@ class BoundChain:
         """The input of each row of a graph."""
         is_row = np.ones(len(self.tuples), bool)
         is_row[self.punctuations] = False
-        return self.tuples[is_row, -1]
+        of_rows: Words = self.tuples[is_row, -1]
+        return of_rows
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -159,8 +159,7 @@ class _Graph:
             row = {name: default_word(bound.types.get(name)) & MASK for name in bound.fields} | fields | {FROM: place}
             self._given(number, self._steps[number](tuple(row[name] for name in bound.fields)), left)
         if stream in self._graph.outputs:
-            row = tuple(fields.values())
-            left.append((*row, *[0] * (self._width - len(row)), stream))
+            left.append((*fields.values(), *[0] * (self._width - len(fields)), stream))
 
     def _given(self, number: int, rows: Sequence[Row], left: list[Row]) -> None:
         self.outputs[number] += len(rows)
