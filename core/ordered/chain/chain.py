@@ -95,7 +95,7 @@ class Chain:
 
     Raises:
         BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
-            none; or the operators are no graph (`graph_of`).
+            none; or the operators form no valid graph (`graph_of`).
     """
 
     operators: tuple[Operator, ...]

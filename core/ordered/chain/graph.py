@@ -91,7 +91,9 @@ def graph_of(
             raise BadInput(f"{where}: from must name different inputs and operators (got {list(read)})")
         for each in read:
             if each not in numbers:
-                raise BadInput(f"{where} reads {each!r}, which is no input or operator{did_you_mean(each, numbers)}")
+                raise BadInput(
+                    f"{where} reads {each!r}, which is not an input or operator{did_you_mean(each, numbers)}"
+                )
             if numbers[each] >= numbers[name]:
                 raise BadInput(_backward(names, reads, at, each))
         sources.append(tuple(numbers[each] for each in read))
@@ -116,7 +118,7 @@ def _leaving(names: Sequence[str], outputs: tuple[str, ...], unread: Sequence[in
         return list(unread)
     for name in outputs:
         if name not in names or outputs.count(name) > 1:
-            why = "twice" if name in names else f"which is no operator{did_you_mean(name, names)}"
+            why = "twice" if name in names else f"which is not an operator{did_you_mean(name, names)}"
             raise BadInput(f"outputs has {name!r}{' ' if name in names else ', '}{why}")
     for number in unread:
         if names[number] not in outputs:

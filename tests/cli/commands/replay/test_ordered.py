@@ -311,7 +311,7 @@ def test_rows_of_two_inputs_leave_merged_by_two_outputs(adapt, two):
     document = json.loads(done.out)
     assert document["summary"]["rows"] == 1_500
     assert [row["reads"] for row in document["operators"][:2]] == ["left, right", "right"]
-    assert [each["name"] for each in read_manifest(two / "x.ordered").provenance.inputs] == ["x.trace", "y.trace"]
+    assert [each["name"] for each in read_manifest(two / "x.ordered").made.inputs] == ["x.trace", "y.trace"]
     table = pq.read_table("out.parquet").to_pydict()
     left, both = (pq.read_table(name)["key"].to_pylist() for name in ("x.trace", "y.trace"))
     expected = []

@@ -185,7 +185,7 @@ def test_a_graph_is_read_with_its_inputs_branches_and_outputs() -> None:
         (named("a", 'from = "c"') + named("b") + named("c"), "operators read each other in a cycle: a <- c <- b <- a"),
         (named("a", 'from = "a"'), "in a cycle: a <- a"),
         (named("a", 'from = "b"') + named("b", 'from = "trace"'), "'a' reads 'b', which comes later; move"),
-        (named("a") + named("b", 'from = "x"'), "operator 'b' reads 'x', which is no input or operator"),
+        (named("a") + named("b", 'from = "x"'), "operator 'b' reads 'x', which is not an input or operator"),
         (named("a") + named("b", "from = []"), "operator 'b': from must name different inputs and operators (got [])"),
         (named("a") + named("b", "from = 1"), "operator 'b': from must be a list of names"),
         (
@@ -193,7 +193,7 @@ def test_a_graph_is_read_with_its_inputs_branches_and_outputs() -> None:
             '2 operators are read by no other: add outputs = ["b", "c"]',
         ),
         ('outputs = ["b"]\n' + named("a") + named("b", 'from = "trace"'), "nobody reads operator 'a'; name it"),
-        ('outputs = ["x"]\n' + named("a"), "outputs has 'x', which is no operator"),
+        ('outputs = ["x"]\n' + named("a"), "outputs has 'x', which is not an operator"),
         ('outputs = ["a", "a"]\n' + named("a"), "outputs has 'a' twice"),
         ('inputs = ["l", "r"]\n' + named("a"), "operator 'a' must say which inputs it reads; add from = ['l', 'r']"),
         ('inputs = ["l", "r"]\n' + named("a", 'from = "l"'), "no operator reads input 'r'"),
