@@ -621,6 +621,7 @@ class replay:
         trace: File | Trace | Ingested | Sequence[File | Trace | Ingested],
         *,
         chain: File,
+        input: str | Sequence[str] | Mapping[str, object] | None = None,
         output: File | None = None,
         out: File | None = None,
         workers: str | None = None,

@@ -27,6 +27,9 @@ _BYTE = ir.IntType(8).as_pointer()
 _INT = ir.IntType(32)
 _CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1
 
+STACK_WORDS = 128
+"""Words of `on_stack`."""
+
 _external: Any = cgutils.get_or_insert_function
 _on_stack: Any = cgutils.alloca_once
 _intrinsic: Any = intrinsic
@@ -201,6 +204,15 @@ def _apart(typing: Any) -> Any:  # noqa: ARG001
     return types.void(), generate
 
 
+def _on_stack_here(typing: Any) -> Any:  # noqa: ARG001
+    """Address of 128 words on the stack, the same in each call."""
+
+    def generate(_: Any, builder: Any, __: Any, ___: Any) -> Any:
+        return builder.ptrtoint(_on_stack(builder, ir.ArrayType(_WORD, STACK_WORDS)), _WORD)
+
+    return types.int64(), generate
+
+
 def _short_loops(typing: Any) -> Any:  # noqa: ARG001
     """Mark a part of a kernel with short loops, which are not unrolled."""
 
@@ -252,6 +264,7 @@ replace: Callable[[Record | int, str | int, int, int], bool] = _on_word(
 )
 """Compare-and-swap a word, with acquire and release order; whether it succeeded. A failure acquires."""
 
+on_stack: Callable[[], int] = _intrinsic(_on_stack_here)
 operate: Callable[[int, int, int, int, int], int] = _intrinsic(_operate)
 run_chunk: Callable[[int, int, int, int, int, int, int], int] = _intrinsic(_run_chunk)
 clock_ns: Callable[[], int] = _intrinsic(_clock_ns)

@@ -23,8 +23,8 @@ from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.mechanisms import scenario_file
 from adapt.core.mechanisms.scenarios import BY_NAME, IN_ADVANCE, SCENARIOS, Scenario
 from adapt.core.ordered.chain import chain_file
+from adapt.core.ordered.chain.chain import Chain, Punctuations
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
-from adapt.core.ordered.chain.chain import Punctuations
 from adapt.core.ordered.chain.names import FunctionName
 from adapt.core.stage.conditions import faults
 from adapt.core.stage.conditions.faults import DETECTION_S
@@ -103,8 +103,10 @@ def _files() -> Iterator[str]:
     for element, keys in network_file.FIELDS.items():
         yield f"**`[[{element}]]`**\n"
         yield _keys(keys, of[element], {"from": "source", "to": "target", "compute": "computes"})
-    yield "### A chain\n\nTOML, for `adapt replay ordered --chain`.\n\n**`[[operator]]`**\n"
-    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {})
+    yield "### A chain\n\nTOML, for `adapt replay ordered --chain`. At its top:\n"
+    yield _keys(chain_file.NAMES, Chain, {})
+    yield "**`[[operator]]`**\n"
+    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources"})
     yield "**`[punctuations]`**\n"
     yield _keys(chain_file.FIELDS["punctuations"], Punctuations, {"every": "every_us"})
     yield "**`function`** is a Python function, `MODULE:CALLABLE`, or one of:\n"

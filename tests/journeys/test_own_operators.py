@@ -149,6 +149,62 @@ def test_top_vendors_by_hour(adapt, real_traces, here):
     assert places == expected
 
 
+def flights_and_weather(find, months):
+    """Departures by New York's local time, and weather by UTC, both in UTC and its order."""
+    local = "make_timestamp(year::bigint, month, day, dep_time // 100 % 24, dep_time % 100, 0.0)"
+    tables = (
+        f"""
+        select origin as key, carrier, dep_delay as delay,
+          ({local} + to_days((dep_time // 2400)::int)) at time zone 'America/New_York' as ts
+        from read_csv('{find("flights/flights.csv.gz")}', nullstr='NA')
+        where dep_time is not null and month <= {months} order by ts, carrier, flight
+        """,
+        f"""
+        select origin as key, wind_speed as wind, time_hour::timestamptz as ts
+        from read_csv('{find("flights/weather.csv")}', nullstr='NA') where month <= {months} order by ts, key
+        """,
+    )
+    for query in tables:
+        table = duckdb.sql(query).to_arrow_table()
+        yield table.set_column(table.column_names.index("ts"), "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
+
+
+def test_departures_joined_with_weather_leave_by_two_outputs(adapt, real_traces, here):
+    flights, weather = flights_and_weather(real_traces, 12 if SOAK else 1)
+    write_trace(here / "flights.trace", flights, row_group=1 << 20)
+    write_trace(here / "weather.trace", weather, row_group=1 << 20)
+    rows = ran(adapt, "weather.trace", "flights_weather", "--input", "flights=flights.trace")
+    names = [name for name, *_ in duckdb.sql("describe from 'out.parquet'").fetchall()]
+    assert names == ["output", "key", "ts", "carrier", "delay", "wind", "day", "departures", "windy", "mean_delay"]
+    assert left_over(
+        "select key, ts, carrier, delay, wind from 'out.parquet' where output = 'late'",
+        f"select key, ts, carrier, delay, coalesce(wind, 'nan') from ({JOINED}) where delay >= 60",
+    ) == [0, 0]
+    assert left_over(
+        "select key, day, departures, windy, mean_delay from 'out.parquet' where output = 'days'",
+        f"""select key, epoch_us(ts) // 86400000000 as day, count(*), count(*) filter (wind >= 20), avg(delay)
+        from ({JOINED}) group by key, day""",
+    ) == [0, 0]
+    assert len(rows) > 1_000
+    times = duckdb.sql("select coalesce(epoch_us(ts), 86400000000 * (day + 1)) from 'out.parquet'").fetchall()
+    assert times == sorted(times)  # the outputs leave in the order of their events
+
+
+JOINED = """
+    select f.*, w.wind
+    from 'flights.trace/*.parquet' f asof join 'weather.trace/*.parquet' w on f.key = w.key and f.ts >= w.ts
+    where f.ts - w.ts <= interval 2 hour
+"""
+
+
+def left_over(one, other):
+    """How many rows of each of two queries are not in the other."""
+    return [
+        duckdb.sql(f"select count(*) from (({each}) except all ({but}))").fetchall()[0][0]
+        for each, but in ((one, other), (other, one))
+    ]
+
+
 SLOW = """
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -9,8 +9,9 @@ from types import ModuleType
 
 from adapt.core.errors import BadInput, did_you_mean
 from adapt.core.ordered.chain.bound import columns_by_operator, columns_of
-from adapt.core.ordered.chain.chain import Chain
+from adapt.core.ordered.chain.chain import Chain, made_before
 from adapt.core.ordered.chain.chain_file import operator_lines, read_chain
+from adapt.core.ordered.chain.layouts import reaching
 from adapt.core.ordered.chain.own import OwnFunction, own_function
 from adapt.core.ordered.presets.presets import PRESETS, Preset
 from adapt.traces.read_errors import parsed
@@ -36,26 +37,31 @@ class NamedChain:
         """Columns of a trace that the chain reads, without duplicates."""
         return list(columns_of(self.chain))
 
-    def check_columns(self, columns: Sequence[str]) -> None:
-        """Check that a trace has the columns of the chain.
+    def check_columns(self, columns: Sequence[str], *more: Sequence[str]) -> None:
+        """Check that the traces of all inputs have the chain's columns.
 
         Raises:
             BadInput: a column is missing; names chain, line, operator and the available columns.
         """
-        punctuations = self.chain.punctuations
-        if punctuations is not None and punctuations.column not in columns:
-            raise BadInput(
-                f"{self.name}: [punctuations]: column {punctuations.column!r} does not exist"
-                f"{did_you_mean(punctuations.column, columns)}"
-            )
-        lines = operator_lines(self.text)
+        punctuations, of_inputs, graph = self.chain.punctuations, (columns, *more), self.chain.graph
+        for name, there in zip(graph.inputs, of_inputs, strict=True):
+            if punctuations is not None and punctuations.column not in there:
+                where = f" in input {name!r}" if more else ""
+                raise BadInput(
+                    f"{self.name}: [punctuations]: column {punctuations.column!r} does not exist{where}"
+                    f"{did_you_mean(punctuations.column, there)}"
+                )
+        lines, made = operator_lines(self.text), made_before(self.chain.operators, graph)
         for at, (operator, named) in enumerate(zip(self.chain.operators, columns_by_operator(self.chain), strict=True)):
-            for column in named:
-                if column not in columns:
+            for column in (name for name in named if name not in made[at]):
+                # A column that nothing makes; if an earlier operator drops it, the binding says so.
+                reached = reaching(self.chain, at, column) or range(len(of_inputs))
+                if not any(column in of_inputs[number] for number in reached):
+                    there = list(dict.fromkeys(name for number in sorted(reached) for name in of_inputs[number]))
                     line = f", line {lines[at]}" if len(lines) == len(self.chain.operators) else ""
                     raise BadInput(
                         f"{self.name}{line}: operator {operator.name!r}: column {column!r} does not exist"
-                        f"{did_you_mean(column, columns)}; keep more columns of a source with `adapt ingest --keep`"
+                        f"{did_you_mean(column, there)}; keep more columns of a source with `adapt ingest --keep`"
                     )
 
 

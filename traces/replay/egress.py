@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
 
-from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.errors import BadInput, UsageError
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.presets.presets import Preset
 from adapt.core.table import Column, Kind, Table
@@ -75,19 +75,58 @@ class EgressTarget:
             check_free(self.path, force=self.force)
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """A stream that leaves a chain.
+
+    Attributes:
+        name: The operator that makes it.
+        number: Its number; None in a chain without a graph.
+        fields: Field of each column.
+        types: Types of the fields; others are integers.
+    """
+
+    name: str
+    number: int | None
+    fields: dict[str, str]
+    types: Mapping[str, WordType]
+
+
+OUTPUT = "output"
+"""Column with the operator that gave a row, if the output of several leaves."""
+
+
 class OutputRows:
-    """The rows of a chain's output as columns of their types."""
+    """The rows of a chain's output as columns of their types.
+
+    If several operators give rows, there are the columns of all, empty in the rows of others, after their names.
+    """
 
     def __init__(self, chain: BoundChain) -> None:
-        """Name the columns; a key has the name of its column."""
-        self._chain = chain
-        shown = [
-            name.removeprefix(_KEY) if name.removeprefix(_KEY) not in chain.gives else name for name in chain.gives
-        ]
-        self.schema = pa.schema([(name, self._type(field)) for name, field in zip(shown, chain.gives, strict=True)])
+        """Name the columns; a key has the name of its column.
 
-    def _type(self, field: str) -> pa.DataType:
-        match self._chain.types.get(field, WordType.INTEGER):
+        Raises:
+            BadInput: operators give columns of one name with different types.
+        """
+        self._chain, self._leaving = chain, _leaving(chain)
+        columns, given_by = dict[str, pa.DataType](), dict[str, str]()
+        if len(self._leaving) > 1:
+            columns[OUTPUT], given_by[OUTPUT] = pa.string(), "this file"
+        for each in self._leaving:
+            for name, field in each.fields.items():
+                kind = self._type(each, field)
+                if columns.setdefault(name, kind) != kind or given_by.setdefault(name, each.name) == "this file":
+                    raise BadInput(
+                        f"operators {given_by[name]!r} and {each.name!r} give column {name!r} as {columns[name]} and "
+                        f"{kind}; rename one"
+                        if name != OUTPUT
+                        else f"operator {each.name!r} gives a column {OUTPUT!r}, which names the operator of each row; "
+                        "rename it"
+                    )
+        self.schema = pa.schema(list(columns.items()))
+
+    def _type(self, leaving: _Leaving, field: str) -> pa.DataType:
+        match leaving.types.get(field, WordType.INTEGER):
             case WordType.FLOAT:
                 return pa.float64()
             case WordType.FLAG:
@@ -99,10 +138,27 @@ class OutputRows:
 
     def batch(self, words: Words) -> pa.RecordBatch:
         """Rows of words as columns."""
-        columns = []
-        for at, (field, shown) in enumerate(zip(self._chain.gives, self.schema, strict=True)):
-            column = np.ascontiguousarray(words[:, at])
-            match self._chain.types.get(field, WordType.INTEGER):
+        if len(self._leaving) == 1:
+            return self._of(self._leaving[0], words)
+        parts, places = [], []
+        for each in self._leaving:
+            places.append(np.flatnonzero(words[:, -1] == each.number))
+            parts.append(self._of(each, words[places[-1]]))
+        back = np.empty(len(words), np.int64)
+        back[np.concatenate(places)] = np.arange(len(words))
+        return pa.Table.from_batches(parts).take(pa.array(back)).combine_chunks().to_batches()[0]
+
+    def _of(self, leaving: _Leaving, words: Words) -> pa.RecordBatch:
+        """Rows of one operator."""
+        columns, places = [], {field: at for at, field in enumerate(leaving.fields.values())}
+        for shown in self.schema:
+            field = leaving.fields.get(shown.name)
+            if field is None:
+                name = leaving.name if shown.name == OUTPUT else None
+                columns.append(pa.array([name] * len(words), shown.type))
+                continue
+            column = np.ascontiguousarray(words[:, places[field]])
+            match leaving.types.get(field, WordType.INTEGER):
                 case WordType.FLOAT:
                     made = pa.array(column.view(np.float64))
                 case WordType.FLAG:
@@ -113,6 +169,23 @@ class OutputRows:
                     made = pa.array(column).cast(shown.type)
             columns.append(made)
         return pa.record_batch(columns, schema=self.schema)
+
+
+def _leaving(chain: BoundChain) -> list[_Leaving]:
+    """The streams that leave a chain, with shown names of their fields."""
+    graph, made = chain.graph, list[_Leaving]()
+    streams: list[tuple[BoundOperator, int | None, tuple[str, ...], Mapping[str, WordType]]]
+    if graph is None:
+        streams = [(chain.operators[-1], None, chain.gives, chain.types)]
+    else:
+        streams = [
+            (chain.operators[stream - len(graph.inputs)], stream, chain.streams[stream], chain.stream_types[stream])
+            for stream in graph.outputs
+        ]
+    for bound, number, fields, types in streams:
+        shown = {name.removeprefix(_KEY) if name.removeprefix(_KEY) not in fields else name: name for name in fields}
+        made.append(_Leaving(bound.operator.name, number, shown, types))
+    return made
 
 
 class _Writer:

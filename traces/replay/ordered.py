@@ -1,7 +1,7 @@
 """Ordered replay of a stored trace, without Spark."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ from adapt.traces.store.trace import BLOCK_ROWS, Trace
 
 IN_MEMORY_BYTES = 1 << 27
 """More tuples than this, at 8 bytes per field and row, are kept in a temporary file."""
+
+MOST_TUPLE_BYTES = 8 << 30
+"""Most memory for the tuples of a graph, which are not kept in a file."""
 
 _ANY = "ts"
 
@@ -60,6 +63,7 @@ class OrderedOptions:
         rows: Number of first rows to replay; None for all.
         output: Where the output rows of the run with the most workers are written; None for nowhere.
         foresight: Says how long the replay takes before it starts; None for nobody.
+        more: Traces of further inputs of the chain, by their names in it.
     """
 
     chain: NamedChain
@@ -68,6 +72,7 @@ class OrderedOptions:
     rows: int | None = None
     output: EgressTarget | None = None
     foresight: Foresight | None = None
+    more: Mapping[str, Trace] = field(default_factory=dict)
 
 
 def replay_ordered_trace(
@@ -99,20 +104,21 @@ def replay_ordered_trace(
         if options.ordered.backend is Backend.SIM:
             raise UsageError(f"--output needs --backend {Backend.THREADS}; the model gives times, and no rows")
     chain, plan, rows = options.chain, options.plan, options.rows
-    chain.check_columns(trace.columns)
+    others = _others(chain, options.more)
+    chain.check_columns(trace.columns, *(other.columns for other in others))
     _check_plan(chain, plan)
     if rows is not None and rows < 1:
         raise UsageError(f"--rows must be at least 1 (got {rows})")
     with Scratch() as scratch:
-        bound = bound_trace(trace, chain, plan, rows, progress, scratch)
+        bound = bound_trace(trace, chain, plan, rows, progress, others, scratch)
         check_chain(bound, options.ordered)
         times_us = None
         if any(each.follows_trace for each in options.ordered.arrivals):
-            times_us = read_times_us(trace, bound, progress)
+            times_us = read_times_us((trace, *others), bound, progress)
         if options.foresight is not None:
             _foresee(options.foresight, bound, options.ordered, times_us, cpu_clock)
         parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
-        inputs = [trace.as_input]
+        inputs = [each.as_input for each in (trace, *others)]
         if plan is not None:
             parameters["plan"] = plan.plan.content_hash()
             inputs.append({"name": plan.name, "content_hash": parameters["plan"]})
@@ -133,6 +139,25 @@ def replay_ordered_trace(
         run = replace(run, answer=answer)
         keep_run(run, out, command, inputs, force=force)
         return run
+
+
+def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:
+    """Traces of the inputs after the first, in their order.
+
+    Raises:
+        UsageError: an input has no trace, or a trace no input.
+    """
+    first, *others = chain.chain.graph.inputs
+    for name in more:
+        if name not in others:
+            known = f"its first input, {first!r}, is TRACE" if name == first else f"further inputs: {', '.join(others)}"
+            raise UsageError(
+                f"--input {name}: {chain.name} has no further input {name!r} ({known if others else 'it has only one'})"
+            )
+    for name in others:
+        if name not in more:
+            raise UsageError(f"{chain.name}: input {name!r} has no trace; add --input {name}=TRACE")
+    return tuple(more[name] for name in others)
 
 
 def _foresee(
@@ -184,40 +209,78 @@ def bound_trace(
     plan: NamedPlan | None = None,
     rows: int | None = None,
     progress: Progress = silent,
+    others: Sequence[Trace] = (),
     scratch: Scratch | None = None,
 ) -> BoundChain:
-    """Bind a chain to the first rows of a trace, or all.
+    """Bind a chain to the first rows of its inputs, or all.
 
     Args:
         scratch: Keeps more than `IN_MEMORY_BYTES` of tuples; None to have all in memory.
 
     Raises:
+        UsageError: the tuples of several inputs would take too much memory.
         EnvironmentFailure: the disk has no room for the tuples.
-        BadInput: the trace is damaged, or a column has the wrong type.
+        BadInput: a trace is damaged, or a column has the wrong type.
     """
-    total = trace.rows if rows is None else min(rows, trace.rows)
-    if not total:
-        raise BadInput(f"{trace.path} has no rows to run")
-    columns = chain.columns() or [_ANY]
-    by_plan = None if plan is None else plan.plan.partitioner()
-    blocks = _blocks(trace, columns, total, progress)
-    size = total * 8 * (len(columns) + 1)
-    typed = (_typed(chain, block, plan) for block in blocks)
-    if scratch is not None and size > IN_MEMORY_BYTES:
+    traces = (trace, *others)
+    of_each = [each.rows if rows is None else min(rows, each.rows) for each in traces]
+    for each, count in zip(traces, of_each, strict=True):
+        if not count:
+            raise BadInput(f"{each.path} has no rows to run")
+    total, columns = sum(of_each), chain.columns() or [_ANY]
+    by_plan, size = None if plan is None else plan.plan.partitioner(), total * 8 * (len(columns) + 1)
+    if scratch is not None and size > IN_MEMORY_BYTES and chain.chain.graph.is_linear:
         scratch.check(size, f"give --rows {total // 10} or fewer")
+        typed = (_typed(chain, block, plan) for block in _blocks(trace, columns, total, progress))
         return bind_blocks(chain.chain, typed, by_plan, scratch.store, f"{chain.name}: ")
-    read = list(typed)
-    whole = {name: pa.chunked_array([chunk for block in read for chunk in block[name].chunks]) for name in columns}
+    if size > MOST_TUPLE_BYTES:
+        most = MOST_TUPLE_BYTES // (8 * (len(columns) + 1))
+        raise UsageError(
+            f"{total:,} rows with {len(columns)} columns need more than {MOST_TUPLE_BYTES >> 30} GiB of memory, which "
+            f"holds all rows of a graph; use --rows {most} or fewer"
+        )
+    reads = [
+        _whole(chain, each, [name for name in columns if name in each.columns], count, plan, progress)
+        for each, count in zip(traces, of_each, strict=True)
+    ]
+    if others and rows is not None:
+        reads = _first_rows(reads, rows)
     try:
-        return bind(chain.chain, whole, by_plan)
+        return bind(chain.chain, reads[0], by_plan, reads[1:])
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
 
 
-def read_times_us(trace: Trace, bound: BoundChain, progress: Progress) -> Words:
-    """Times of the rows in microseconds since 1970."""
-    blocks = _blocks(trace, ["ts"], bound.rows, progress)
-    return bound.store(np.asarray(block["ts"].cast(pa.int64()).to_numpy(), np.int64) for block in blocks)
+def _whole(
+    chain: NamedChain, trace: Trace, columns: Sequence[str], rows: int, plan: NamedPlan | None, progress: Progress
+) -> dict[str, pa.ChunkedArray]:
+    """The first rows of a trace, by column."""
+    read = [_typed(chain, block, plan) for block in _blocks(trace, columns, rows, progress)]
+    return {name: pa.chunked_array([chunk for block in read for chunk in block[name].chunks]) for name in columns}
+
+
+def _first_rows(reads: Sequence[dict[str, pa.ChunkedArray]], rows: int) -> list[dict[str, pa.ChunkedArray]]:
+    """The first rows of several inputs in the order of time, then of the inputs."""
+    times = [np.asarray(read[_ANY].cast(pa.int64()).to_numpy(), np.int64) for read in reads]
+    of_row = np.repeat(np.arange(len(reads)), [len(each) for each in times])
+    first = of_row[np.argsort(np.concatenate(times), kind="stable")[:rows]]
+    counts = np.bincount(first, minlength=len(reads)).tolist()
+    return [
+        {name: column.slice(0, count) for name, column in read.items()}
+        for read, count in zip(reads, counts, strict=True)
+    ]
+
+
+def read_times_us(traces: Sequence[Trace], bound: BoundChain, progress: Progress) -> Words:
+    """Times of the rows of all inputs in microseconds since 1970."""
+
+    def times(trace: Trace) -> Iterator[Words]:
+        for block in _blocks(trace, [_ANY], min(bound.rows, trace.rows), progress):
+            yield np.asarray(block[_ANY].cast(pa.int64()).to_numpy(), np.int64)
+
+    if len(traces) == 1:
+        return bound.store(times(traces[0]))
+    return np.sort(np.concatenate([block for each in traces for block in times(each)]))[: bound.rows]
 
 
 def _blocks(trace: Trace, columns: Sequence[str], rows: int, progress: Progress) -> Iterator[pa.Table]:
@@ -263,7 +326,7 @@ def _check_plan_type(chain: NamedChain, columns: dict[str, pa.ChunkedArray], pla
         return
     wanted = ARROW_TYPES[plan.plan.key_type]
     for operator in chain.chain.operators:
-        if operator.by is PartitionBy.PLAN and operator.key is not None and columns[operator.key].type != wanted:
+        if operator.by is PartitionBy.PLAN and operator.key in columns and columns[operator.key].type != wanted:
             raise BadInput(
                 f"{plan.name} is a plan for {plan.plan.key_type} keys, but column {operator.key!r} of operator "
                 f"{operator.name!r} has type {columns[operator.key].type}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from adapt.cli.options.artefacts import TracePath
 from adapt.cli.options.groups import option, setting, short_help
-from adapt.cli.options.replay.ordered import ArrivalOptions, ModelOptions, RuntimeOptions, WorkerOptions
+from adapt.cli.options.replay.ordered import ArrivalOptions, InputOptions, ModelOptions, RuntimeOptions, WorkerOptions
 from adapt.cli.options.replay.stage import SeedOption
 from adapt.cli.options.result import LongRunOutput
 from adapt.cli.terminal.command_line import command_line
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @short_help(
     "chain",
+    "inputs",
     "output_rows",
     "out",
     "workers",
@@ -44,15 +45,15 @@ def ordered(
         ),
     ],
     output: LongRunOutput,
+    inputs: InputOptions,
     workers: WorkerOptions,
     arrivals: ArrivalOptions,
     runtime: RuntimeOptions,
     model: ModelOptions,
     plan: Path | None = setting(None, 'Plan that partitions the operators with by = "plan".', "PLAN"),
-    rows: int | None = setting(None, "Replay only the first N rows.", "N"),
     seed: SeedOption = 0,
     output_rows: Path | None = setting(
-        None, "File for the output rows, in order (.parquet, .csv, .jsonl); - prints them.", "FILE", "--output"
+        None, "Output rows in order (.parquet, .csv, .jsonl, or -).", "FILE", "--output"
     ),
     check: int | None = setting(
         None,
@@ -104,7 +105,13 @@ def ordered(
         )
     named, opened = open_chain(chain), open_trace(trace)
     options = OrderedOptions(
-        named, how, None if plan is None else open_named_plan(plan), rows, target, output.foresight()
+        named,
+        how,
+        None if plan is None else open_named_plan(plan),
+        inputs.rows,
+        target,
+        output.foresight(),
+        inputs.opened(),
     )
     with stages() as progress:
         run = replay_ordered_trace(

@@ -10,12 +10,14 @@ from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
+from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.costs import EngineProfile
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
     from adapt.core.ordered.replay.sustainable import LatencyTarget
+    from adapt.traces.store.trace import Trace
 
 _SHARES = "0.5,0.7,0.9"
 """Shares of the sustainable rate to run at."""
@@ -54,6 +56,34 @@ class WorkerOptions:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
             raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """Which rows enter, of which inputs."""
+
+    inputs: list[str] | None = setting(
+        None, "Trace of a further input of the chain; repeatable.", "NAME=TRACE", "--input"
+    )
+    rows: int | None = setting(None, "Replay only the first N rows.", "N")
+
+    def opened(self) -> "dict[str, Trace]":
+        """Traces of further inputs by name.
+
+        Raises:
+            UsageError: an option is not NAME=TRACE, or a name is given twice.
+        """
+        from adapt.traces.store.trace import open_trace
+
+        opened: dict[str, Trace] = {}
+        for each in self.inputs or ():
+            name, found, path = each.partition("=")
+            if not found or not name or not path:
+                raise UsageError(f"--input takes NAME=TRACE, such as weather=weather.trace (got {each!r})")
+            if name in opened:
+                raise UsageError(f"--input {name} is given twice; join the traces of an input with `adapt ingest`")
+            opened[name] = open_trace(location(path))
+        return opened
 
 
 @dataclass(frozen=True, slots=True)

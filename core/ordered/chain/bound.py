@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -10,14 +9,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from adapt.core.atomics import STACK_WORDS
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.keys.partitioner import Partitioner
-from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations, made_keys
+from adapt.core.ordered.chain.chain import LONGEST_COST_US, Chain, Operator, Punctuations, made_before, made_keys
+from adapt.core.ordered.chain.graph import FROM, Graph
+from adapt.core.ordered.chain.layouts import (
+    Layouts,
+    cost_field,
+    is_from,
+    key_field,
+    layouts_of,
+    places_of,
+    reaching,
+)
+from adapt.core.ordered.chain.merged import Merged
 from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction, WordType
 from adapt.core.ordered.chain.ranges import range_partitions
-from adapt.core.ordered.chain.roles import TIME, VALUE, Passes, role_of
+from adapt.core.ordered.chain.roles import TIME, VALUE, role_of
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 
 Words: TypeAlias = NDArray[np.int64]
@@ -36,6 +47,46 @@ END = (1 << 62) - 1
 """Time of the punctuation at the end of a stream."""
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """How an operator takes the tuples of a stream in a graph.
+
+    Attributes:
+        places: For each field that it is given, its place in the tuple, or -1 and a word; None for the tuple itself.
+        key_at: Place of its key in the tuple; -1 without one.
+        cost_at: Place of its cost in the tuple; -1 without one.
+        goes_on: Whether the tuple goes on too, behind the outputs: a later operator reads it, or it leaves.
+    """
+
+    places: tuple[tuple[int, int], ...] | None
+    key_at: int
+    cost_at: int
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Route:
+    """How an operator of a graph works in a chain.
+
+    It passes on the tuples of streams that it does not read.
+
+    The last word of a tuple is the number of its stream.
+
+    Attributes:
+        inner: The operator with its own fields.
+        edges: The streams that it reads.
+        stream: The stream that it makes.
+        streams: Number of streams of the graph.
+        passes: Streams behind it that are made before it.
+    """
+
+    inner: "BoundOperator"
+    edges: Mapping[int, Edge]
+    stream: int
+    streams: int
+    passes: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundOperator:
     """An operator with the layout of its tuples.
@@ -47,6 +98,7 @@ class BoundOperator:
         partition_of: The partition of each key; None if it has no key, or a key made in the chain.
         partitions: Number of partitions; 1 if it has no key.
         types: Types of the fields that own functions read; others are integers.
+        route: How it works in a graph, where fields are places for those of any stream; None in a chain.
     """
 
     operator: Operator
@@ -56,6 +108,7 @@ class BoundOperator:
     partition_of: PartitionOf | None
     partitions: int
     types: Mapping[str, WordType] = field(default_factory=dict)
+    route: Route | None = None
 
     @property
     def value_at(self) -> int:
@@ -66,17 +119,21 @@ class BoundOperator:
     def key_at(self) -> int:
         """Word of a tuple with its key's number; -1 without a key.
 
+        Also -1 in a graph, where streams differ.
+
         Keys that are made in the chain are stored as they are.
         """
         key = self.operator.key
-        if key is None:
+        if key is None or self.route is not None:
             return -1
-        return self.fields.index(key if self.partition_of is None else _key_field(key))
+        return self.fields.index(key if self.partition_of is None else key_field(key))
 
     @property
     def cost_at(self) -> int:
         """Word of a tuple with its cost in nanoseconds; -1 if constant."""
-        return self.fields.index(_cost_field(self.operator.cost)) if isinstance(self.operator.cost, str) else -1
+        if self.route is not None:
+            return self.route.inner.cost_at
+        return self.fields.index(cost_field(self.operator.cost)) if isinstance(self.operator.cost, str) else -1
 
     @property
     def keys(self) -> int:
@@ -108,6 +165,9 @@ class BoundChain:
         types: Types of the output's fields; others are integers.
         texts: Texts by column, in the order of their numbers.
         times: Types of the columns that hold times.
+        graph: Which streams each operator reads; None if they follow each other.
+        streams: In a graph, the fields of each stream.
+        stream_types: In a graph, the types of these fields.
         store: Keeps what is as long as the tuples.
     """
 
@@ -117,12 +177,32 @@ class BoundChain:
     types: Mapping[str, WordType] = field(default_factory=dict)
     texts: Mapping[str, pa.Array] = field(default_factory=dict)
     times: Mapping[str, pa.DataType] = field(default_factory=dict)
+    graph: Graph | None = None
+    streams: tuple[tuple[str, ...], ...] = ()
+    stream_types: tuple[Mapping[str, WordType], ...] = ()
     store: Store = in_memory
 
     @property
     def rows(self) -> int:
         """Number of tuples that are rows of the trace."""
         return len(self.tuples) - len(self.punctuations)
+
+    def column(self, name: str) -> Words:
+        """Words of a field, in rows of inputs that have it."""
+        if self.graph is None:
+            return self.tuples[:, self.fields.index(name)] if name in self.fields else self.tuples[:0, 0]
+        of_inputs = enumerate(self.streams[: len(self.graph.inputs)])
+        found = [
+            self.tuples[self.tuples[:, -1] == at, fields.index(name)] for at, fields in of_inputs if name in fields
+        ]
+        return np.concatenate([self.tuples[:0, 0], *found])
+
+    def rows_by_input(self) -> Words:
+        """The input of each row of a graph."""
+        is_row = np.ones(len(self.tuples), bool)
+        is_row[self.punctuations] = False
+        of_rows: Words = self.tuples[is_row, -1]
+        return of_rows
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -136,83 +216,223 @@ class BoundChain:
 
 
 def columns_by_operator(chain: Chain) -> tuple[tuple[str, ...], ...]:
-    """Columns of a trace that each operator reads."""
-    made, keys_made = _made_at_ingress(chain), made_keys(chain.operators)
+    """Columns of its inputs that each operator reads."""
+    keys_made = made_keys(chain.operators, chain.graph)
     named = []
-    for operator in chain.operators:
-        role = role_of(operator.function)
+    for number, (operator, before) in enumerate(
+        zip(chain.operators, made_before(chain.operators, chain.graph), strict=True)
+    ):
+        made = before | _made_at_ingress(chain)
         key = [operator.key] if operator.key is not None and operator.name not in keys_made else []
         cost = [operator.cost] if isinstance(operator.cost, str) else []
-        named.append((*key, *cost, *(name for name in role.reads if name not in made)))
-        made.update(role.makes)
+        reads = [name for name in role_of(operator.function).reads if not is_from(chain, name)]
+        if operator.key is not None and operator.name in keys_made and reaching(chain, number, operator.key):
+            reads.append(operator.key)
+        of_inputs = (name for name in reads if name not in made or (name != VALUE and reaching(chain, number, name)))
+        named.append(tuple(dict.fromkeys((*key, *cost, *of_inputs))))
     return tuple(named)
 
 
 def columns_of(chain: Chain) -> tuple[str, ...]:
-    """Columns of a trace that a chain reads, without duplicates."""
+    """Columns of its inputs that a chain reads, without duplicates."""
     times = () if chain.punctuations is None else (chain.punctuations.column,)
-    return tuple(dict.fromkeys((*(name for columns in columns_by_operator(chain) for name in columns), *times)))
+    merging = (TIME,) if chain.inputs[1:] else ()
+    named = (name for columns in columns_by_operator(chain) for name in columns)
+    return tuple(dict.fromkeys((*named, *times, *merging)))
 
 
 def bind(
-    chain: Chain, columns: Mapping[str, pa.Array | pa.ChunkedArray], plan: Partitioner | None = None
+    chain: Chain,
+    columns: Mapping[str, pa.Array | pa.ChunkedArray],
+    plan: Partitioner | None = None,
+    more: Sequence[Mapping[str, pa.Array | pa.ChunkedArray]] = (),
 ) -> BoundChain:
     """Bind a chain to a trace; row order is the serial order.
 
     Args:
         columns: Columns of the trace by name, all of one length; at least those of `columns_of`.
         plan: Maps the keys of operators that are partitioned by a plan.
+        more: Columns of further inputs. Rows of all are ordered by `ts`, then by input.
 
     Raises:
         BadInput: a column is missing or has the wrong type, or an operator reads a field that an earlier one drops.
-        UsageError: an operator is partitioned by a plan, but no plan is given.
+        UsageError: an operator is partitioned by a plan, but no plan is given; or the number of inputs is wrong.
     """
-    rows = max((len(column) for column in columns.values()), default=0)
-    words: dict[str, Words] = {}
-    partition_of: dict[str, PartitionOf] = {}
-    texts: dict[str, pa.Array] = {}
-    types: dict[str, WordType] = {}
-    types_at: list[dict[str, WordType]] = []
-    made, keys_made = _made_at_ingress(chain), made_keys(chain.operators)
+    graph = chain.graph
+    if len(more) + 1 != len(graph.inputs):
+        raise UsageError(f"the chain has {len(graph.inputs)} inputs: {', '.join(graph.inputs)} (got {len(more) + 1})")
+    rows = Merged(graph.inputs, (columns, *more), TIME)
+    encoded = _encoded_columns(chain, rows, plan)
+    layouts = layouts_of(chain, [encoded.fields_of(at, rows) for at in range(len(graph.inputs))])
+    types_at, types = _types_by_stream(chain, encoded, layouts)
+    inner = tuple(
+        BoundOperator(
+            *(operator, number, layouts.given[number], layouts.streams[graph.made_by(number)]),
+            *(encoded.partition_of.get(operator.name), _count(operator, plan), types_at[number]),
+        )
+        for number, operator in enumerate(chain.operators)
+    )
+    times = {
+        name: each.type for columns in rows.inputs for name, each in columns.items() if pa.types.is_timestamp(each.type)
+    }
+    if graph.is_linear:
+        tuples = np.ascontiguousarray(np.stack([encoded.words[name] for name in layouts.streams[0]], axis=1))
+        shown = types[-1], encoded.texts, times
+        return BoundChain(inner, *_punctuated(chain.punctuations, tuples, rows), *shown)
+    tuples = np.zeros((rows.rows, _width(graph, layouts, 0) + 1), np.int64)
+    for stream, place in enumerate(rows.places):
+        for at, name in enumerate(layouts.streams[stream]):
+            tuples[place, at] = encoded.words[name][place]
+        tuples[place, -1] = stream
+    bound = tuple(_routed(graph, each, layouts) for each in inner)
+    punctuated = _punctuated(chain.punctuations, tuples, rows)
+    return BoundChain(bound, *punctuated, {}, encoded.texts, times, graph, layouts.streams, tuple(types))
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """Columns as words, by field.
+
+    Attributes:
+        words: Words of each row, in the order of time.
+        column: The column that each field is made from.
+        partition_of: Partition of each key, by operator.
+        texts: Texts by field, in the order of their numbers.
+        types: Types of the fields; others are integers.
+    """
+
+    words: dict[str, Words] = field(default_factory=dict)
+    column: dict[str, str] = field(default_factory=dict)
+    partition_of: dict[str, PartitionOf] = field(default_factory=dict)
+    texts: dict[str, pa.Array] = field(default_factory=dict)
+    types: dict[str, WordType] = field(default_factory=dict)
+
+    def fields_of(self, number: int, rows: Merged) -> tuple[str, ...]:
+        """Fields of an input."""
+        return tuple(name for name in self.words if name == VALUE or self.column[name] in rows.inputs[number])
+
+    def put(self, rows: Merged, name: str, column: str, words: Words) -> None:
+        """Keep the words of a column."""
+        self.column[name] = column
+        self.words[name] = rows.spread(column, words, default_word(self.types.get(name)))
+
+
+def default_word(kind: WordType | None) -> int:
+    """The word of a field that a stream does not have."""
+    match kind:
+        case WordType.FLOAT:
+            return int(np.array(np.nan).view(np.int64))
+        case WordType.TEXT:
+            return -1
+        case _:
+            return 0
+
+
+def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _Encoded:
+    """The columns that the operators read."""
+    done, graph = _Encoded(), chain.graph
+    keys_made = made_keys(chain.operators, graph)
     built_in = {name for each in chain.operators if not _is_own(each) for name in role_of(each.function).reads}
-    for operator in chain.operators:
-        role = role_of(operator.function)
-        if operator.key is not None and operator.name not in keys_made:
-            codes, keys = _keys(operator, _column(operator, operator.key, columns))
-            words[_key_field(operator.key)] = codes
-            texts[_key_field(operator.key)] = keys
-            types[_key_field(operator.key)] = WordType.TEXT
-            partition_of[operator.name] = _partitions(operator, keys, plan)
+    of_operators = zip(chain.operators, columns_by_operator(chain), made_before(chain.operators, graph), strict=True)
+    for operator, named, made in of_operators:
+        key = None if operator.name in keys_made else operator.key
+        if key is not None:
+            codes, keys = _keys(operator, _column(operator, key, rows))
+            done.texts[key_field(key)], done.types[key_field(key)] = keys, WordType.TEXT
+            done.put(rows, key_field(key), key, codes)
+            done.partition_of[operator.name] = _partitions(operator, keys, plan)
         if isinstance(operator.cost, str):
-            words[_cost_field(operator.cost)] = _cost_ns(operator, _column(operator, operator.cost, columns))
-        for name in role.reads:
-            if name in made or name in words:
+            done.put(
+                rows,
+                cost_field(operator.cost),
+                operator.cost,
+                _cost_ns(operator, _column(operator, operator.cost, rows)),
+            )
+        reads = (
+            *role_of(operator.function).reads,
+            *([] if key is not None or operator.key is None else [operator.key]),
+        )
+        for name in reads:
+            if name not in named or name in done.words or (name in made and name not in rows):
                 continue
             if name in built_in:
-                words[name] = _whole_numbers(operator, name, _column(operator, name, columns))
-            else:
-                words[name], types[name], known = _encoded(operator, name, _column(operator, name, columns))
-                texts.update(known)
-        made.update(role.makes)
-        if isinstance(operator.function, OwnFunction):
-            _check_types(operator, operator.function, types, texts)
-        types_at.append(dict(types))
-        if isinstance(operator.function, OwnFunction):
-            types.update(operator.function.outputs)
+                done.put(rows, name, name, _whole_numbers(operator, name, _column(operator, name, rows)))
+                continue
+            words, kind, known = _encoded(operator, name, _column(operator, name, rows))
+            done.types[name] = kind
+            done.texts.update(known)
+            done.put(rows, name, name, words)
     if VALUE in _made_at_ingress(chain):
-        words[VALUE] = np.arange(rows, dtype=np.int64)
-    layouts = layouts_of(chain.operators, tuple(words))
-    bound = tuple(
-        BoundOperator(operator, number, *fields, partition_of.get(operator.name), _count(operator, plan), known_types)
-        for number, (operator, fields, known_types) in enumerate(
-            zip(chain.operators, pairwise(layouts), types_at, strict=True)
-        )
+        done.words[VALUE] = np.arange(rows.rows, dtype=np.int64)
+    return done
+
+
+def _types_by_stream(
+    chain: Chain, encoded: _Encoded, layouts: Layouts
+) -> tuple[list[dict[str, WordType]], list[dict[str, WordType]]]:
+    """Types of the fields that each operator is given, and of those of each stream.
+
+    Raises:
+        BadInput: a field has several types, or an own function declares another one.
+    """
+    graph = chain.graph
+    types_at, types = list[dict[str, WordType]](), [dict(encoded.types) for _ in graph.inputs]
+    for operator, sources, fields in zip(chain.operators, graph.sources, layouts.given, strict=True):
+        taken: dict[str, WordType] = {}
+        for stream in sources:
+            for name, kind in types[stream].items():
+                is_read = name in fields and name in layouts.streams[stream]
+                if is_read and taken.get(name, kind) is not kind:
+                    raise BadInput(
+                        f"operator {operator.name!r} reads {name!r} as {taken[name]} and as {kind}; rename one"
+                    )
+                if is_read or name not in taken:
+                    taken[name] = kind
+        types_at.append(taken)
+        if isinstance(operator.function, OwnFunction):
+            _check_types(operator, operator.function, taken, encoded.texts)
+            taken = {**taken, **dict(operator.function.outputs)}
+        types.append(taken)
+    return types_at, types
+
+
+def _width(graph: Graph, layouts: Layouts, operator: int) -> int:
+    """Words for the fields of any stream before an operator."""
+    return max(len(layouts.streams[stream]) for stream in graph.live(operator))
+
+
+MOST_GIVEN = STACK_WORDS
+"""Fields of an operator that takes tuples of different layouts."""
+
+
+def _routed(graph: Graph, inner: BoundOperator, layouts: Layouts) -> BoundOperator:
+    """An operator of a graph as one of a chain."""
+    number, stream, edges = inner.number, graph.made_by(inner.number), dict[int, Edge]()
+    behind = graph.live(number + 1)
+    for place, source in enumerate(graph.sources[number]):
+        layout = layouts.streams[source]
+        defaults = {name: default_word(kind) for name, kind in inner.types.items()} | {FROM: place}
+        places = None if layout == inner.fields and FROM not in layout else places_of(inner.fields, layout, defaults)
+
+        def found(at: int, layout: tuple[str, ...] = layout) -> int:
+            return layout.index(inner.fields[at]) if at >= 0 and inner.fields[at] in layout else -1
+
+        if inner.key_at >= 0 and found(inner.key_at) < 0:
+            raise BadInput(
+                f"operator {inner.operator.name!r} is partitioned by {inner.operator.key!r}, which one of the streams "
+                f"that it reads does not have: {(inner.operator.sources or graph.inputs)[place]!r}"
+            )
+        if places is not None and len(places) > MOST_GIVEN:
+            raise BadInput(
+                f"operator {inner.operator.name!r} reads {len(places)} fields; at most {MOST_GIVEN} are allowed"
+            )
+        edges[source] = Edge(places, found(inner.key_at), found(inner.cost_at), source in behind)
+    passes = tuple(each for each in behind if each != stream)
+    route = Route(inner, edges, stream, len(layouts.streams), passes)
+    before, after = (
+        (*(f"word {at}" for at in range(_width(graph, layouts, each))), "stream") for each in (number, number + 1)
     )
-    tuples = np.ascontiguousarray(np.stack([words[name] for name in layouts[0]], axis=1))
-    shown = types, texts, {name: each.type for name, each in columns.items() if pa.types.is_timestamp(each.type)}
-    if chain.punctuations is None:
-        return BoundChain(bound, tuples, np.zeros(0, np.int64), *shown)
-    return BoundChain(bound, *_punctuated(chain.punctuations, tuples, columns), *shown)
+    return BoundOperator(inner.operator, number, before, after, inner.partition_of, inner.partitions, {}, route)
 
 
 def _made_at_ingress(chain: Chain) -> set[str]:
@@ -252,75 +472,15 @@ _TAKEN_AS: Mapping[WordType, tuple[WordType, ...]] = {
 """Declared types that a column of another type is converted to."""
 
 
-def layouts_of(operators: Sequence[Operator], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Fields before each operator, and after the last one.
-
-    Functions that pass on only needed fields drop those that no later operator reads.
-
-    Raises:
-        BadInput: an operator reads a field that an earlier one drops.
-    """
-    roles, keys_made = [role_of(operator.function) for operator in operators], made_keys(operators)
-    there = [columns]
-    for role in roles:
-        passed = () if role.passes is Passes.NONE else there[-1]
-        there.append((*passed, *(name for name in role.makes if name not in passed)))
-    needed = [set(there[-1])]
-    for number in reversed(range(len(operators))):
-        role, reads = roles[number], _reads(operators[number], operators[number].name in keys_made)
-        for name in reads:
-            if name not in there[number]:
-                raise BadInput(
-                    f"operator {operators[number].name!r} reads {_said(name)}, which is dropped by "
-                    f"{_lost_at(name, operators, there)}"
-                )
-        kept = set() if role.passes is Passes.NONE else needed[-1] & set(there[number])
-        needed.append(kept | set(reads))
-    needed.reverse()
-    layouts = [_of(there[0], needed[0])]
-    for number, role in enumerate(roles):
-        match role.passes:
-            case Passes.ALL:
-                layouts.append(layouts[-1])
-            case Passes.NEEDED:
-                layouts.append(_of(there[number + 1], needed[number + 1]))
-            case Passes.NONE:
-                layouts.append(role.makes)
-    return layouts
-
-
-def _of(fields: tuple[str, ...], needed: set[str]) -> tuple[str, ...]:
-    """Needed fields, at least one: a punctuation has a word for its time."""
-    return tuple(name for name in fields if name in needed) or fields[:1]
-
-
-def _lost_at(name: str, operators: Sequence[Operator], there: Sequence[tuple[str, ...]]) -> str:
-    """The operator that drops a field."""
-    last = max((number for number, fields in enumerate(there) if name in fields), default=0)
-    return f"operator {operators[min(last, len(operators) - 1)].name!r}"
-
-
-def _said(name: str) -> str:
-    return f"the {name}" if " " in name else f"the field {name!r}"
-
-
-def _reads(operator: Operator, is_key_made: bool) -> tuple[str, ...]:
-    key = operator.key
-    return (
-        *([] if key is None else [key if is_key_made else _key_field(key)]),
-        *([_cost_field(operator.cost)] if isinstance(operator.cost, str) else []),
-        *role_of(operator.function).reads,
-    )
-
-
-def _punctuated(
-    punctuations: Punctuations, tuples: Words, columns: Mapping[str, pa.Array | pa.ChunkedArray]
-) -> tuple[Words, Words]:
+def _punctuated(punctuations: Punctuations | None, tuples: Words, columns: Merged) -> tuple[Words, Words]:
     """The tuples with punctuations inserted, and the indexes of the punctuations."""
+    if punctuations is None:
+        return tuples, np.zeros(0, np.int64)
     name = punctuations.column
-    if name not in columns:
-        raise BadInput(f"[punctuations]: column {name!r} does not exist{did_you_mean(name, columns)}")
-    times = _whole_words("[punctuations]", name, columns[name])
+    for of_input in columns.inputs:
+        if name not in of_input:
+            raise BadInput(f"[punctuations]: column {name!r} does not exist{did_you_mean(name, of_input)}")
+    times = columns.spread(name, _whole_words("[punctuations]", name, columns[name]))
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back) or (len(times) and times[0] < 0):
         row = int(back[0]) + 1 if len(back) else 0
@@ -336,14 +496,6 @@ def _punctuated(
     rows = np.zeros((len(ends), tuples.shape[1]), np.int64)
     rows[:, 0] = ends
     return np.ascontiguousarray(np.insert(tuples, before, rows, axis=0)), before + np.arange(len(before))
-
-
-def _key_field(column: str) -> str:
-    return f"key {column}"
-
-
-def _cost_field(column: str) -> str:
-    return f"cost {column}"
 
 
 def _whole_numbers(operator: Operator, name: str, column: pa.Array | pa.ChunkedArray) -> Words:

@@ -1,10 +1,14 @@
-"""Linear chains of operators, as users describe them."""
+"""Chains of operators, as users describe them.
+
+Operators follow each other, or form a graph: each reads inputs and earlier operators.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapt.core.errors import BadInput
+from adapt.core.ordered.chain.graph import Graph, graph_of
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
@@ -29,6 +33,7 @@ class Operator:
         cost: Microseconds of work per tuple, or a column with them; for `work`, and for own functions in a model.
         selectivity: Mean outputs per tuple; for `work` only.
         function: Function that it runs.
+        sources: Inputs and earlier operators that it reads; None for the operator before it.
 
     Raises:
         BadInput: the attributes do not fit together; names the operator.
@@ -44,6 +49,7 @@ class Operator:
     cost: float | str = 0.0
     selectivity: float = 1.0
     function: FunctionName | OwnFunction = FunctionName.WORK
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -84,14 +90,18 @@ class Chain:
     Attributes:
         operators: 1 to 32 operators.
         punctuations: Where windows end; None for no windows.
+        inputs: Names of the inputs; empty for a single one.
+        outputs: Operators whose output leaves the chain; empty for the only one that no other reads.
 
     Raises:
         BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
-            none.
+            none; or the operators form no valid graph (`graph_of`).
     """
 
     operators: tuple[Operator, ...]
     punctuations: Punctuations | None = None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.operators) <= MOST_OPERATORS:
@@ -101,31 +111,50 @@ class Chain:
             if operator.name in seen:
                 raise BadInput(f"two operators are named {operator.name!r}; names must be unique")
             seen.add(operator.name)
+        made = made_keys(self.operators, self.graph)
+        for operator in self.operators:
             if role_of(operator.function).at_punctuations and self.punctuations is None:
                 raise BadInput(
                     f"operator {operator.name!r} runs {operator.function}, which needs punctuations; add "
                     "[punctuations] to the chain"
                 )
-            if operator.name in made_keys(self.operators) and operator.by is not PartitionBy.HASH:
+            if operator.name in made and operator.by is not PartitionBy.HASH:
                 raise BadInput(
                     f"operator {operator.name!r}: key {operator.key!r} is made in the chain, which only "
                     f'by = "{PartitionBy.HASH}" can partition; remove by'
                 )
 
+    @property
+    def graph(self) -> Graph:
+        """Which streams each operator reads."""
+        names, reads = [each.name for each in self.operators], [each.sources for each in self.operators]
+        return graph_of(names, reads, self.inputs, self.outputs)
 
-def made_keys(operators: Sequence[Operator]) -> frozenset[str]:
+
+def made_before(operators: Sequence[Operator], graph: Graph, *, own_only: bool = False) -> list[set[str]]:
+    """Fields that are made before each operator, on any way.
+
+    With `own_only`, those of own functions.
+    """
+    made: list[set[str]] = [set() for _ in graph.inputs]
+    before = []
+    for operator, sources in zip(operators, graph.sources, strict=True):
+        before.append(set[str]().union(*(made[stream] for stream in sources)))
+        counts = not own_only or isinstance(operator.function, OwnFunction)
+        made.append(before[-1].union(role_of(operator.function).makes if counts else ()))
+    return before
+
+
+def made_keys(operators: Sequence[Operator], graph: Graph) -> frozenset[str]:
     """Names of the operators whose key is made in the chain.
 
     By their own function, or by an earlier one of the user's.
     """
-    made, found = set[str](), set[str]()
-    for operator in operators:
-        role = role_of(operator.function)
+    found = set[str]()
+    for operator, made in zip(operators, made_before(operators, graph, own_only=True), strict=True):
         is_made = isinstance(operator.function, OwnFunction) and operator.key in made
-        if operator.key is not None and (role.made_key or is_made):
+        if operator.key is not None and (role_of(operator.function).made_key or is_made):
             found.add(operator.name)
-        if isinstance(operator.function, OwnFunction):
-            made.update(role.makes)
     return frozenset(found)
 
 

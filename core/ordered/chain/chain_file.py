@@ -1,6 +1,6 @@
 """Chain files: TOML with an [[operator]] table per operator, in order.
 
-An optional [punctuations] table says where windows end.
+An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph.
 """
 
 import re
@@ -18,11 +18,14 @@ from adapt.core.toml import Element, called, elements, number_of, only
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
-    "operator": ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function"),
+    "operator": ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function", "from"),
     "punctuations": ("column", "every"),
 }
 """Fields of each kind of element."""
 
+
+NAMES = ("inputs", "outputs")
+"""Fields of the chain itself."""
 
 Load: TypeAlias = Callable[[str], OwnFunction]
 """Loads an own function by `module:function`."""
@@ -41,7 +44,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"the chain is not valid TOML: {error}") from None
-    only("the chain", document, tuple(FIELDS))
+    only("the chain", document, (*FIELDS, *NAMES))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -49,7 +52,16 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
             operators.append(_operator(fields, load))
         except BadInput as error:
             raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
-    return Chain(tuple(operators), _punctuations(document))
+    inputs, outputs = (_names("the chain", name, document.get(name, [])) for name in NAMES)
+    return Chain(tuple(operators), _punctuations(document), inputs, outputs)
+
+
+def _names(where: str, field: str, value: Any) -> tuple[str, ...]:
+    """A list of names; a single one may be a text."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadInput(f'{where}: {field} must be a list of names, such as ["a", "b"] (got {value!r})')
+    return tuple(names)
 
 
 def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
@@ -85,6 +97,7 @@ def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
         cost=_cost(element),
         selectivity=element.number("selectivity", 1.0),
         function=_function(element, load),
+        sources=None if element.get("from") is None else _names(element.where, "from", element.get("from")),
     )
 
 

@@ -23,7 +23,17 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
 from adapt.core.ordered.engine.storage import Storage
-from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE, Blocks, Function
+from adapt.core.ordered.functions.function import (
+    MOST,
+    NO_MEMORY,
+    OWN,
+    PACE,
+    ROUTES,
+    STATE,
+    STRIDE,
+    Blocks,
+    Function,
+)
 from adapt.core.ordered.own.function import function_of
 
 _REORDERS: dict[Reorder, int] = {each: getattr(codes, each.name) for each in Reorder}
@@ -165,7 +175,7 @@ class Memory:
     def run(self, elapsed_s: float) -> WorkersRun:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
-        tallies = tuple(self._tally(bound) for bound in self._chain.operators)
+        tallies = without_passed(self._chain, [self._tally(bound) for bound in self._chain.operators])
         marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left", "lag")))
         if not self.is_paced:
             marks = replace(marks, lag=marks.lag[:0])
@@ -287,6 +297,9 @@ class Memory:
         words[STATE] = self.storage.keep(state)
         self._states.append((state, blocks))
         words[STRIDE], words[PACE], words[MOST] = 8 * self._sizes(bound)[1], pace, most
+        routes = function.routes(bound)
+        if len(routes):
+            words[ROUTES] = self.operators[bound.number]["routes_at"] = self.storage.keep(routes)
         return self.storage.keep(words)
 
     def _write_header(self, keep: int) -> None:
@@ -314,6 +327,24 @@ class Memory:
         header["egress_hash"] = np.uint64(self._begun.egress.hash).view(np.int64)
 
 
+def without_passed(chain: BoundChain, tallies: Sequence[OperatorTally]) -> tuple[OperatorTally, ...]:
+    """Tallies of a graph's operators without the tuples that they passed.
+
+    Each stream behind an operator that was there before it passed it once.
+    """
+    if chain.graph is None:
+        return tuple(tallies)
+    of_stream = np.bincount(chain.rows_by_input(), minlength=len(chain.graph.inputs)).tolist()
+    own = []
+    for bound, sources, tally in zip(chain.operators, chain.graph.sources, tallies, strict=True):
+        passed = 0 if bound.route is None else sum(of_stream[stream] for stream in bound.route.passes)
+        of_stream.append(tally.outputs - passed)
+        inputs = sum(of_stream[stream] for stream in sources)
+        loads = np.array([inputs]) if bound.operator.kind is OperatorKind.STATEFUL else tally.partition_loads
+        own.append(replace(tally, inputs=inputs, outputs=of_stream[-1], partition_loads=loads))
+    return tuple(own)
+
+
 def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
     pieces = (arrivals_ns[max(first - 1, 0) : first + _AT_ONCE] for first in range(0, tuples, _AT_ONCE))
     if len(arrivals_ns) != tuples or any(piece[0] < 0 or (np.diff(piece) < 0).any() for piece in pieces):
@@ -324,8 +355,13 @@ def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
 def runs_functions(chain: BoundChain) -> bool:
     """Whether a model runs the functions of a chain.
 
-    If one is the user's own; otherwise it moves copies of tuples.
+    If one is the user's own, or in a graph; otherwise it moves copies of tuples.
     """
+    return chain.graph is not None or has_own(chain)
+
+
+def has_own(chain: BoundChain) -> bool:
+    """Whether a function is the user's own."""
     return any(isinstance(bound.operator.function, OwnFunction) for bound in chain.operators)
 
 

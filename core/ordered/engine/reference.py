@@ -15,7 +15,8 @@ from adapt.core.ordered.chain.mixing import FOLD
 from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION, copy_words
 from adapt.core.ordered.engine.kernel.worker import release_all
 from adapt.core.ordered.engine.serial import Egress, run_serially
-from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, STATE, STRIDE
+from adapt.core.ordered.functions.function import MOST, NO_MEMORY, OWN, PACE, ROUTES, STATE, STRIDE
+from adapt.core.ordered.functions.routed import edge_of, key_place
 from adapt.core.ordered.own.function import function_of
 from adapt.core.random_bits import mixed
 
@@ -85,9 +86,11 @@ def _pass_through(
             if not _append(result, room, 1, size, PUNCTUATION):
                 return NO_MEMORY
             continue
-        partition = 0
-        if key_at >= 0:
-            key = load(place, 1 + key_at)
+        partition, at = 0, key_at
+        if load(words, ROUTES):
+            at = key_place(edge_of(load(words, ROUTES), place + 8))
+        if at >= 0:
+            key = load(place, 1 + at)
             if partition_of:
                 partition = load(partition_of, key)
             else:
@@ -121,6 +124,8 @@ class CompiledStep:
         own = [word % 2**64 for word in self._function.words(bound)]
         self._words = np.array([0] * OWN + own, np.uint64).view(np.int64)
         self._words[[STATE, STRIDE, PACE, MOST]] = self._state.ctypes.data, 8 * size, 1, most
+        self._routes = self._function.routes(bound)
+        self._words[ROUTES] = self._routes.ctypes.data if len(self._routes) else 0
         self._room, self._result = np.zeros((most + 1) * size, np.int64), np.zeros(3, np.int64)
         of = bound.partition_of
         self._partition_of = np.ascontiguousarray(np.zeros(0) if of is None else of, np.int64)

@@ -16,9 +16,9 @@ Row: TypeAlias = tuple[int, ...]
 Step: TypeAlias = Callable[[Row], Sequence[Row]]
 """Outputs of a tuple; a step keeps its own state."""
 
-STATE, STRIDE, PACE, MOST, OWN = 0, 1, 2, 3, 4
+STATE, STRIDE, PACE, MOST, ROUTES, OWN = 0, 1, 2, 3, 4, 5
 """Leading words of every compiled function: address of its state, bytes from one output to the next, steps of busy work
-in 1024 ns, outputs that fit. Its own words follow."""
+in 1024 ns, outputs that fit, and in a graph the address of its routes. Its own words follow."""
 
 SIGNATURE = "int64(int64, int64, int64, int64)"
 """Signature of compiled functions: words, partition, tuple, outputs."""
@@ -107,6 +107,10 @@ class Function(ABC):
     def state(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (most have no further words)
         """Initial state of the compiled step."""
         return np.zeros(1, np.int64)
+
+    def routes(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (of graphs only)
+        """What it does with each stream of a graph; empty in a chain."""
+        return np.zeros(0, np.int64)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:  # noqa: ARG002
         """Words of the state that hold memory blocks."""

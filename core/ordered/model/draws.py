@@ -19,6 +19,8 @@ from adapt.core.ordered.engine.kernel.tuples import (
     ticket_of,
     tuple_at,
 )
+from adapt.core.ordered.engine.kernel.work_queue import only_passes
+from adapt.core.ordered.functions.routed import cost_place, edge_of
 from adapt.core.random_bits import mixed
 
 
@@ -38,7 +40,12 @@ def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> 
         given = tuple_at(operator, number)
         if load(given, MARK) >= PUNCTUATION:
             continue
-        cost = float(operator.cost_ns if at < 0 else load(given, 1 + at))
+        cost = 0.0
+        if not only_passes(operator, given + 8):
+            place = at
+            if at >= 0 and operator.routes_at:
+                place = cost_place(edge_of(operator.routes_at, given + 8))
+            cost = float(operator.cost_ns if place < 0 else load(given, 1 + place))
         if share > 0:
             even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)

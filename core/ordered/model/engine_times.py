@@ -11,6 +11,7 @@ from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 from adapt.core.ordered.engine.memory import lanes_of
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import SLICE_US, RunSettings
+from adapt.core.ordered.own.function import inner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def mean_costs_us(chain: BoundChain, costs_us: Sequence[float | None]) -> list[f
     """Mean cost of each operator's function, in microseconds."""
     means = [us or 0.0 for us in costs_us]
     for bound, us in zip(chain.operators, costs_us, strict=True):
-        field = bound.fields[bound.cost_at] if us is None else None
-        if field in chain.fields and len(chain.tuples):
-            means[bound.number] = float(chain.tuples[:, chain.fields.index(field)].mean()) / 1000
+        if us is None:
+            own = inner_of(bound)
+            costs = chain.column(own.fields[own.cost_at])
+            means[bound.number] = float(costs.mean()) / 1000 if len(costs) else 0.0
     return means

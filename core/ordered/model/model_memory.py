@@ -23,8 +23,8 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
         share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-        fields = bound.fields if runs_functions(chain) else chain.fields
-        record["cost_at"] = -1 if cost_us is not None else fields.index(bound.fields[bound.cost_at])
+        cost_at = bound.cost_at if runs_functions(chain) else chain.fields.index(bound.fields[bound.cost_at])
+        record["cost_at"] = -1 if cost_us is not None else cost_at
         record["cost_ns"] = round((cost_us or 0.0) * 1000)
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
         times = assumed

@@ -16,6 +16,7 @@ from adapt.core.ordered.chain.mixing import MASK
 from adapt.core.ordered.chain.own import Gives, OwnFunction, WordType
 from adapt.core.ordered.functions.function import Blocks, Function, Row, Step, Windowed
 from adapt.core.ordered.functions.registry import FUNCTIONS
+from adapt.core.ordered.functions.routed import Routed
 from adapt.core.ordered.own.kernel import (
     FAULT_WORDS,
     IN_CLOSE,
@@ -288,11 +289,18 @@ def _check_state(own: OwnFunction, state: Any) -> None:
 
 def function_of(bound: BoundOperator) -> Function:
     """The function of an operator, for a single run."""
+    if bound.route is not None:
+        return Routed(bound.route, function_of(bound.route.inner))
     function = bound.operator.function
     return Own(bound, function) if isinstance(function, OwnFunction) else FUNCTIONS[function]
 
 
+def inner_of(bound: BoundOperator) -> BoundOperator:
+    """The operator with its own fields, also of a graph."""
+    return bound if bound.route is None else bound.route.inner
+
+
 def obstacles(operators: Iterable[BoundOperator]) -> list[str]:
     """Why operators cannot be compiled, a sentence each; empty if all can."""
-    functions = [function_of(bound) for bound in operators]
+    functions = [function_of(inner_of(bound)) for bound in operators]
     return [f"{own.where}: {own.obstacle}" for own in functions if isinstance(own, Own) and own.obstacle is not None]

@@ -1,6 +1,6 @@
 """Charts of an ordered replay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapt.core.charts.axes import DASHED, colours, column_of, named, powers, spans_magnitudes, ticks, up
@@ -15,7 +15,7 @@ _LATENCIES = ("processing_p99", "processing_p50", "end_to_end_p99", "end_to_end_
 REST = "no operator"
 
 _ACROSS = 4
-"""Operators per line of the diagram."""
+"""Operators per line of the diagram of a chain."""
 
 _WIDE, _TALL = 0.84, 0.8
 """Size of a box, as a share of its place."""
@@ -34,34 +34,57 @@ def pipeline(operators: Table) -> Chart:
     column = column_of(operators, "time_share")
     rows = [row for row in operators.records() if row["workers"] == most]
     points: Records = []
+    places = _places(rows)
+    across = max(_ACROSS, *(place + 1 for place, _ in places.values())) if rows else _ACROSS
+    is_graph = any(map(_read_by, rows))
     for at, row in enumerate(rows):
-        line, place = divmod(at, _ACROSS)
+        place, line = places[str(row["operator"])]
         share = row["time_share"] if is_real(row["time_share"]) else 0.0
         name, told = label(row["operator"]), human(row["time_share"], column)
         box = {"x": place, "x2": place + _WIDE, "y": line, "y2": line + _TALL, "series": str(row["kind"])}
         said = f"{name}, {row['kind']}: {told} of the time"
         points.append({"part": "box", **box, "name": name, "t": told, "middle": place + _WIDE / 2, "d": said})
         points.append({"part": "share", **box, "x2": place + _WIDE * min(share, 1.0), "y": line + _TALL - 0.1})
-        if at + 1 < len(rows) and place + 1 < _ACROSS:
+        if not is_graph and at + 1 < len(rows) and place + 1 < _ACROSS:
             arrow = {"x": place + _WIDE, "x2": place + 1, "y": line + _TALL / 2, "y2": line + _TALL / 2}
             points.append({"part": "arrow", **arrow})
+        for before, above in (places[each] for each in _read_by(row) if each in places):
+            arrow = {"x": before + _WIDE, "x2": place, "y": above + _TALL / 2, "y2": line + _TALL / 2}
+            points.append({"part": "arrow", **arrow})
     kinds = list(dict.fromkeys(str(row["kind"]) for row in rows))
-    lines = max(1, -(-len(rows) // _ACROSS))
+    lines = 1 + max((line for _, line in places.values()), default=0)
     sentence = (
-        "Rows pass the operators from left to right, line by line; the bar in each box is its share of the time of"
+        f"Rows pass the operators from left to right, {'along the lines' if is_graph else 'line by line'}; the bar in"
+        " each box is its share of the time of"
         f" {human(most, column_of(operators, 'workers'))} worker{'' if most == 1 else 's'}."
     )
-    body = {"height": 84 * lines, "layer": _boxes(kinds, lines)}
+    body = {"height": 84 * lines, "layer": _boxes(kinds, lines, across)}
     return chart("The chain", body, points, sentence, operators)
 
 
-def _boxes(kinds: Sequence[str], lines: int) -> list[dict[str, Any]]:
+def _read_by(row: Mapping[str, Any]) -> list[str]:
+    """What an operator of a graph reads."""
+    return str(row["reads"]).split(", ") if row.get("reads") else []
+
+
+def _places(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Place and line of each operator: in a graph, behind all that it reads."""
+    places: dict[str, tuple[int, int]] = {}
+    if not any(map(_read_by, rows)):
+        return {str(row["operator"]): (at % _ACROSS, at // _ACROSS) for at, row in enumerate(rows)}
+    for row in rows:
+        place = max((places[each][0] + 1 for each in _read_by(row) if each in places), default=0)
+        places[str(row["operator"])] = place, sum(other == place for other, _ in places.values())
+    return places
+
+
+def _boxes(kinds: Sequence[str], lines: int, across: int) -> list[dict[str, Any]]:
     """Boxes with bars and labels, and the arrows between them."""
     bare: dict[str, Any] = {"type": "quantitative", "axis": None}
-    x = {"field": "x", **bare, "scale": {"domain": [0, _ACROSS], "nice": False}}
+    x = {"field": "x", **bare, "scale": {"domain": [0, across], "nice": False}}
     y = {"field": "y", **bare, "scale": {"domain": [0, lines], "nice": False, "reverse": True}}
     ends = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "y2"}}
-    limit = {"expr": f"width / {_ACROSS} - 26"}
+    limit = {"expr": f"width / {across} - 26"}
     text = {"type": "text", "color": INK, "baseline": "middle", "aria": False, "limit": limit}
     box = {"type": "rect", "fillOpacity": 0.2, "cornerRadius": 3}
     middle = {"x": {**x, "field": "middle"}, "y": y}

@@ -14,7 +14,7 @@ from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
 from adapt.core.ordered.engine.crashes import RestoredRun
-from adapt.core.ordered.engine.memory import runs_functions
+from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
 from adapt.core.ordered.engine.serial import Egress, run_serially
@@ -183,7 +183,7 @@ class OrderedRun(Displayed):
         """
         tables = {
             "workers": workers_table(self.outcomes),
-            "operators": operators_table(self.chain.operators, self.outcomes, self.ordered.settings.ring_buffer),
+            "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
@@ -363,7 +363,8 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
 
 def warm_up(chain: BoundChain) -> None:
     """Run without tuples, to exclude compilation from measurements."""
-    run_by_workers(replace(chain, tuples=chain.tuples[:0]), RunSettings(), pace=1)
+    empty = replace(chain, tuples=chain.tuples[:0], punctuations=chain.punctuations[:0])
+    run_by_workers(empty, RunSettings(), pace=1)
 
 
 def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> Costs:
@@ -416,11 +417,11 @@ def _by_model(
 
 def _checked(chain: BoundChain, ordered: Ordered, tell: Told) -> Egress | None:
     """Compare compiled functions with plain Python; returns the egress of a serial run, None if nothing is checked."""
-    default = SAMPLE if runs_functions(chain) else chain.rows
+    default = SAMPLE if has_own(chain) else chain.rows
     rows = default if ordered.check is None else ordered.check
     if not rows:
         return None
-    if rows >= chain.rows and not runs_functions(chain):
+    if rows >= chain.rows and not has_own(chain):
         return run_serially(chain, told=lambda done: tell("serial run", done, chain.rows)).egress
     tell("checking against plain Python", 0, 0)
     check_sample(chain, rows)
@@ -432,7 +433,7 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
     start_s = clock()
     done = run_serially(chain, told=lambda rows: tell("serial run", rows, chain.rows), taken=taken)
     elapsed_s = clock() - start_s
-    outputs, none = [*done.inputs[1:], done.egress.tuples], np.zeros(0, np.int64)
+    none = np.zeros(0, np.int64)
     tallies = tuple(
         OperatorTally(
             bound.operator.name,
@@ -448,7 +449,7 @@ def _alone(chain: BoundChain, clock: Clock, tell: Told, taken: Callable[[Words],
             np.zeros(32, np.int64),
             np.zeros(bound.partitions, np.int64),
         )
-        for bound, inputs, gave in zip(chain.operators, done.inputs, outputs, strict=True)
+        for bound, inputs, gave in zip(chain.operators, done.inputs, done.outputs, strict=True)
     )
     run = WorkersRun(done.egress, elapsed_s, tallies, Marks(none, none, none), none.reshape(0, len(chain.gives)))
     return WorkersOutcome(1, chain.rows, run, None, None)

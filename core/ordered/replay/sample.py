@@ -11,7 +11,8 @@ from adapt.core.ordered.chain.own import WordType
 from adapt.core.ordered.engine.kernel.tuples import MARK, PUNCTUATION
 from adapt.core.ordered.engine.reference import CompiledStep, marked_chunks
 from adapt.core.ordered.functions.function import Row, Windowed
-from adapt.core.ordered.own.function import Own, function_of, value_of
+from adapt.core.ordered.functions.routed import taken_by
+from adapt.core.ordered.own.function import Own, function_of, inner_of, value_of
 
 _CLOSE = 1e-12
 """Relative difference of floats that are taken as equal: functions of math may differ in their last bits."""
@@ -64,9 +65,12 @@ def _plain(bound: BoundOperator, tuples: Words) -> Iterator[tuple[Row | None, Se
 
 
 def _types(bound: BoundOperator) -> list[WordType]:
-    function = function_of(bound)
+    """Types of the words of its outputs; in a graph, other streams pass as they are."""
+    own = inner_of(bound)
+    function = function_of(own)
     made = dict(function.own.outputs) if isinstance(function, Own) else {}
-    return [made.get(name, WordType.INTEGER) for name in bound.gives]
+    types = [made.get(name, WordType.INTEGER) for name in own.gives]
+    return types + [WordType.INTEGER] * (len(bound.gives) - len(types))
 
 
 def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
@@ -80,7 +84,9 @@ def _same(bound: BoundOperator, plain: Row, compiled: Sequence[int]) -> bool:
 
 
 def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, compiled: Sequence[int] | None) -> str:
-    function = function_of(bound)
+    function = function_of(inner_of(bound))
+    if given is not None and bound.route is not None:
+        given = taken_by(bound.route, given[-1], given[:-1])
     said = function.said(given) if isinstance(function, Own) and given is not None else "a punctuation"
     name = bound.operator.function
     return (
@@ -93,5 +99,5 @@ def _difference(bound: BoundOperator, given: Row | None, plain: Row | None, comp
 def _shown(bound: BoundOperator, row: Sequence[int] | None) -> str:
     if row is None:
         return "nothing"
-    named = zip(bound.gives, row, _types(bound), strict=True)
+    named = zip(inner_of(bound).gives, row, _types(bound), strict=False)
     return f"({', '.join(f'{name}={value_of(word, kind)!r}' for name, word, kind in named)})"

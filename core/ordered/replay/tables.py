@@ -7,9 +7,9 @@ import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
-from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import EngineProfile
+from adapt.core.ordered.engine.memory import runs_functions
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.operator_costs import Costs
@@ -59,7 +59,7 @@ _OF_LOADS = (
 )
 """How names of the columns of the table of loads begin."""
 
-OPERATORS_FIRST = ("operator", "kind", "time_share", "cost", "selectivity", "imbalance", "ring_max")
+OPERATORS_FIRST = ("operator", "kind", "reads", "time_share", "cost", "selectivity", "imbalance", "ring_max")
 """Columns shown first; a report has all of them."""
 
 WORKERS = Column("workers", Kind.COUNT)
@@ -187,7 +187,7 @@ def _cells(latency: Latency | None) -> tuple[float | None, ...]:
     return (None,) * 4 if latency is None else (latency.mean, latency.p50, latency.p95, latency.p99)
 
 
-def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[WorkersOutcome], ring_buffer: int) -> Table:
+def operators_table(chain: BoundChain, outcomes: Sequence[WorkersOutcome], ring_buffer: int) -> Table:
     """Time, cost and counters by number of workers and operator.
 
     A note names operators whose ring buffer had to be larger than that of the settings.
@@ -196,6 +196,7 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         WORKERS,
         OPERATOR,
         Column("kind"),
+        Column("reads", about="inputs and operators that it reads; empty if it reads the one before it"),
         Column("time_share", Kind.SHARE, about="share of the time of all workers"),
         Column("cost", Kind.SECONDS, about="worker time per tuple (c)"),
         Column("selectivity", Kind.NUMBER, about="outputs per tuple (s)"),
@@ -213,9 +214,9 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
         Column("slices", Kind.COUNT, about="slices that workers spent on it, each after a query of the scheduler"),
     )
     rows = [
-        _operator_row(one, bound, tally)
+        _operator_row(one, bound, tally, reads)
         for one in outcomes
-        for bound, tally in zip(operators, one.run.operators, strict=True)
+        for bound, tally, reads in zip(chain.operators, one.run.operators, _reads(chain), strict=True)
     ]
     enlarged = [tally for tally in outcomes[0].run.operators if tally.ring_buffer > ring_buffer]
     note = " ".join(
@@ -226,12 +227,21 @@ def operators_table(operators: Sequence[BoundOperator], outcomes: Sequence[Worke
     return Table.from_rows("Operators", columns, rows, note)
 
 
-def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTally) -> list[Cell]:
+def _reads(chain: BoundChain) -> list[str | None]:
+    """What each operator of a graph reads."""
+    if chain.graph is None:
+        return [None] * len(chain.operators)
+    names = [*chain.graph.inputs, *(bound.operator.name for bound in chain.operators)]
+    return [", ".join(names[stream] for stream in sources) for sources in chain.graph.sources]
+
+
+def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTally, reads: str | None) -> list[Cell]:
     is_divided = bound.operator.kind is OperatorKind.PARTITIONED
     return [
         one.workers,
         tally.name,
         bound.operator.kind.value,
+        reads,
         one.share_of_time(tally.busy_ns),
         tally.busy_ns / 1e9 / tally.inputs if tally.inputs else None,
         tally.outputs / tally.inputs if tally.inputs else None,
@@ -362,7 +372,7 @@ def ordered_summary(
     columns = (
         Column("verdict"),
         Column("backend"),
-        Column("rows", Kind.COUNT, about="rows of the trace"),
+        Column("rows", Kind.COUNT, about="rows of the trace, or of all inputs"),
         Column("tuples_out", Kind.COUNT, about="tuples that left the chain"),
         Column("egress", about="hash of the output, in order"),
         Column("order_violations", Kind.COUNT, about="runs whose output differs from the serial run"),
@@ -373,7 +383,7 @@ def ordered_summary(
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
-        _verdict(chain.operators, outcomes, backend, cores, bound, costs, contention, obstacles),
+        _verdict(chain, outcomes, backend, cores, bound, costs, contention, obstacles),
         backend.value,
         chain.rows,
         egress.tuples,
@@ -387,7 +397,7 @@ def ordered_summary(
 
 
 def _verdict(
-    operators: Sequence[BoundOperator],
+    chain: BoundChain,
     outcomes: Sequence[WorkersOutcome],
     backend: Backend,
     cores: int,
@@ -404,10 +414,10 @@ def _verdict(
         told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
         told.append(_bounded(bound))
-    is_own = any(isinstance(each.operator.function, OwnFunction) for each in operators)
-    told += _order(outcomes, backend is Backend.SIM and not is_own)
+    runs = runs_functions(chain)
+    told += _order(outcomes, backend is Backend.SIM and not runs)
     if costs is not None:
-        told += [_where_from(costs), *([] if is_own else _even_keys(operators))]
+        told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
         told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
     return " ".join(told)
 

@@ -133,6 +133,7 @@ OPERATOR = _on_lines(
         "lanes",  # bits of a partition's number that are its lane's: partitions that one worker at a time processes
         "key_at",  # the place of the key in a tuple; -1 if it has none
         "partition_of_at",  # the partition of each key; 0 for a hash
+        "routes_at",  # what it does with the tuples of each stream of a graph; 0 in a chain
         "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",

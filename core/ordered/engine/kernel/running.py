@@ -204,8 +204,11 @@ def run_claimed(
     apart()
     short_loops()
     mask, at, checked = fixed(operator, "queue_mask"), 0, fixed(header, "checked") and fixed(operator, "keeps_state")
+    last = first + tuples - 1
     if checked:
         _check_in(tally, operator, lane, load(serials, first & mask) if serials else first)
+        if serials:  # whose places may be reused once the tuples are sent
+            last = load(serials, last & mask)
     while at < tuples:
         if fixed(header, "reorder") != RETRY:
             done = run_chunk(
@@ -229,8 +232,7 @@ def run_claimed(
                 return
             at += 1
     if checked:
-        end = first + tuples - 1
-        _check_out(operator, lane, load(serials, end & mask) if serials else end)
+        _check_out(operator, lane, last)
 
 
 @inlined

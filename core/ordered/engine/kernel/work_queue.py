@@ -19,6 +19,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
     move_words,
     tuple_at,
 )
+from adapt.core.ordered.functions.routed import edge_of, is_passed, key_place
 from adapt.core.random_bits import mixed
 
 
@@ -26,17 +27,26 @@ from adapt.core.random_bits import mixed
 def partition_of(operator: Operator, serial: int, mark: int, fields: int) -> int:
     """Partition of a tuple, by its key's number or hash.
 
-    A model without the key uses the serial number instead.
+    A model without the key uses the serial number instead, as do tuples of a graph that are only passed on.
     """
     if mark >= BARE:
         return 0
     if mark >= PUNCTUATION:
         return copy_of(mark)
-    at, table = fixed(operator, "key_at"), fixed(operator, "partition_of_at")
-    if table:
+    at, table, routes = fixed(operator, "key_at"), fixed(operator, "partition_of_at"), fixed(operator, "routes_at")
+    if routes:
+        at = key_place(edge_of(routes, fields))
+    if table and at >= 0:
         return load(table, load(fields, at))
     word = serial if at < 0 else load(fields, at)
     return int(np.int64(mixed(np.uint64(word)) % np.uint64(fixed(operator, "partitions"))))
+
+
+@inlined
+def only_passes(operator: Operator, fields: int) -> bool:
+    """Whether a tuple of a graph is not for this operator."""
+    routes = fixed(operator, "routes_at")
+    return routes != 0 and is_passed(edge_of(routes, fields))
 
 
 @inlined
@@ -60,7 +70,7 @@ def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
     """Put a tuple into the queue of its lane, and count it."""
     mask = fixed(operator, "queue_mask")
     partition = partition_of(operator, serial, mark, fields)
-    if mark < PUNCTUATION:
+    if mark < PUNCTUATION and not only_passes(operator, fields):
         partition_at(operator, partition).load += 1
     store(fixed(operator, "master_at"), serial & mask, partition)
     if fixed(operator, "partition_queues_at"):

@@ -13,6 +13,7 @@ from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.costs import TERMS, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
+from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
 from tests.traces.small_traces import write_trace
@@ -330,3 +331,70 @@ def test_a_plan_that_no_operator_takes_or_for_other_keys_is_refused(adapt, here)
     (here / "plan.toml").write_text((here / "plan.toml").read_text().replace('"key"\n', '"bytes"\n'))
     refused = adapt.refused(3, "replay", "ordered", *line.replace("c.toml", "plan.toml").split())
     assert "five.plan is a plan for string keys, but column 'bytes' of operator 'by key' has type int64" in refused
+
+
+TWO = """
+inputs = ["left", "right"]
+outputs = ["all", "half"]
+
+[[operator]]
+name = "all"
+kind = "partitioned"
+key = "key"
+partitions = 4
+from = ["left", "right"]
+
+[[operator]]
+name = "half"
+kind = "stateless"
+selectivity = 0.5
+from = "right"
+"""
+
+
+@pytest.fixture
+def two(here):
+    """A second trace, whose rows lie between those of the first, and a graph over both."""
+    write_trace(here / "y.trace", {"ts": np.arange(1_000) * 2 + 1, "key": pa.array([f"y{n}" for n in range(1_000)])})
+    (here / "two.toml").write_text(TWO)
+    return here
+
+
+def test_rows_of_two_inputs_leave_merged_by_two_outputs(adapt, two):
+    line = "x.trace --chain two.toml --workers 1,2 --backend threads --repeats 1 --output out.parquet --format json"
+    done = adapt.done(
+        "replay", "ordered", *line.split(), "--input", "right=y.trace", "--rows", "1500", "-o", "x.ordered"
+    )
+    document = json.loads(done.out)
+    assert document["summary"]["rows"] == 1_500
+    assert [row["reads"] for row in document["operators"][:2]] == ["left, right", "right"]
+    assert [each["name"] for each in read_manifest(two / "x.ordered").made.inputs] == ["x.trace", "y.trace"]
+    table = pq.read_table("out.parquet").to_pydict()
+    left, both = (pq.read_table(name)["key"].to_pylist() for name in ("x.trace", "y.trace"))
+    expected = []
+    for time in range(1_500):  # x.trace has a row at each time, and y.trace one at each uneven time
+        expected += [left[time], *([both[time // 2]] if time % 2 else [])]
+    assert [key for key, name in zip(table["key"], table["output"], strict=True) if name == "all"] == expected[:1_500]
+    assert 150 < table["output"].count("half") < 350
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("", "two.toml: input 'right' has no trace; add --input right=TRACE"),
+        ("--input rihgt=y.trace", "--input rihgt: two.toml has no further input 'rihgt' (further inputs: right)"),
+        (
+            "--input left=y.trace",
+            "two.toml has no further input 'left' (its first input, 'left', is TRACE)",
+        ),
+        ("--input y.trace", "--input takes NAME=TRACE, such as weather=weather.trace (got 'y.trace')"),
+        ("--input right=y.trace --input right=x.trace", "--input right is given twice"),
+    ],
+)
+def test_inputs_that_the_chain_does_not_have_are_refused(adapt, two, more, told):
+    assert told in adapt.refused(2, *f"replay ordered x.trace --chain two.toml --workers 1 {more}".split())
+
+
+def test_a_chain_with_one_input_takes_no_other(adapt, two):
+    told = adapt.refused(2, *"replay ordered x.trace --chain c.toml --workers 1 --input right=y.trace".split())
+    assert "--input right: c.toml has no further input 'right' (it has only one)" in told

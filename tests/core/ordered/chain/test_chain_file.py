@@ -1,10 +1,13 @@
 """Chain files: what is read, and how invalid chains are refused."""
 
+import re
+
 import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.chain_file import read_chain
+from adapt.core.ordered.chain.graph import Graph
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import own_function
 
@@ -161,3 +164,43 @@ def test_functions_in_python_are_loaded_by_name() -> None:
         read_chain(text)
     with pytest.raises(BadInput, match="mine:is_even, which decides its outputs itself; remove selectivity"):
         read_chain(text + "\nselectivity = 2", lambda _: own)
+
+
+def named(name: str, reads: str = "") -> str:
+    return f'[[operator]]\nname = "{name}"\nkind = "stateless"\n{reads}\n'
+
+
+def test_a_graph_is_read_with_its_inputs_branches_and_outputs() -> None:
+    text = 'inputs = ["l", "r"]\noutputs = ["b", "c"]\n' + named("a", 'from = ["r", "l"]')
+    chain = read_chain(text + named("b") + named("c", 'from = "a"'))
+    assert chain.graph == Graph(("l", "r"), ((1, 0), (2,), (2,)), (3, 4))
+    assert [chain.graph.live(number) for number in range(4)] == [(0, 1), (2,), (2, 3), (3, 4)]
+    assert not chain.graph.is_linear
+    assert read_chain(named("a", 'from = "trace"') + named("b", 'from = ["a"]')).graph.is_linear
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (named("a", 'from = "c"') + named("b") + named("c"), "operators read each other in a cycle: a <- c <- b <- a"),
+        (named("a", 'from = "a"'), "in a cycle: a <- a"),
+        (named("a", 'from = "b"') + named("b", 'from = "trace"'), "'a' reads 'b', which comes later; move"),
+        (named("a") + named("b", 'from = "x"'), "operator 'b' reads 'x', which is not an input or operator"),
+        (named("a") + named("b", "from = []"), "operator 'b': from must name different inputs and operators (got [])"),
+        (named("a") + named("b", "from = 1"), "operator 'b': from must be a list of names"),
+        (
+            named("a") + named("b", 'from = "a"') + named("c", 'from = "a"'),
+            '2 operators are read by no other: add outputs = ["b", "c"]',
+        ),
+        ('outputs = ["b"]\n' + named("a") + named("b", 'from = "trace"'), "nobody reads operator 'a'; name it"),
+        ('outputs = ["x"]\n' + named("a"), "outputs has 'x', which is not an operator"),
+        ('outputs = ["a", "a"]\n' + named("a"), "outputs has 'a' twice"),
+        ('inputs = ["l", "r"]\n' + named("a"), "operator 'a' must say which inputs it reads; add from = ['l', 'r']"),
+        ('inputs = ["l", "r"]\n' + named("a", 'from = "l"'), "no operator reads input 'r'"),
+        ('inputs = ["a"]\n' + named("a"), "inputs must have names that differ"),
+        (f"inputs = {[f'i{number}' for number in range(9)]}\n" + named("a"), "at most 8 inputs (got 9)"),
+    ],
+)
+def test_what_is_no_graph_is_refused(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(told)):
+        read_chain(text)

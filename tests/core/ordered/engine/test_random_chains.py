@@ -1,6 +1,9 @@
 """Random chains on threads: whatever the settings, the egress is that of the serial run, in value and in order."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +12,7 @@ import pytest
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
@@ -34,19 +38,23 @@ SCHEMES = (
 HOUR_US = 3_600_000_000
 
 
+def random_operator(random: np.random.Generator, name: str, selectivity: float) -> Operator:
+    partitions = int(random.choice(PARTITIONS))
+    kinds = [
+        stateless(name, selectivity),
+        partitioned(name, partitions, selectivity),
+        counting(name, partitions),
+        stateful(name, selectivity),
+    ]
+    return kinds[random.integers(len(kinds))]
+
+
 def random_operators(random: np.random.Generator) -> list[Operator]:
     """One to five operators, with at most 16 outputs for each row."""
     operators, through = list[Operator](), 1.0
     for number in range(random.integers(1, 6)):
         name, selectivity = f"o{number}", float(random.choice([s for s in SELECTIVITIES if s * through <= 16]))
-        partitions = int(random.choice(PARTITIONS))
-        kinds = [
-            stateless(name, selectivity),
-            partitioned(name, partitions, selectivity),
-            counting(name, partitions),
-            stateful(name, selectivity),
-        ]
-        operators.append(kinds[random.integers(len(kinds))])
+        operators.append(random_operator(random, name, selectivity))
         through *= 1.0 if operators[-1].function is FunctionName.COUNT else selectivity
     return operators
 
@@ -65,6 +73,60 @@ def windowed(random: np.random.Generator, rows: int) -> BoundChain:
     return bind(
         Chain(chain, Punctuations(every_us=HOUR_US)), {name: pa.array(words) for name, words in columns.items()}
     )
+
+
+class Sum(NamedTuple):
+    value: int
+
+
+class Sums:
+    """Up to eight outputs of a tuple, and up to five of a window; they depend on the order and on the stream."""
+
+    total: int
+
+    def step(self, from_: int, value: int) -> Iterator[Sum]:
+        self.total = self.total * 31 + value + from_
+        for copy in range((value >> 8) & 7):
+            yield Sum(self.total + copy)
+
+    def close(self, time: int) -> Iterator[Sum]:
+        for copy in range(self.total & 7):
+            yield Sum(self.total + copy)
+        self.total = 0
+
+
+SUMS = own_function("fuzz:Sums", Sums)
+
+
+def random_graph(random: np.random.Generator, rows: int, keys: int, seed: int) -> BoundChain:
+    """Two to six operators that read some of one to three inputs and of each other, with at most 16 outputs a row."""
+    inputs = [f"i{number}" for number in range(random.integers(1, 4))]
+    through, operators, readable = dict.fromkeys(inputs, 1.0), list[Operator](), list(inputs)
+    count = int(random.integers(2, 7))
+    for number in range(count):
+        unread = [name for name in inputs if not any(name in (each.sources or ()) for each in operators)]
+        some = list(random.choice(readable, random.integers(1, min(3, len(readable)) + 1), replace=False))
+        sources = tuple(dict.fromkeys([*some, *(unread if number == count - 1 else [])]))
+        most = sum(through[each] for each in sources)
+        selectivity = float(random.choice([s for s in SELECTIVITIES if s * most <= 16]))
+        made = random_operator(random, f"o{number}", selectivity)
+        operators.append(replace(made, sources=sources))
+        through[made.name] = most * (1.0 if made.function is FunctionName.COUNT else selectivity)
+        readable += [made.name] if through[made.name] <= 8 else []
+    punctuations = None
+    if random.random() < (0.4 if seed >= 1000 else 0.04):  # each of its layouts takes a second to compile
+        sources = tuple(random.choice(readable, random.integers(1, min(4, len(readable) + 1)), replace=False))
+        kind = [{"kind": OperatorKind.STATEFUL}, {"kind": OperatorKind.PARTITIONED, "key": "key", "partitions": 3}]
+        windows = {**kind[random.integers(2)], "function": SUMS, "sources": sources}
+        operators += [Operator("windows", **windows), replace(stateless("behind", 1.3), sources=("windows", inputs[0]))]
+        punctuations = Punctuations(every_us=int(random.choice([5, 100])))
+    unread = [each.name for each in operators if not any(each.name in (one.sources or ()) for one in operators)]
+    outputs = {*unread, *random.choice([each.name for each in operators], 2)}
+    chain = Chain(tuple(operators), punctuations, tuple(inputs), tuple(sorted(outputs)))
+    parts = [stream(part, keys, seed=seed + number) for number, part in enumerate(np.full(len(inputs), rows))]
+    for columns in parts:
+        columns["ts"] = pa.array(np.sort(random.integers(0, 1 + rows // 2, len(columns["key"]))))
+    return bind(chain, parts[0], more=parts[1:])
 
 
 def random_settings(random: np.random.Generator) -> RunSettings:
@@ -90,14 +152,16 @@ def random_settings(random: np.random.Generator) -> RunSettings:
     )
 
 
-def assert_random_run_is_ordered(seed: int) -> None:
+def assert_random_run_is_ordered(seed: int, *, graph: bool = False) -> None:
     random = np.random.default_rng(seed)
     rows, windows = int(random.choice([0, 1, 30, 400, 2000])), bool(random.random() < 0.1)
-    if windows:
+    keys = int(random.choice([1, 3, 50]))
+    if graph:
+        chain = random_graph(random, min(rows, 400), keys, seed)
+    elif windows:
         chain = windowed(random, min(rows, 400) + 1)
     else:
-        columns = stream(rows, keys=int(random.choice([1, 3, 50])), seed=seed)
-        chain = bind(Chain(tuple(random_operators(random))), columns)
+        chain = bind(Chain(tuple(random_operators(random))), stream(rows, keys, seed=seed))
     settings = random_settings(random)
     serial = run_serially(chain, keep=20)
     done = run_by_workers(chain, settings, pace=1, keep=20)
@@ -105,6 +169,7 @@ def assert_random_run_is_ordered(seed: int) -> None:
     assert done.egress == serial.egress, where
     assert [[word % 2**64 for word in row] for row in done.kept.tolist()] == [list(row) for row in serial.kept], where
     assert tuple(tally.inputs for tally in done.operators) == serial.inputs, where
+    assert tuple(tally.outputs for tally in done.operators) == serial.outputs, where
     assert not any(tally.overlaps or tally.disorders for tally in done.operators), where
     assert all(tally.fullest <= settings.ring_buffer or settings.reorder is Reorder.RETRY for tally in done.operators)
 
@@ -113,6 +178,19 @@ def assert_random_run_is_ordered(seed: int) -> None:
 def test_random_chains_give_the_egress_of_the_serial_run(first: int) -> None:
     for seed in range(first, first + 15):
         assert_random_run_is_ordered(seed)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int) -> None:
+    for seed in range(first, first + 15):
+        assert_random_run_is_ordered(seed, graph=True)
+
+
+@soak
+@pytest.mark.parametrize("first", range(1000, 6000, 250))
+def test_5000_random_graphs_give_the_egress_of_a_walk_through_the_graph(first: int) -> None:
+    for seed in range(first, first + 250):
+        assert_random_run_is_ordered(seed, graph=True)
 
 
 @soak

@@ -39,7 +39,7 @@ def compiled_outputs(bound: BoundOperator, rows: list[tuple[int, ...]]) -> list[
     function = FUNCTIONS[bound.operator.function]
     state, room = function.state(bound), np.zeros((max(function.most(bound), 1), 4), np.uint64)
     words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64)
-    words[:OWN] = state.ctypes.data, 32, PACE, len(room)
+    words[:OWN] = state.ctypes.data, 32, PACE, len(room), 0
     outputs = []
     for row in rows:
         words_of_row = np.array(row, np.uint64)
