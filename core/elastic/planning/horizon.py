@@ -79,7 +79,9 @@ def _between(costs: Floats, levels: Floats, level: float) -> float:
     at = 0
     while at < len(levels) - 2 and level > levels[at + 1]:
         at += 1
-    return costs[at] + (costs[at + 1] - costs[at]) * (level - levels[at]) / (levels[at + 1] - levels[at])
+    slope = (costs[at + 1] - costs[at]) / (levels[at + 1] - levels[at])
+    cost: float = costs[at] + slope * (level - levels[at])
+    return cost
 
 
 @compiled

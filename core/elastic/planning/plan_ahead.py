@@ -101,11 +101,11 @@ class PlanAhead:
         self._capacity.add(seen, self._row_s, moved=begun is not None)
         if begun is None or (seen.workers == begun.seen.workers != begun.wanted):
             return
-        before, processed = begun.seen, _processed(seen)
+        before, in_all = begun.seen, _processed(seen)
         took_s = max(0.0, seen.at_s - before.at_s - seen.collected_s / 2)
         self._delay_s = _mixed(self._delay_s if self._measured else None, took_s)
-        if processed is not None and begun.processed is not None:
-            done = processed - begun.processed
+        if in_all is not None and begun.processed is not None:
+            done = in_all - begun.processed
             could = min(begun.busy * (seen.at_s - before.at_s) / self._row_s, done + seen.waiting - before.arrived)
             if could > 0:
                 stop_s = took_s * max(0.0, 1 - done / could)
@@ -124,8 +124,8 @@ class PlanAhead:
         share = np.abs(after - before) / np.maximum(before, after)
         moved_bytes = share * (self._moved_bytes or 0.0)
         moved_bytes[0, before[0] == counts] = self._rebuilt_bytes or 0.0
-        taken = (np.full_like(share, one) for one in (self._stop_s, self._delay_s))
-        return MoveCosts.of_options(counts, *taken, moved_bytes, self._prices, busy)
+        stop_s, delay_s = (np.full_like(share, one) for one in (self._stop_s, self._delay_s))
+        return MoveCosts.of_options(counts, stop_s, delay_s, moved_bytes, self._prices, busy)
 
 
 def _pays(stay: Floats, go: Floats) -> bool:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from adapt.core.ordered.chain.bound import BoundChain, Words
+from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.modeled import Modeled
@@ -23,8 +23,7 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
         share = min(int((selectivity - whole) * 2**64), 2**64 - 1)
-        cost_at = bound.cost_at if runs_functions(chain) else chain.fields.index(bound.fields[bound.cost_at])
-        record["cost_at"] = -1 if cost_us is not None else cost_at
+        record["cost_at"] = -1 if cost_us is not None else _cost_place(chain, bound)
         record["cost_ns"] = round((cost_us or 0.0) * 1000)
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
         times = assumed
@@ -34,6 +33,11 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * times.output)
         record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
     return memory
+
+
+def _cost_place(chain: BoundChain, bound: BoundOperator) -> int:
+    """The word with a tuple's cost, in tuples as the model passes them."""
+    return bound.cost_at if runs_functions(chain) else chain.fields.index(bound.fields[bound.cost_at])
 
 
 def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None:

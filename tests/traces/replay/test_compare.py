@@ -226,9 +226,9 @@ def test_a_case_of_a_sweep_is_the_run_with_that_load_and_seed(trace):
 
 
 def test_a_long_trace_is_swept_at_fewer_points(trace, monkeypatch):
-    few = compare_on_trace(trace, None, options(("split-pkg",), sweep=Sweep()))
+    few = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep()))
     monkeypatch.setattr(sweeping, "MOST_ROWS", 0)
-    (alone,) = compare_on_trace(trace, None, options(("split-pkg",), sweep=Sweep())).findings
+    (alone,) = compare_on_trace(trace, None, options(("split-w-choices",), sweep=Sweep())).findings
     assert len(alone.race.runs["static-uniform"]) == 3
     assert len(few.findings[0].race.runs["static-uniform"]) == 10
     assert len(few.findings) > 5

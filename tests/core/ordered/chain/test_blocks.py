@@ -11,7 +11,7 @@ from adapt.core.ordered.chain.blocks import bind_blocks
 from adapt.core.ordered.chain.bound import BoundChain, bind, in_memory
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import PartitionBy
-from adapt.core.ordered.retail.retail import PRESETS
+from adapt.core.ordered.presets.presets import PRESETS
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from tests.core.ordered.chains import PARTITIONED, partitioned, stateful, stateless
 
