@@ -15,8 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import typer
+
 from adapt.cli.failures import usage_sentence
-from adapt.cli.main import command_tree
+from adapt.cli.main import app
 from adapt.cli.terminal.command_line import typed
 from adapt.cli.terminal.narration import muted
 from adapt.core.errors import UsageError, did_you_mean
@@ -45,9 +47,9 @@ _PRINTING = {"help_all", "_metrics", "json", "all"}
 @cache
 def command_named(words: str) -> Any:
     """A command, by the words that call it."""
-    command = command_tree()
+    command = typer.main.get_command(app)
     for word in words.split():
-        command = command.commands[word]
+        command = command.commands[word]  # type: ignore[attr-defined]  # a group
     return command
 
 

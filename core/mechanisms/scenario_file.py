@@ -12,6 +12,7 @@ from adapt.core.errors import AdaptError, BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.own.options import OPTIONS
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
@@ -20,9 +21,6 @@ from adapt.core.toml import Choice, Element, called, elements, number_of, only
 from adapt.core.units.amounts import seconds_of
 
 KIND = "scenario"
-
-OPTIONS = "policy_options"
-"""The field with the parameters of a user's own policy."""
 
 FIELDS = (
     *("name", "plan", "split", "flux", "memory", "rebuild", "rebuild_limit", "elastic", "workers", "pool", "tau"),

@@ -13,6 +13,9 @@ OPTION = "--policy-option"
 _EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
+OPTIONS = "policy_options"
+"""The field of a scenario with the parameters of a user's own policy."""
+
 
 def parameters_of(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """The named parameters of a class."""

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from adapt.core.errors import UsageError, did_you_mean
-from adapt.core.mechanisms.scenario_file import OPTIONS
-from adapt.core.own.options import check_known, typed_options
+from adapt.core.own.options import OPTIONS, check_known, typed_options
 from adapt.core.own.own_code import OwnCode
 
 GROUPS = {"policy": "adapt.policies", "scheme": "adapt.schemes"}

@@ -99,14 +99,14 @@ class ArrivalOptions:
     )
     sustainable: bool = setting(
         False,
-        "Search the sustainable rate first: the highest that workers keep up with, at the target latency or less."
-        " --offered is then over this rate (default: 0.5,0.7,0.9).",
+        "Search the highest rate that workers sustain at the target latency, and run at shares of it. --offered gives"
+        " the shares (default: 0.5,0.7,0.9).",
         None,
         "--sustainable",
     )
     target_latency: str = setting(
         "10x",
-        "Highest p99 latency from arrival to output at a sustainable rate; 10x is 10 times that at a fifth of the"
+        "Highest p99 latency from arrival to output at a sustainable rate. 10x is 10 times that at a fifth of the"
         " capacity.",
         "TIME|RATIOx",
     )

@@ -127,7 +127,7 @@ def _said(name: str) -> str:
 
 
 def places_of(given: Sequence[str], stream: Sequence[str], defaults: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """Place in a stream's tuples of each field that an operator is given.
+    """Places of an operator's fields in the tuples of a stream.
 
     With the word that it has where the place is -1.
     """

@@ -70,7 +70,7 @@ def run_with_crashes(
 
 
 def segments_of(chain: BoundChain) -> Iterator[BoundChain]:
-    """Parts of a chain's tuples, each up to a punctuation or the end."""
+    """Parts of a chain, each up to a punctuation or the end."""
     ends = [*(chain.punctuations + 1).tolist(), len(chain.tuples)]
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:

@@ -109,7 +109,7 @@ class Function(ABC):
         return np.zeros(1, np.int64)
 
     def routes(self, bound: BoundOperator) -> Words:  # noqa: ARG002 (of graphs only)
-        """What it does with each stream of a graph; empty in a chain."""
+        """Its part in each stream of a graph; empty in a chain."""
         return np.zeros(0, np.int64)
 
     def blocks(self, bound: BoundOperator) -> Sequence[Blocks]:  # noqa: ARG002
