@@ -26,6 +26,7 @@ from adapt.core.ordered.chain import chain_file
 from adapt.core.ordered.chain.chain import Chain, Punctuations
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
 from adapt.core.ordered.chain.names import FunctionName
+from adapt.core.own.options import OPTIONS
 from adapt.core.stage.conditions import faults
 from adapt.core.stage.conditions.faults import DETECTION_S
 from adapt.core.units.durations import duration_text
@@ -124,9 +125,9 @@ def _files() -> Iterator[str]:
         "drop": "drops",
         "tau": "thresholds",
     }
-    yield _keys((key for key in scenario_file.FIELDS if key != scenario_file.OPTIONS), Scenario, renamed)
+    yield _keys((key for key in scenario_file.FIELDS if key != OPTIONS), Scenario, renamed)
     yield "`plan` also takes a scheme of your own, `flux` and `elastic` a policy of your own, as `MODULE:NAME`;"
-    yield f"`{scenario_file.OPTIONS}` is the table of its parameters.\n"
+    yield f"`{OPTIONS}` is the table of its parameters.\n"
     yield "### Faults\n\nJSON, for `adapt replay flux --faults`: `schema` (`adapt.faults/1`), `faults`, and perhaps"
     yield f"`detection_s` (default {DETECTION_S:g}). Each fault has `kind`, `site` and:\n"
     yield _rows(

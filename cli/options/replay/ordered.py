@@ -99,15 +99,15 @@ class ArrivalOptions:
     )
     sustainable: bool = setting(
         False,
-        "Search the highest rate that workers sustain at the target latency, and run at shares of it. --offered gives"
-        " the shares (default: 0.5,0.7,0.9).",
+        "Search the highest rate that workers sustain at the target latency, and run at shares of it. The shares come"
+        " from --offered (default: 0.5,0.7,0.9).",
         None,
         "--sustainable",
     )
     target_latency: str = setting(
         "10x",
-        "Highest p99 latency from arrival to output at a sustainable rate. 10x is 10 times that at a fifth of the"
-        " capacity.",
+        "Highest p99 latency from arrival to output at a sustainable rate. A multiple such as 10x is of that at a"
+        " fifth of the capacity.",
         "TIME|RATIOx",
     )
     speedup: float | None = setting(None, "Rows arrive by the trace: trace seconds per second.", "RATIO")
