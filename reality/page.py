@@ -35,10 +35,11 @@ ABOUT = {
         "missing in it is probably the sending of many states at once, by threads that share two cores with "
         "the work; the calibration times states with bytes one at a time."
         "\n\nThe rest of the downtime, and the peak, are queues: two workers are busy for 90 to 94 % of the "
-        "time before the rescale, so small errors in the service time become large ones. Profiles of the "
-        "five calibrating runs, whose mean service time is 4.13 to 4.28 ms, foretell a downtime of 30 to "
-        "115 ms and a peak of 50 to 290 ms. The peak is the latency of a single row. The mean latency of "
-        "the 2 s from the rescale on is shown too: these profiles foretell 5.9 to 10.6 ms."
+        "time before the rescale, so small errors in the service time become large ones. In one set of five "
+        "calibrating runs, whose mean service time was 4.13 to 4.28 ms, the profiles foretold a downtime of 30 "
+        "to 115 ms and a peak of 50 to 290 ms, so one profile is right to 25 % only by luck. The peak is the "
+        "latency of a single row. The mean latency of the 2 s from the rescale on is shown too: these profiles "
+        "foretold 5.9 to 10.6 ms."
     ),
     Engine.FLINK: (
         "A standalone cluster: a JobManager and a TaskManager with 4 slots, each row sent at once (buffer timeout 0)."
