@@ -6,7 +6,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from adapt.core.fit.distributed.coordinator import fit
+from adapt.core.fit.distributed.coordinator import Fitting, fit
 from adapt.core.fit.network.names import Grid
 from adapt.core.fit.planners.solver import Regions
 from adapt.core.fit.planners.workload import Exponential
@@ -41,7 +41,7 @@ def of(network, planner, epsilon=0.1, mean_rate=0.0, points=POINTS, kept=0):
 
 def rows_of(network, grid, epsilon=0.1):
     program = network.program()
-    (table,) = fit(program, np.full(program.inputs, MOST_RATE), epsilon, grid).tables
+    (table,) = fit(program, np.full(program.inputs, MOST_RATE), epsilon, Fitting(grid)).tables
     return table
 
 
