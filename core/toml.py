@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,37 @@ Value = TypeVar("Value")
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*(\w+)\s*\]{1,2}")
 _FIELD = re.compile(r"\s*(\w+)\s*=\s*(?:[\"'](.*?)[\"'])?")
+
+
+def document_of(text: str, what: str) -> dict[str, Any]:
+    """Parse TOML text.
+
+    Args:
+        what: What the text is, with its verb, for messages.
+
+    Raises:
+        BadInput: it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{what} not valid TOML: {error}") from None
+
+
+def versioned_document(text: str, schema: str, command: str) -> dict[str, Any]:
+    """Parse TOML text that names its schema.
+
+    Args:
+        command: The command that writes such files.
+
+    Raises:
+        BadInput: it is not TOML, or has another schema.
+    """
+    document = document_of(text, "it is")
+    if document.get("schema") != schema:
+        found = document.get("schema")
+        raise BadInput(f'it must begin with schema = "{schema}" (got {found!r}); write it with {command}')
+    return document
 
 
 class Element:

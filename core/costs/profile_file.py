@@ -1,7 +1,6 @@
 """TOML file of a cost profile."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from enum import StrEnum
@@ -22,7 +21,7 @@ from adapt.core.costs.profile import (
     Transport,
 )
 from adapt.core.errors import BadInput
-from adapt.core.toml import Element, elements, only, with_lines
+from adapt.core.toml import Element, elements, only, versioned_document, with_lines
 
 _TABLES = {"service": Service, "transport": Transport, "state": StateCosts, "restart": Restart}
 _LISTS = {"key": KeyMean, "size": SizeMean, "pause": Pause}
@@ -55,13 +54,7 @@ def read_profile(text: str) -> Profile:
     Raises:
         BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"it is not valid TOML: {error}") from None
-    schema = document.get("schema")
-    if schema != SCHEMA:
-        raise BadInput(f'it must begin with schema = "{SCHEMA}" (got {schema!r}); write it with adapt calibrate')
+    document = versioned_document(text, SCHEMA, "adapt calibrate")
     try:
         only("the profile", document, (*_HEAD, *_TABLES, *_LISTS))
         head = Element("the profile", document, tuple(document))

@@ -169,8 +169,7 @@ def _foresee(
     once = replace(ordered, repeats=1, arrivals=(), replicas=0)
 
     def first(count: int) -> object:
-        until = int(np.searchsorted(bound.punctuations, count))
-        part = replace(bound, tuples=bound.tuples[:count], punctuations=bound.punctuations[:until])
+        part = bound.part(0, count)
         for _ in range(repeats):
             replay_ordered(part, once, clock=foresight.clock, cpu_clock=cpu_clock)
         return part

@@ -4,7 +4,6 @@ Its tables are [settings], [[node]], [[input]], [[operator]], [[output]] and [[l
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
@@ -27,7 +26,7 @@ from adapt.core.fit.network.network import (
     Window,
 )
 from adapt.core.fit.network.settings import SheddingSettings
-from adapt.core.toml import Element, called, elements, number_of, only, text_of, with_lines
+from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of, with_lines
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
@@ -54,10 +53,7 @@ def read_network(text: str) -> NetworkFile:
     Raises:
         BadInput: the text is not TOML, or elements are invalid; the message has all of them, with their lines.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the network is not valid TOML: {error}") from None
+    document = document_of(text, "the network is")
     faults: list[str] = []
     try:
         only("the network", document, ("settings", *FIELDS))

@@ -1,6 +1,5 @@
 """The TOML file of true values: [[change]] tables."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.fit.network.names import OperatorKind
 from adapt.core.fit.network.network import Network
 from adapt.core.fit.network.true_values import TrueValues, values_of, with_values
-from adapt.core.toml import Element, elements, only, text_of
+from adapt.core.toml import Element, document_of, elements, only, text_of
 from adapt.core.units.durations import duration_us
 
 _FIELDS = ("at", "operator", "cost", "selectivity", "over")
@@ -78,10 +77,7 @@ def read_true(text: str, network: Network) -> Listed:
     Raises:
         BadInput: the text is not TOML, or an element is invalid.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the true values are not valid TOML: {error}") from None
+    document = document_of(text, "the true values are")
     only("the file of true values", document, ("noise", "seed", "change"))
     top = Element("the file of true values", document, tuple(document))
     noise, seed = top.number("noise", 0.0), top.whole("seed", 0)

@@ -1,7 +1,7 @@
 """Binding of a chain to a trace, with integer keys and partitions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -181,6 +181,12 @@ class BoundChain:
     streams: tuple[tuple[str, ...], ...] = ()
     stream_types: tuple[Mapping[str, WordType], ...] = ()
     store: Store = in_memory
+
+    def part(self, first: int, end: int) -> "BoundChain":
+        """The chain over some consecutive tuples."""
+        at = self.punctuations
+        inside = at[(at >= first) & (at < end)] - first
+        return replace(self, tuples=self.tuples[first:end], punctuations=inside)
 
     @property
     def rows(self) -> int:

@@ -4,7 +4,6 @@ An optional [punctuations] table says where windows end. `inputs` and `outputs` 
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -14,7 +13,7 @@ from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
-from adapt.core.toml import Element, called, elements, number_of, only
+from adapt.core.toml import Element, called, document_of, elements, number_of, only
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
@@ -40,10 +39,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
     Raises:
         BadInput: the text is not TOML, or an element is invalid; names the element and its line.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the chain is not valid TOML: {error}") from None
+    document = document_of(text, "the chain is")
     only("the chain", document, (*FIELDS, *NAMES))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []

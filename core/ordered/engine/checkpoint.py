@@ -7,10 +7,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from adapt.core.atomics import allocate, load, store
+from adapt.core.atomics import allocate
 from adapt.core.compiled import compiled
 from adapt.core.ordered.chain.bound import Words
 from adapt.core.ordered.chain.mixing import FOLD
+from adapt.core.ordered.engine.kernel.tuples import copy_words
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.functions.function import Blocks
 
@@ -91,6 +92,5 @@ def _copied(words: int, count: int) -> int:
     """Address of a newly allocated copy; 0 without memory."""
     block = allocate(count)
     if block:
-        for at in range(count):
-            store(block, at, load(words, at))
+        copy_words(words, block, count)
     return block

@@ -1,13 +1,12 @@
 """TOML file of the measured costs of the ordered engine."""
 
 import json
-import tomllib
 from hashlib import sha256
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
-from adapt.core.toml import Element, elements, only, with_lines
+from adapt.core.toml import Element, elements, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
 
@@ -33,15 +32,7 @@ def read_engine_profile(text: str) -> EngineProfile:
     Raises:
         BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"it is not valid TOML: {error}") from None
-    schema = document.get("schema")
-    if schema != SCHEMA:
-        raise BadInput(
-            f'it must begin with schema = "{SCHEMA}" (got {schema!r}); write it with adapt calibrate ordered'
-        )
+    document = versioned_document(text, SCHEMA, "adapt calibrate ordered")
     try:
         only("the profile", document, ("schema", "measured", "workers", "cost"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()

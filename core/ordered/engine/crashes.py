@@ -1,7 +1,7 @@
 """Runs that crash and are restored from their last checkpoint."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -74,5 +74,4 @@ def segments_of(chain: BoundChain) -> Iterator[BoundChain]:
     ends = [*(chain.punctuations + 1).tolist(), len(chain.tuples)]
     for first, end in zip([0, *ends], ends, strict=False):
         if end > first:
-            inside = chain.punctuations[(chain.punctuations >= first) & (chain.punctuations < end)]
-            yield replace(chain, tuples=chain.tuples[first:end], punctuations=inside - first)
+            yield chain.part(first, end)

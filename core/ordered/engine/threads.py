@@ -47,12 +47,7 @@ def run_by_workers(
     kept, waits = (keep, False) if taken is None else (KEPT, True)
     memory = Memory(chain, settings, pace, kept, waits=waits, arrivals_ns=arrivals_ns)
     elapsed_s = _run(memory, settings.workers, taken)
-    if memory.ended == FAULTY:
-        raise memory.failure()
-    if memory.ended != FINISHED:
-        raise RuntimeError(
-            f"the run stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"
-        )
+    _check_finished(memory)
     return memory.run(elapsed_s)
 
 
@@ -92,10 +87,7 @@ def run_segment(
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
     output, ends = list[Words](), list[Checkpoint]()
     _run(memory, settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
-    if memory.ended == FAULTY:
-        raise memory.failure()
-    if not ends:
-        raise RuntimeError(f"the run stalled: {memory.stuck()}")
+    _check_finished(memory)
     return ends[0], output
 
 
@@ -111,6 +103,15 @@ def crash_segment(
     _run(memory, settings.workers, lambda _: None, crash)
     if memory.ended == FAULTY:
         raise memory.failure()
+
+
+def _check_finished(memory: Memory) -> None:
+    if memory.ended == FAULTY:
+        raise memory.failure()
+    if memory.ended != FINISHED:
+        raise RuntimeError(
+            f"the run stalled; tuples that arrived, were claimed, were sent, by operator: {memory.stuck()}"
+        )
 
 
 def _run(

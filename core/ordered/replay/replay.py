@@ -274,9 +274,11 @@ def replay_ordered(
     below = [one for each in lower for one in threads.run(ordered, each)]
     outcomes = threads.run(ordered, paced, taken)
     egress = serial or outcomes[0].run.egress
+    done = OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
+    if not ordered.replicas:
+        return done
     tell("replicas", 0, 0)
     copies = replicas_of(chain, ordered.settings, max(ordered.workers), ordered.replicas, threads.pace)
-    done = OrderedRun(chain, ordered, outcomes, egress, None, decisive, lower=tuple(below), probes=probes)
     return replace(done, replicas=copies)
 
 
@@ -363,8 +365,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
 
 def warm_up(chain: BoundChain) -> None:
     """Run without tuples, to exclude compilation from measurements."""
-    empty = replace(chain, tuples=chain.tuples[:0], punctuations=chain.punctuations[:0])
-    run_by_workers(empty, RunSettings(), pace=1)
+    run_by_workers(chain.part(0, 0), RunSettings(), pace=1)
 
 
 def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> Costs:

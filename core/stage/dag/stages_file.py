@@ -1,6 +1,5 @@
 """The TOML file of a DAG of stages: tables [[stage]] and [[query]]."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -8,7 +7,7 @@ from typing import Any, TypeVar
 from adapt.core.errors import BadInput, UsageError, did_you_mean
 from adapt.core.stage.dag.settings import Edge, Life
 from adapt.core.stage.input.state_source import StateSource
-from adapt.core.toml import Element, called, elements, only, text_of, with_lines
+from adapt.core.toml import Element, called, document_of, elements, only, text_of, with_lines
 from adapt.core.units.amounts import seconds_of
 
 FIELDS = {
@@ -93,10 +92,7 @@ def read_stages(text: str) -> StagesFile:
     Raises:
         BadInput: The text is not TOML, or elements are invalid; the message has all faults with their lines.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"the file of stages is not valid TOML: {error}") from None
+    document = document_of(text, "the file of stages is")
     faults: list[str] = []
     try:
         only("the file of stages", document, tuple(FIELDS))
