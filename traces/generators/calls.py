@@ -9,8 +9,7 @@ import pyarrow as pa
 from adapt.core.errors import UsageError
 from adapt.core.synthetic.calls import Phones, draw_calls, draw_phones
 from adapt.core.synthetic.zipf_keys import ZipfKeys
-from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of, start_us, steady_us
-from adapt.traces.store.trace import BLOCK_ROWS
+from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 PHONES, PHONE_EXPONENT, RATE_PER_S = 20_000, 0.8, 5.0
 MOST_PHONES = 10_000_000
@@ -52,11 +51,9 @@ class CallStream(SteadyStream):
 
     def block(self, index: int) -> pa.RecordBatch:
         """Rows of one block, in time order; see `GeneratedStream`."""
-        first = index * BLOCK_ROWS
-        count = min(BLOCK_ROWS, self.rows - first)
-        begun_us, ended_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count))
+        _, count, begun_us, ended_us = self.span(index)
         calls = draw_calls(random_of(self.seed, index), count, self.phones, begun_us, ended_us)
-        times = pa.array(start_us(self.start) + calls.times_us).cast(pa.timestamp("us", tz="UTC"))
+        times = self.times(calls.times_us)
         columns = {
             "ts": times,
             "key": coded_keys(calls.callers, "p", self.key_type),

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from adapt.core.synthetic.clicks import PAGES, draw_clicks
 from adapt.core.synthetic.zipf_keys import ZipfKeys
-from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of, start_us, steady_us
-from adapt.traces.store.trace import BLOCK_ROWS
+from adapt.traces.generators.steady import SteadyStream, coded_keys, random_of
 
 ITEMS = ZipfKeys(3000, 1.0)
 USERS, USER_EXPONENT, RATE_PER_S = 20_000, 0.8, 0.05
@@ -35,12 +34,10 @@ class ClickStream(SteadyStream):
 
     def block(self, index: int) -> pa.RecordBatch:
         """Rows of one block, in time order; see `GeneratedStream`."""
-        first = index * BLOCK_ROWS
-        count = min(BLOCK_ROWS, self.rows - first)
-        begun_us, ended_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count))
+        first, count, begun_us, ended_us = self.span(index)
         users = ZipfKeys(self.domain, self.exponent)
         clicks = draw_clicks(random_of(self.seed, index), count, users, ITEMS, begun_us, ended_us)
-        times = pa.array(start_us(self.start) + clicks.times_us).cast(pa.timestamp("us", tz="UTC"))
+        times = self.times(clicks.times_us)
         pages = pa.DictionaryArray.from_arrays(pa.array(clicks.pages).cast(pa.int8()), pa.array(PAGES))
         return pa.RecordBatch.from_pydict(
             {

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from adapt.core.synthetic.sales import Shop, draw_sales, draw_shop
 from adapt.core.synthetic.zipf_keys import ZipfKeys
-from adapt.traces.generators.steady import SteadyStream, keys_of, random_of, start_us, steady_us
-from adapt.traces.store.trace import BLOCK_ROWS
+from adapt.traces.generators.steady import SteadyStream, keys_of, random_of, steady_us
 
 ITEMS, ITEM_EXPONENT, RATE_PER_S = 3000, 1.0, 0.5
 
@@ -42,11 +41,10 @@ class SaleStream(SteadyStream):
 
     def block(self, index: int) -> pa.RecordBatch:
         """Rows of one block, in time order; see `GeneratedStream`."""
-        first = index * BLOCK_ROWS
-        count = min(BLOCK_ROWS, self.rows - first)
-        begun_us, ended_us, stream_us = (steady_us(rows, self.rate_per_s) for rows in (first, first + count, self.rows))
+        first, count, begun_us, ended_us = self.span(index)
+        stream_us = steady_us(self.rows, self.rate_per_s)
         sales = draw_sales(random_of(self.seed, index), count, self.shop, begun_us, ended_us, stream_us)
-        times = pa.array(start_us(self.start) + sales.times_us).cast(pa.timestamp("us", tz="UTC"))
+        times = self.times(sales.times_us)
         return pa.RecordBatch.from_pydict(
             {
                 "ts": times,

@@ -16,6 +16,7 @@ from adapt.core.keys.key_coder import coded_numbers
 from adapt.core.stream import KeyType
 from adapt.core.synthetic.zipf_keys import ZipfKeys
 from adapt.traces.generators.write import check_rows
+from adapt.traces.store.trace import BLOCK_ROWS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,6 +56,16 @@ class SteadyStream:
     def parameters(self) -> dict[str, Any]:
         """All parameters that determine the rows, for the manifest."""
         return {"generator": self.generator, **asdict(self)}
+
+    def span(self, index: int) -> tuple[int, int, int, int]:
+        """First row, rows, and start and end in microseconds of a block."""
+        first = index * BLOCK_ROWS
+        count = min(BLOCK_ROWS, self.rows - first)
+        return first, count, steady_us(first, self.rate_per_s), steady_us(first + count, self.rate_per_s)
+
+    def times(self, times_us: NDArray[np.int64]) -> pa.Array:
+        """Times of rows from microseconds after the start."""
+        return pa.array(start_us(self.start) + times_us).cast(pa.timestamp("us", tz="UTC"))
 
 
 def check_steady(rows: int, seed: int, rate_per_s: float, key_type: KeyType) -> None:
