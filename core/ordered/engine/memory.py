@@ -90,6 +90,7 @@ class Memory:
             UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
                 ascending.
         """
+        chain = chain.by_workers(settings.workers)
         self._chain, self._settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()

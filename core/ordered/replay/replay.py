@@ -185,7 +185,7 @@ class OrderedRun(Displayed):
             "workers": workers_table(self.outcomes),
             "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),
-            "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
+            "partitions": partitions_table(self.chain.operators, max(self.outcomes, key=lambda one: one.workers)),
         }
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
