@@ -190,9 +190,9 @@ class BoundChain:
         return replace(self, tuples=self.tuples[first:end], punctuations=inside)
 
     def by_workers(self, workers: int) -> "BoundChain":
-        """The chain for a run by so many workers.
+        """The chain for a run by a number of workers.
 
-        Operators with a partition per worker have one partition until then.
+        Until then, operators with a partition per worker have a single partition.
         """
         if all(bound.operator.partitions is not PartitionCount.WORKERS for bound in self.operators):
             return self

@@ -19,11 +19,14 @@ def payload_fields(tuple_bytes: int) -> tuple[str, ...]:
 
 
 def payload_bytes(operators: Sequence[Operator]) -> int:
-    """Payload that the tuples of a chain carry: what its operators read at most."""
+    """Payload of a chain's tuples: the largest that an operator reads."""
     return max(operator.tuple_bytes for operator in operators)
 
 
 def payload_of(rows: NDArray[np.int64], tuple_bytes: int) -> NDArray[np.int64]:
-    """Payload of rows by their numbers, shape (rows, words): (row + 1) times a factor by word, modulo 2^64."""
+    """Payload of rows by their numbers, shape (rows, words).
+
+    It is (row + 1) times a factor for each word, modulo 2^64.
+    """
     factors = np.array([mixed(number + 1) for number in range(tuple_bytes // WORD)], np.uint64).view(np.int64)
     return (rows[:, None] + 1) * factors

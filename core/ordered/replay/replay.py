@@ -21,6 +21,7 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
+from adapt.core.ordered.model.cache_times import has_sizes
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.model.operator_costs import (
     Costs,
@@ -33,6 +34,7 @@ from adapt.core.ordered.replay.arrivals import Arrivals, Paced
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
+from adapt.core.ordered.replay.sizes import sizes_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -179,7 +181,8 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`.
+        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`, and with
+        payloads or states of given sizes `sizes`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -197,6 +200,8 @@ class OrderedRun(Displayed):
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             engine = self.ordered.engine
             tables["constants"] = constants_table(self.ordered.contention) if engine is None else engine_table(engine)
+            if has_sizes(self.chain):
+                tables["sizes"] = sizes_table(self.chain, self.costs, engine)
         return tables
 
     def shown(self) -> tuple[Table, ...]:
@@ -210,7 +215,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
+            *(tables[name] for name in ("replicas", "costs", "sizes", "constants") if name in tables),
             summary,
         )
 
