@@ -56,9 +56,18 @@ def partition_queue_at(operator: Operator, lane: int) -> int:
 
 
 @inlined
+def _lane_of(operator: Operator, serial: int, partition: int) -> int:
+    """Lane of a tuple; replicas take partitions, or tuples without a state, in turn."""
+    replicas = fixed(operator, "replicas")
+    if replicas:
+        return (partition if fixed(operator, "keeps_state") else serial) % replicas
+    return partition & fixed(operator, "lanes")
+
+
+@inlined
 def _delegate(operator: Operator, serial: int, partition: int) -> None:
     """Put a tuple into the queue of its lane."""
-    lane = partition & fixed(operator, "lanes")
+    lane = _lane_of(operator, serial, partition)
     part = partition_at(operator, lane)
     tail = part.tail
     store(partition_queue_at(operator, lane), tail & fixed(operator, "queue_mask"), serial)
