@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     "backend",
     "reorder",
     "work_queue",
-    "parallelism",
     "plan",
     "rows",
     "check",

@@ -66,7 +66,10 @@ class WorkerOptions:
         return self.workers == "auto"
 
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Distinct numbers of workers, ascending; by default powers of two. One if they are searched."""
+        """Distinct numbers of workers, ascending.
+
+        By default powers of two; 1 if they are searched.
+        """
         if self.are_searched:
             return (1,)
         if self.workers is None:

@@ -47,14 +47,17 @@ def _most(bound: BoundOperator) -> int:
 
 
 def workers_used(chain: BoundChain, settings: RunSettings) -> int:
-    """Workers that a scheme has replicas for; all, if they are not bound."""
+    """Number of workers that the scheme has replicas for.
+
+    All, if they are not bound.
+    """
     if settings.parallelism not in STATIC:
         return settings.workers
     return min(settings.workers, sum(degrees_of(chain.operators, settings)))
 
 
 def replicas_of_workers(chain: BoundChain, settings: RunSettings) -> NDArray[np.int64]:
-    """Replica of each operator that each worker is bound to, -1 for none; shape (workers, operators).
+    """Replicas by worker and operator, -1 for none; shape (workers, operators).
 
     Replicas are numbered along the chain, and number n is bound to worker n modulo the workers.
     """
@@ -65,7 +68,7 @@ def replicas_of_workers(chain: BoundChain, settings: RunSettings) -> NDArray[np.
 
 
 def barred(chain: BoundChain, settings: RunSettings) -> NDArray[np.int64]:
-    """For each worker, a bit for each operator that it may not enter."""
+    """Operators that each worker may not enter, as bits."""
     if settings.parallelism not in STATIC:
         return np.zeros(settings.workers, np.int64)
     bits = np.left_shift(1, np.arange(len(chain.operators), dtype=np.int64))

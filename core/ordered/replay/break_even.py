@@ -39,7 +39,10 @@ class Speed:
     high: float
 
     def is_worth_more_than(self, other: "Speed") -> bool:
-        """Whether it is faster by more than `GAIN`, and each median is outside the other's runs."""
+        """Whether it is faster by more than `GAIN` and noise.
+
+        Beyond noise, each median is outside the other's runs.
+        """
         gains = self.median > (1 + GAIN) * other.median
         return gains and self.median > other.high and self.low > other.median
 
@@ -60,7 +63,7 @@ def speeds_of(outcomes: Sequence[WorkersOutcome]) -> list[Speed]:
 
 
 def break_even(speeds: Sequence[Speed]) -> Speed | None:
-    """The fewest workers than which no more are worth having.
+    """Number of workers beyond which more are not worth having.
 
     The last one if all are; None with fewer than two.
     """
@@ -72,7 +75,7 @@ def break_even(speeds: Sequence[Speed]) -> Speed | None:
 
 
 def break_even_sentence(speeds: Sequence[Speed]) -> str:
-    """Where more workers stop paying; empty with fewer than two numbers of workers."""
+    """Sentence on the break-even; empty with fewer than two speeds."""
     found, most = break_even(speeds), speeds[-1] if speeds else None
     if found is None or most is None:
         return ""
@@ -91,7 +94,7 @@ def break_even_sentence(speeds: Sequence[Speed]) -> str:
 
 
 def searched_workers(run: Callable[[int], WorkersOutcome]) -> dict[int, WorkersOutcome]:
-    """Runs with the numbers of workers that a search for the break-even tries, ascending.
+    """Runs of a search for the break-even, by ascending number of workers.
 
     Workers are doubled until that gains nothing twice. From the best number on, steps halve down to one worker. Then an
     interval is halved for the fewest workers within `GAIN` of the peak. So a peak after a longer plateau is not found.

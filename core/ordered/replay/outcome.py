@@ -121,7 +121,7 @@ class WorkersOutcome:
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, ns: int) -> float | None:
-        """A time as a share of that of all workers that are used."""
+        """A time as a share of that of all used workers."""
         all_s = self.used * self.run.elapsed_s
         return ns / 1e9 / all_s if all_s > 0 else None
 

@@ -35,7 +35,7 @@ from adapt.core.ordered.replay.break_even import searched_workers
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
-from adapt.core.ordered.replay.schemes import scheme_sentence, served_table
+from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -180,13 +180,13 @@ class OrderedRun(Displayed):
             self.costs,
             ordered.engine or ordered.contention,
             self.obstacles,
-            ordered.settings.parallelism,
         )
         ((verdict, *facts),) = table.rows
         told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
         if self.replicas:
             told = f"{told} {replicas_sentence(self.replicas, self.egress)}".strip()
-        return replace(table, rows=((f"{verdict} {told}".strip(), *facts),))
+        row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
+        return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.

@@ -9,6 +9,8 @@ from adapt.core.ordered.replay.outcome import WorkersOutcome
 from adapt.core.phrases import counted
 from adapt.core.table import Cell, Column, Kind, Table
 
+PARALLELISM = Column("parallelism", about="which workers enter which operator, and when")
+
 
 def scheme_sentence(settings: RunSettings, outcomes: Sequence[WorkersOutcome]) -> str:
     """How the workers shared the operators; empty for dynamic scheduling."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, replace
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
-from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind, Parallelism
+from adapt.core.ordered.chain.names import Backend, CostSource, OperatorKind
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import EngineProfile
 from adapt.core.ordered.engine.memory import runs_functions
@@ -364,7 +364,6 @@ def ordered_summary(
     costs: Costs | None,
     contention: Contention | EngineProfile,
     obstacles: Sequence[str] = (),
-    parallelism: Parallelism = Parallelism.DYNAMIC,
 ) -> Table:
     """Summary of the run in one row, with its verdict.
 
@@ -384,7 +383,6 @@ def ordered_summary(
         Column("speed_up_bound", Kind.RATIO, about="highest possible speed-up with any number of workers"),
         Column("bound_by", about="operator that limits the speed-up"),
         Column("machine_cores", Kind.COUNT, about="cores of this machine"),
-        Column("parallelism", about="which workers enter which operator, and when"),
         Column("break_even", Kind.COUNT, "workers", "more of them are not worth having; the last number if all are"),
     )
     even = break_even(speeds_of(outcomes))
@@ -400,7 +398,6 @@ def ordered_summary(
         bound and bound.speed_up,
         bound and bound.operator,
         cores,
-        parallelism.value,
         even and even.workers,
     )
     return Table.from_rows("Run", columns, [row])

@@ -152,7 +152,10 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
 
 @inlined
 def take_partitions(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Own and process partitions in turn, from where this worker was last; or the tuples of its replica."""
+    """Own and process partitions in turn, or the tuples of a replica.
+
+    From where this worker was last.
+    """
     replicas = operator.replicas
     cursor, done, lanes = tally.cursor, 0, replicas or operator.partitions
     for step in range(1 if replicas else lanes):
