@@ -92,16 +92,18 @@ class Chain:
         punctuations: Where windows end; None for no windows.
         inputs: Names of the inputs; empty for a single one.
         outputs: Operators whose output leaves the chain; empty for the only one that no other reads.
+        input_column: Column of one trace that names the input of each row; None for a trace per input.
 
     Raises:
         BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
-            none; or the operators form no valid graph (`graph_of`).
+            none; or the operators form no valid graph (`graph_of`); or there is an input column and one input.
     """
 
     operators: tuple[Operator, ...]
     punctuations: Punctuations | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    input_column: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.operators) <= MOST_OPERATORS:
@@ -112,6 +114,11 @@ class Chain:
                 raise BadInput(f"two operators are named {operator.name!r}; names must be unique")
             seen.add(operator.name)
         made = made_keys(self.operators, self.graph)
+        if self.input_column is not None and len(self.inputs) < 2:
+            raise BadInput(
+                f'input_column {self.input_column!r} needs several inputs; add inputs = ["a", "b"] with the values of '
+                "the column"
+            )
         for operator in self.operators:
             if role_of(operator.function).at_punctuations and self.punctuations is None:
                 raise BadInput(

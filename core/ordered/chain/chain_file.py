@@ -1,6 +1,7 @@
 """Chain files: TOML with an [[operator]] table per operator, in order.
 
-An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph.
+An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph, `input_column`
+the column of one trace that tells its inputs apart.
 """
 
 import re
@@ -13,7 +14,7 @@ from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
-from adapt.core.toml import Element, called, document_of, elements, number_of, only
+from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
@@ -23,7 +24,7 @@ FIELDS = {
 """Fields of each kind of element."""
 
 
-NAMES = ("inputs", "outputs")
+NAMES, COLUMN = ("inputs", "outputs"), "input_column"
 """Fields of the chain itself."""
 
 Load: TypeAlias = Callable[[str], OwnFunction]
@@ -40,7 +41,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         BadInput: the text is not TOML, or an element is invalid; names the element and its line.
     """
     document = document_of(text, "the chain is")
-    only("the chain", document, (*FIELDS, *NAMES))
+    only("the chain", document, (*FIELDS, *NAMES, COLUMN))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -49,7 +50,8 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         except BadInput as error:
             raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
     inputs, outputs = (_names("the chain", name, document.get(name, [])) for name in NAMES)
-    return Chain(tuple(operators), _punctuations(document), inputs, outputs)
+    column = text_of("the chain", COLUMN, document[COLUMN]) if COLUMN in document else None
+    return Chain(tuple(operators), _punctuations(document), inputs, outputs, column)
 
 
 def _names(where: str, field: str, value: Any) -> tuple[str, ...]:
