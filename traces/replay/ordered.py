@@ -255,11 +255,11 @@ def bound_trace(
     ]
     if others and rows is not None:
         reads = _first_rows(reads, rows)
-    telling, left_out = chain.chain.input_column, None
+    telling, skipped = chain.chain.input_column, None
     try:
         if telling is not None:
-            reads, left_out = split_inputs(chain.chain, telling, reads[0])
-        return replace(bind(chain.chain, reads[0], by_plan, reads[1:]), left_out=left_out)
+            reads, skipped = split_inputs(chain.chain, telling, reads[0])
+        return replace(bind(chain.chain, reads[0], by_plan, reads[1:]), skipped=skipped)
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
 
@@ -287,7 +287,7 @@ def _first_rows(reads: Sequence[dict[str, pa.ChunkedArray]], rows: int) -> list[
 def read_times_us(traces: Sequence[Trace], bound: BoundChain, progress: Progress, chain: Chain) -> Words:
     """Times of the rows of all inputs in microseconds since 1970."""
     telling = chain.input_column
-    names, rows = [] if telling is None else [telling], bound.rows if bound.left_out is None else bound.left_out.total
+    names, rows = [] if telling is None else [telling], bound.rows if bound.skipped is None else bound.skipped.total
 
     def times(trace: Trace) -> Iterator[Words]:
         for block in _blocks(trace, [_ANY, *names], min(rows, trace.rows), progress):

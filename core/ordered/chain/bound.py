@@ -25,7 +25,7 @@ from adapt.core.ordered.chain.layouts import (
 )
 from adapt.core.ordered.chain.merged import Merged
 from adapt.core.ordered.chain.mixing import mixed
-from adapt.core.ordered.chain.named_inputs import LeftOut
+from adapt.core.ordered.chain.named_inputs import Skipped
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction, WordType
 from adapt.core.ordered.chain.ranges import range_partitions
@@ -170,7 +170,7 @@ class BoundChain:
         streams: In a graph, the fields of each stream.
         stream_types: In a graph, the types of these fields.
         store: Keeps what is as long as the tuples.
-        left_out: Rows of the trace that name no input; None unless a column names the inputs.
+        skipped: Rows of the trace that name no input; None unless a column names the inputs.
     """
 
     operators: tuple[BoundOperator, ...]
@@ -183,7 +183,7 @@ class BoundChain:
     streams: tuple[tuple[str, ...], ...] = ()
     stream_types: tuple[Mapping[str, WordType], ...] = ()
     store: Store = in_memory
-    left_out: LeftOut | None = None
+    skipped: Skipped | None = None
 
     def part(self, first: int, end: int) -> "BoundChain":
         """The chain over some consecutive tuples."""

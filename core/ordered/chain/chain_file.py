@@ -1,7 +1,7 @@
 """Chain files: TOML with an [[operator]] table per operator, in order.
 
 An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph, `input_column`
-the column of one trace that tells its inputs apart.
+the column of a trace that names the input of each row.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Rows of several inputs in one trace, told apart by a column."""
+"""Rows of several inputs in one trace, by a column that names the input."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Skipped:
     """Rows whose value in the input column is not an input.
 
     Attributes:
         column: The input column.
         total: Rows that were read.
-        values: Left-out rows by value, most first; None for null.
+        values: Skipped rows by value, most first; None for null.
     """
 
     column: str
@@ -34,11 +34,11 @@ class LeftOut:
         return sum(self.values.values())
 
     def sentence(self) -> str:
-        """Which rows were left out, and why; empty without any."""
+        """Which rows were skipped, and why; empty without any."""
         if not self.values:
             return ""
         return (
-            f"Left out {self.rows:,} of {self.total:,} rows, whose {self.column!r} is not an input of the chain: "
+            f"Skipped {self.rows:,} of {self.total:,} rows, whose {self.column!r} is not an input of the chain: "
             f"{_shown(self.values)}."
         )
 
@@ -57,7 +57,7 @@ def named_inputs(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
 
 def split_inputs(
     chain: Chain, column: str, columns: Mapping[str, pa.ChunkedArray]
-) -> tuple[list[dict[str, pa.ChunkedArray]], LeftOut]:
+) -> tuple[list[dict[str, pa.ChunkedArray]], Skipped]:
     """Columns of each input of a chain, and the rows of none.
 
     A column that is null in all rows of an input is one that this input does not have; `ts` and keys are kept.
@@ -81,7 +81,7 @@ def split_inputs(
             raise BadInput(f"no row of input {name!r}; column {column!r} has {_shown(dict(counted))}")
         there = zip(part.column_names, part.columns, strict=True)
         split.append({each: found for each, found in there if each in kept or found.null_count < part.num_rows})
-    return split, LeftOut(column, rows.num_rows, {name: count for name, count in counted if name not in inputs})
+    return split, Skipped(column, rows.num_rows, {name: count for name, count in counted if name not in inputs})
 
 
 def _shown(values: Mapping[str | None, int]) -> str:

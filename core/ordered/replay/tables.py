@@ -407,10 +407,10 @@ def _verdict(
     obstacles: Sequence[str],
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
-    told, left_out = [_speed(highest, backend)], [] if chain.left_out is None else [chain.left_out.sentence()]
+    told, skipped = [_speed(highest, backend)], [] if chain.skipped is None else [chain.skipped.sentence()]
     if obstacles:
         alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
-        return " ".join([*told, alone, *left_out]).strip()
+        return " ".join([*told, alone, *skipped]).strip()
     if backend is Backend.THREADS:
         told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
@@ -420,7 +420,7 @@ def _verdict(
     if costs is not None:
         told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
         told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
-    return " ".join([*told, *left_out]).strip()
+    return " ".join([*told, *skipped]).strip()
 
 
 def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:

@@ -420,7 +420,7 @@ def test_one_trace_of_two_inputs_gives_what_two_traces_give(adapt, one, backend)
         )
     )
     assert single["summary"]["verdict"].endswith(
-        "Left out 7 of 4,007 rows, whose 'kind' is not an input of the chain: 'up' (7 rows)."
+        "Skipped 7 of 4,007 rows, whose 'kind' is not an input of the chain: 'up' (7 rows)."
     )
     for name in ("egress", "rows", "tuples_out", "order_violations"):
         assert single["summary"][name] == several["summary"][name]
@@ -435,7 +435,7 @@ def output_to(name, backend):
 def test_rows_of_no_input_are_told_beside_an_output_on_stdout(adapt, one):
     line = "mixed.trace --chain one.toml --workers 1 --backend threads --repeats 1 --rows 9 --output -"
     done = adapt.done("replay", "ordered", *line.split())
-    assert "Left out 2 of 9 rows, whose 'kind' is not an input of the chain: 'up' (2 rows)." in done.err
+    assert "Skipped 2 of 9 rows, whose 'kind' is not an input of the chain: 'up' (2 rows)." in done.err
     assert all(row["output"] in ("all", "half") for row in map(json.loads, done.out.splitlines()))
 
 

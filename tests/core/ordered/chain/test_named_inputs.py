@@ -5,7 +5,7 @@ import pytest
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.chain import Chain, Operator
-from adapt.core.ordered.chain.named_inputs import LeftOut, split_inputs
+from adapt.core.ordered.chain.named_inputs import Skipped, split_inputs
 from adapt.core.ordered.chain.names import OperatorKind
 
 BOTH = Operator("both", OperatorKind.PARTITIONED, key="key", partitions=2, sources=("1", "2"))
@@ -13,26 +13,26 @@ CHAIN = Chain((BOTH,), inputs=("1", "2"), input_column="kind")
 ROWS = {"ts": [0, 1, 2, 3, 4], "key": [None, "a", None, "b", "c"], "one": [5, None, 7, None, 9]}
 
 
-def split(kinds: pa.Array) -> tuple[list[dict[str, list[object]]], LeftOut]:
+def split(kinds: pa.Array) -> tuple[list[dict[str, list[object]]], Skipped]:
     columns = {name: pa.chunked_array([values[:2], values[2:]]) for name, values in ROWS.items()}
-    inputs, left_out = split_inputs(CHAIN, "kind", {**columns, "kind": pa.chunked_array([kinds])})
-    return [{name: column.to_pylist() for name, column in each.items() if name != "kind"} for each in inputs], left_out
+    inputs, skipped = split_inputs(CHAIN, "kind", {**columns, "kind": pa.chunked_array([kinds])})
+    return [{name: column.to_pylist() for name, column in each.items() if name != "kind"} for each in inputs], skipped
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
 def test_rows_go_to_the_input_that_they_name(kind: pa.DataType) -> None:
-    inputs, left_out = split(pa.array([1, 2, 1, 2, 3]).cast(pa.string()).cast(kind))
+    inputs, skipped = split(pa.array([1, 2, 1, 2, 3]).cast(pa.string()).cast(kind))
     assert inputs == [
         {"ts": [0, 2], "key": [None, None], "one": [5, 7]},  # a key may be null
         {"ts": [1, 3], "key": ["a", "b"]},  # a column that is null throughout is not there
     ]
-    assert left_out.values == {"3": 1}
+    assert skipped.values == {"3": 1}
 
 
 def test_rows_that_name_no_input_are_counted_by_value() -> None:
-    _, left_out = split(pa.array(["1", "2", None, None, "x"]))
-    assert (left_out.rows, left_out.values) == (3, {None: 2, "x": 1})
-    assert left_out.sentence().endswith("whose 'kind' is not an input of the chain: null (2 rows), 'x' (1 row).")
+    _, skipped = split(pa.array(["1", "2", None, None, "x"]))
+    assert (skipped.rows, skipped.values) == (3, {None: 2, "x": 1})
+    assert skipped.sentence().endswith("whose 'kind' is not an input of the chain: null (2 rows), 'x' (1 row).")
 
 
 @pytest.mark.parametrize(
