@@ -1,4 +1,4 @@
-"""Rows of several inputs in one trace, by a column that names the input."""
+"""Inputs of a chain in one trace, by a column with their names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
