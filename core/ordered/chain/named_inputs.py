@@ -1,4 +1,4 @@
-"""Inputs of a chain in one trace, by a column with their names."""
+"""Inputs of a chain in one trace, named by a column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
