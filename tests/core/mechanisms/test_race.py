@@ -26,7 +26,7 @@ KNOWN = {
     "shed": Scenario("shed", sheds=True),
 }
 USUAL = {"p50": 0.1, "p95": 0.2, "drop_rate": 0.0, "worker_time": 400.0, "drain": 0.0, "merge_tuples": 0}
-USUAL |= {"moved": 0, "restarts": 0, "messages": 0}
+USUAL |= {"moved": 0, "restarts": 0, "messages": 0, "cost": 900.0}
 
 
 def outcome(name, p99, **said):
@@ -48,6 +48,19 @@ def raced(p99s, seeds, noise=0.0, chance=None, told=None):
 
 
 BEHIND = {BASELINE: 250.0, "static-hybrid": 240.0, "split-pkg": 50.0, "rebuild": 150.0}
+
+
+def test_what_runs_outside_a_race_has_its_seeds_and_decides_nothing():
+    race = raced(BEHIND, 20, 0.05)
+    outside = Race(race.entrants, race.rule, race.last_s, race.seeds, outside=("optimum",))
+    for asked in outside.rounds():
+        for name, at in asked:
+            best = outcome("optimum", 1.0, worker_time=1.0, cost_bound=1.0)
+            outside.add(name, best if name == "optimum" else race.runs[name][at])
+        outside.drop(outside.spread())
+    assert len(outside.runs["optimum"]) == outside.judged == 20
+    assert {name: runs for name, runs in outside.runs.items() if name != "optimum"} == race.runs
+    assert (outside.dropped, outside.picks(), outside.spread()) == (race.dropped, race.picks(), race.spread())
 
 
 def test_what_is_clearly_worse_gets_no_more_seeds():
