@@ -174,6 +174,9 @@ SCENARIOS = (
 BY_NAME = (
     Scenario("slicer", flux=FluxPolicy.SLICER),
     Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
+    Scenario(
+        "conttune", elastic=ScalingPolicy.CONTTUNE, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT
+    ),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
     Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
     Scenario("plan-ahead", elastic=ScalingPolicy.PLAN_AHEAD),
