@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from adapt.core.elastic.planning.prices import Prices
-from adapt.core.mechanisms.recommendation import Frame, advice_of, knows_stream, point_of, real
+from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, knows_stream, point_of, real
 from adapt.core.mechanisms.regret import regret_sentence, regrets, with_optimum
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
@@ -15,7 +15,14 @@ from adapt.core.mechanisms.sweep.changes import changes_table
 from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.race import Record
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import over_seeds_shown, over_seeds_table, points_shown, points_table
+from adapt.core.mechanisms.sweep.tables import (
+    front_shown,
+    has_several,
+    over_seeds_shown,
+    over_seeds_table,
+    points_shown,
+    points_table,
+)
 from adapt.core.run import run_as_data
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
@@ -187,6 +194,7 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
+    swept += [front_shown(tables["over_seeds"])] if swept and has_several(tables["points"]) else []
     swept[1:1] = [tables["changes"]] if "changes" in tables and tables["changes"].rows else []
     return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
@@ -268,15 +276,10 @@ def best_of(outcomes: Table) -> dict[str, set[int]]:
 def pareto(outcomes: Table) -> set[int]:
     """Pareto-optimal rows by worker time, p99 and drop rate.
 
-    The optimum dominates none, as nobody can run it.
+    The optimum is none of them, as nobody can run it.
     """
-    points = [point_of(record) for record in outcomes.records()]
-    others = [point_of(record) for record in outcomes.records() if not knows_stream(record)]
-    return {
-        at
-        for at, one in enumerate(points)
-        if not any(all(a <= b for a, b in zip(other, one, strict=True)) and other != one for other in others)
-    }
+    points = {at: point_of(record) for at, record in enumerate(outcomes.records()) if not knows_stream(record)}
+    return {at for at, one in points.items() if not is_dominated(one, points.values())}
 
 
 def picked(table: Table, names: Sequence[str], title: str) -> Table:

@@ -1,6 +1,6 @@
 """Recommendation for a stream from the outcomes of its scenarios."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -115,6 +115,11 @@ def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:
     """Cost, latency and drop rate; less is better."""
     p99 = record["p99"]
     return (real(record["worker_time"]), float("inf") if p99 is None else real(p99), real(record["drop_rate"]))
+
+
+def is_dominated(one: tuple[float, ...], others: Iterable[tuple[float, ...]]) -> bool:
+    """Whether another point is nowhere worse and differs."""
+    return any(all(a <= b for a, b in zip(other, one, strict=True)) and other != one for other in others)
 
 
 def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> Advice:

@@ -43,7 +43,8 @@ class WorkersProcess:
         at, rates = (np.array(each, np.float64) for each in (list(observed), list(observed.values())))
         lengths = [LENGTH] if len(at) == 1 else LENGTHS.tolist()
         found = max((cls._likelihood(at, rates, one), one) for one in lengths)[1]
-        return cls(at, np.linalg.solve(_correlations(at, at, found) + JITTER * np.eye(len(at)), rates), found)
+        shape = _correlations(at, at, found) + JITTER * np.eye(len(at))
+        return cls(at, np.asarray(np.linalg.solve(shape, rates), np.float64), found)
 
     def mean(self, workers: Floats) -> Floats:
         """Expected rates, shape (numbers,)."""

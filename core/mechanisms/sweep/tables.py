@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from adapt.core.mechanisms.recommendation import knows_stream, point_of
+from adapt.core.mechanisms.recommendation import is_dominated, knows_stream, point_of
 from adapt.core.mechanisms.regret import regrets, with_optimum
 from adapt.core.mechanisms.scenarios import BASELINE
 from adapt.core.mechanisms.sweep.finding import Finding, Margin
@@ -102,8 +102,8 @@ def over_seeds_table(findings: Sequence[Finding]) -> Table:
                 if (findings[other].point.offered, findings[other].point.hash) == (point.offered, point.hash)
                 and not knows_stream(means[other, member])
             ]
-            mine = point_of(means[at, name])
-            beaten = any(all(a <= b for a, b in zip(each, mine, strict=True)) and each != mine for each in near)
+            mine = means[at, name]
+            beaten = knows_stream(mine) or is_dominated(point_of(mine), near)
             rows.append(
                 [
                     *(point.workers, point.offered, point.hash.value, name, len(outcomes), race.dropped.get(name)),
@@ -188,6 +188,31 @@ def over_seeds_shown(over_seeds: Table) -> Table:
 
 
 _WRITERS = {"ratio": "{:.2f}".format, "regret": "{:.1%}".format}
+
+
+def has_several(points: Table) -> bool:
+    """Whether several numbers of workers were tried at the given load and hash."""
+    records = points.records()
+    first = records[0]
+    near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]
+    return len({row["workers"] for row in near}) > 1
+
+
+def front_shown(over_seeds: Table) -> Table:
+    """Pareto front at the given load over scenarios and numbers of workers."""
+    records = over_seeds.records()
+    place = [records[0][name] for name in ("offered", "hash")]
+    front = [row for row in records if [row[name] for name in ("offered", "hash")] == place and row["pareto"] == "yes"]
+    columns = (
+        *(Column("workers", Kind.COUNT), Column("scenario"), Column("worker_time", Kind.SECONDS)),
+        *(Column("p99", Kind.SECONDS), Column("drop_rate", Kind.SHARE)),
+    )
+    rows = [tuple(row[column.name] for column in columns) for row in sorted(front, key=point_of)]
+    note = (
+        f"At load {number(float(place[0] or 0))}: nothing else, with any number of workers tried, is at least as good"
+        " in worker time, p99 and drop rate. workers is N of scenarios that do not scale."
+    )
+    return Table.from_rows("Pareto front with any number of workers", columns, rows, note)
 
 
 def _bounded(row: Record, name: str) -> str:

@@ -12,7 +12,7 @@ from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.grid import Point, Sweep
 from adapt.core.mechanisms.sweep.race import Race, mean_outcome
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import over_seeds_table, points_table
+from adapt.core.mechanisms.sweep.tables import front_shown, has_several, over_seeds_table, points_table
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.speed import Speed
 from adapt.core.statistics.intervals import Spread
@@ -137,6 +137,23 @@ def test_sentences_say_how_often_by_how_much_and_where_it_changes(findings):
     assert "at 1.5 add 2 workers and use static-hybrid" in told
     assert "With murmur3" not in told
     assert "With xxhash64 use static-hybrid." in told
+
+
+def test_the_front_weighs_a_placement_against_more_workers():
+    """Two more workers cost half as much again; they are on the front where they are faster."""
+    dear = {name: {"worker_time": 600.0} for name in BEHIND}
+    races = {4: raced(BEHIND, 3), 6: raced({**BEHIND, "static-hybrid": 10.0}, 3, told=dear)}
+    found = [
+        Finding.from_race(Point(workers, 1.2, HashName.MURMUR3), FRAME, race, KNOWN) for workers, race in races.items()
+    ]
+    assert has_several(points_table(found))
+    assert not has_several(points_table(found[:1]))
+    front = front_shown(over_seeds_table(found)).records()
+    assert [(row["workers"], row["scenario"], row["worker_time"]) for row in front] == [
+        (4, "split-pkg", pytest.approx(400)),
+        (6, "static-hybrid", pytest.approx(600)),
+    ]
+    assert front[1]["p99"] < front[0]["p99"]
 
 
 def test_tables_have_a_row_for_each_point_and_for_each_scenario_that_ran(findings):
