@@ -20,8 +20,9 @@ from adapt.core.check.metrics import metrics_tables
 from adapt.core.fit.network import network_file
 from adapt.core.fit.network.network import Input, Link, Node, Operator, Output
 from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.flux.policies.names import FluxPolicy
 from adapt.core.mechanisms import scenario_file
-from adapt.core.mechanisms.scenarios import BY_NAME, IN_ADVANCE, SCENARIOS, Scenario
+from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS, Scenario
 from adapt.core.ordered.chain import chain_file
 from adapt.core.ordered.chain.chain import Chain, Punctuations
 from adapt.core.ordered.chain.chain import Operator as ChainOperator
@@ -105,9 +106,9 @@ def _files() -> Iterator[str]:
         yield f"**`[[{element}]]`**\n"
         yield _keys(keys, of[element], {"from": "source", "to": "target", "compute": "computes"})
     yield "### A chain\n\nTOML, for `adapt replay ordered --chain`. At its top:\n"
-    yield _keys(chain_file.NAMES, Chain, {})
+    yield _keys((*chain_file.NAMES, chain_file.COLUMN), Chain, {})
     yield "**`[[operator]]`**\n"
-    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources"})
+    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources", "slice": "slice_us"})
     yield "**`[punctuations]`**\n"
     yield _keys(chain_file.FIELDS["punctuations"], Punctuations, {"every": "every_us"})
     yield "**`function`** is a Python function, `MODULE:CALLABLE`, or one of:\n"
@@ -149,7 +150,7 @@ def _keys(keys: Iterable[str], kind: type, renamed: Mapping[str, str]) -> str:
     for key in keys:
         name = renamed.get(key, key)
         choices = [each for option in _options(hints[name]) for each in option]
-        names = [str(each) for each in choices if kind is not Scenario or each not in IN_ADVANCE]
+        names = [str(each) for each in choices if kind is not Scenario or each is not FluxPolicy.OPTIMUM]
         notes = [_SHAPES.get((kind, key), ""), _names(names), _default(key, name, defaults[name])]
         rows.append((f"`{key}`", _text(about[name]) + "".join(f" [{note}]" for note in notes if note)))
     return _rows(("key", "meaning"), rows)

@@ -136,8 +136,8 @@ def _sections(address: int, operators: int, spent: int) -> None:
 def timed_tuples(sizes: Sequence[int] = TUPLE_BYTES) -> list[TupleCost]:
     """Time that payloads add to a tuple, by section of the engine.
 
-    With one worker, in chunks. Two operators read each payload; of another chain, whose operator gives no outputs, comes
-    the time to read alone.
+    With one worker, in chunks. Two operators read each payload; of a chain whose operator gives no outputs comes the
+    time to read alone.
     """
     free, dropped = _sections_ns(0, 2, 1.0), _sections_ns(0, 1, 0.0)
     found = list[TupleCost]()
