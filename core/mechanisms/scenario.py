@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.planning.prices import Prices, usual_rescale_price
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
@@ -378,7 +378,7 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
-        prices=Prices(TARGET * terms.period_s),
+        prices=Prices(TARGET * terms.period_s, rescale=usual_rescale_price(terms.workers_of(scenario), terms.period_s)),
         bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 
