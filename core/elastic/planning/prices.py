@@ -52,5 +52,5 @@ class Prices:
 
 
 def usual_rescale_price(pool: int, period_s: float) -> float:
-    """Default price of a rescale: what the pool costs in `BLIND` control periods."""
+    """Default price of a rescale, in worker seconds."""
     return BLIND * pool * period_s
