@@ -146,7 +146,7 @@ class PriceOptions:
     moved_price: float = setting(20.0, "Price of a GiB of state moved, in worker seconds.", "SECONDS")
     rescale_price: float | None = setting(
         None,
-        "Price of a rescale, or of placing anew, in worker seconds (default: two control periods of the pool).",
+        "Price of a rescale, in worker seconds (default: two control periods of the pool).",
         "SECONDS",
     )
 
