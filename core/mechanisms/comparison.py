@@ -99,7 +99,7 @@ class ComparisonRun(Displayed):
         sustained: `SUSTAINED_COLUMNS`; empty unless measured.
         scenarios: The compared scenarios.
         parameters: Everything that decides the result except the stream; JSON data.
-        prices: Prices of late rows, pauses and state moved.
+        prices: Prices of late rows, pauses, state moved and rescales.
         findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
     """
 
