@@ -98,7 +98,7 @@ class Memory:
         self._chain, self.settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
-        self._copies = model is not None and not runs_functions(chain)
+        self._copies = model is not None and not (model.runs or runs_functions(chain))
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
