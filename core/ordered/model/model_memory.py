@@ -7,7 +7,13 @@ from adapt.core.ordered.chain.names import Reorder
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times, query_times
+from adapt.core.ordered.model.engine_times import (
+    assumed_times,
+    lanes_split,
+    mean_costs_us,
+    measured_times,
+    query_times,
+)
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
@@ -28,8 +34,15 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
         times = assumed
         if model.engine is not None:
-            times = measured_times(bound, settings, means_us[bound.number], selectivity, model.engine)
-        record["added_ps"], record["crowd_ps"] = round(1000 * times.added), round(1000 * times.crowd)
+            times = measured_times(
+                bound, settings, means_us[bound.number], selectivity, model.engine, len(chain.operators)
+            )
+        for name, each in (("", times.added), ("crowd_", times.crowd), ("passed_", times.passed)):
+            record[f"{name}ps" if name else "added_ps"] = round(1000 * each.tuple)
+            record[f"{name}claim_ps"] = round(1000 * each.claim)
+        record["lane_ps"], record["crowd_lane_ps"] = round(1000 * times.added.lane), round(1000 * times.crowd.lane)
+        record["modeled_lanes"] = lanes_split(bound, settings) if model.engine is not None else 0
+        record["full_chunk"] = max(round(times.chunk), 1)
         record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * times.output)
         record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
     return memory
