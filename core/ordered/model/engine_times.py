@@ -108,8 +108,10 @@ def uneven_shares(selectivity: float) -> tuple[float, float]:
 
     Numbers of outputs are taken as the two integers next to the selectivity, independent from tuple to tuple.
     """
-    whole, share = divmod(selectivity, 1)
-    return 1 - (share if whole == 0 else (1 - share if whole == 1 else 0.0)), 2 * share * (1 - share)
+    whole = int(selectivity)
+    share = selectivity - whole
+    single = share if whole == 0 else 1 - share if whole == 1 else 0.0
+    return 1 - single, 2 * share * (1 - share)
 
 
 def query_times(
