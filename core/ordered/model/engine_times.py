@@ -184,8 +184,8 @@ def counts_of(
     if kind is not OperatorKind.STATEFUL:
         counts[Term(Cost.CONTENDED_TUPLE, kind)] = others * tally.inputs
         counts[Term(Cost.CONTENDED_CLAIM, kind)] = others * chunks
-        if met := counts.get(Term(Cost.HANDOVER, kind)):
-            counts[Term(Cost.CONTENDED_HANDOVER, kind)] = others * met
+        if handovers := counts.get(Term(Cost.HANDOVER, kind)):
+            counts[Term(Cost.CONTENDED_HANDOVER, kind)] = others * handovers
     return counts
 
 
