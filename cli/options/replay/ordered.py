@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
+from adapt.core.ordered.chain.names import (
+    Backend,
+    Heuristic,
+    OrderedWorkQueue,
+    Parallelism,
+    Reorder,
+    Spacing,
+    WorkQueue,
+)
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
@@ -22,6 +30,9 @@ if TYPE_CHECKING:
 _SHARES = "0.5,0.7,0.9"
 """Shares of the sustainable rate to run at."""
 
+_BATCH = 1_000
+"""Most rows of a micro-batch."""
+
 QUEUES_PANEL = "Buffers, queues and time slices"
 
 
@@ -31,8 +42,9 @@ class WorkerOptions:
 
     workers: str | None = setting(
         None,
-        "Numbers of workers to run with, as a list. Default: 1, 2, 4 and so on up to the cores of this machine.",
-        "1,2,4",
+        "Numbers of workers to run with, as a list. Default: 1, 2, 4 and so on up to the cores of this machine. With"
+        " auto, the model searches the number beyond which more workers add less than 5 % of throughput.",
+        "1,2,4|auto",
         shown=False,
     )
     backend: Backend | None = setting(
@@ -48,14 +60,26 @@ class WorkerOptions:
         "N",
     )
 
+    @property
+    def are_searched(self) -> bool:
+        """Whether the number of workers is searched."""
+        return self.workers == "auto"
+
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Distinct numbers of workers, ascending; by default powers of two."""
+        """Distinct numbers of workers, ascending.
+
+        By default powers of two; 1 if they are searched.
+        """
+        if self.are_searched:
+            return (1,)
         if self.workers is None:
             return tuple(dict.fromkeys([*(1 << power for power in range(cores.bit_length())), cores]))
         try:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
-            raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+            raise UsageError(
+                f"--workers takes auto or a list of integers such as 1,2,4,8 (got {self.workers!r})"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +203,22 @@ class RuntimeOptions:
         " while it processes it.",
     )
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
+    parallelism: Parallelism = setting(
+        Parallelism.DYNAMIC,
+        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
+        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
+        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
+        " operator has one worker.",
+    )
+    degree: str | None = setting(
+        None,
+        "With replicated, replicas of every operator, or a list with one number for each. Default: as many as workers."
+        " Stateful operators always have one, and partitioned ones at most one for each partition.",
+        "4|1,4,1",
+    )
+    batch: int | None = setting(
+        None, "With micro-batch, most rows of a batch. It takes what has arrived. Default: 1000.", "ROWS"
+    )
     slice: str = setting(
         "100us",
         "How long a worker stays with an operator. With auto, it is tuned so that asking the scheduler takes 1 % of the"
@@ -233,7 +273,15 @@ class RuntimeOptions:
 
         if self.mark_every is not None and self.mark_every < 1:
             raise UsageError(f"--mark-every must be at least 1 (got {self.mark_every})")
+        batch = self.batch
+        if batch is None:
+            batch = min(_BATCH, self.queue_capacity) if self.parallelism is Parallelism.MICRO_BATCH else 0
+        elif batch < 1:
+            raise UsageError(f"--batch must be at least 1 (got {batch})")
         return RunSettings(
+            parallelism=self.parallelism,
+            degrees=self._degrees(),
+            batch=batch,
             reorder=self.reorder,
             work_queue=WorkQueue(self.work_queue.value),
             heuristic=self.heuristic,
@@ -246,6 +294,15 @@ class RuntimeOptions:
             lp_minimum=self.lp_minimum,
             mark_every=self.mark_every or 0,
         )
+
+    def _degrees(self) -> tuple[int, ...]:
+        """Replicas of operators; empty for as many as workers."""
+        if self.degree is None:
+            return ()
+        try:
+            return tuple(int(part) for part in self.degree.split(","))
+        except ValueError:
+            raise UsageError(f"--degree takes a number or a list such as 1,4,1 (got {self.degree!r})") from None
 
     def _chunk(self) -> int:
         """Tuples of a chunk; 0 for `auto`."""

@@ -67,6 +67,11 @@ class WorkersOutcome:
     extrapolated: bool | None = None
 
     @property
+    def used(self) -> int:
+        """Workers that the parallelization scheme has operators for."""
+        return len(self.run.served) or self.workers
+
+    @property
     def throughput(self) -> float | None:
         """Rows per second."""
         return self.rows / self.run.elapsed_s if self.run.elapsed_s > 0 else None
@@ -116,8 +121,8 @@ class WorkersOutcome:
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, ns: int) -> float | None:
-        """A time as a share of that of all workers."""
-        all_s = self.workers * self.run.elapsed_s
+        """A time as a share of that of all used workers."""
+        all_s = self.used * self.run.elapsed_s
         return ns / 1e9 / all_s if all_s > 0 else None
 
 

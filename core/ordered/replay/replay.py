@@ -9,7 +9,8 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
-from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
@@ -30,9 +31,11 @@ from adapt.core.ordered.model.operator_costs import (
 )
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
+from adapt.core.ordered.replay.break_even import searched_workers
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
+from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -86,6 +89,8 @@ class Ordered:
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
+        finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
+            runs with all numbers that the search tries, instead of `workers`.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -103,6 +108,7 @@ class Ordered:
     target: LatencyTarget = field(default_factory=LatencyTarget)
     engine: EngineProfile | None = None
     replicas: int = 0
+    finds_workers: bool = False
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -115,6 +121,12 @@ class Ordered:
             raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
         if self.replicas and self.backend is Backend.SIM:
             raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
+        if self.replicas and self.settings.parallelism is not Parallelism.DYNAMIC:
+            raise UsageError(f"replicas draw their schedules; use parallelism {Parallelism.DYNAMIC}")
+        if self.finds_workers and self.backend is not Backend.SIM:
+            raise UsageError(f"workers auto is searched in the model; use backend {Backend.SIM}, or list numbers")
+        if self.finds_workers and self.arrivals:
+            raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.settings.work_queue is WorkQueue.SHARED:
@@ -169,17 +181,19 @@ class OrderedRun(Displayed):
             ordered.engine or ordered.contention,
             self.obstacles,
         )
-        if not self.replicas:
-            return table
         ((verdict, *facts),) = table.rows
-        told = f"{verdict} {replicas_sentence(self.replicas, self.egress)}"
-        return replace(table, rows=((told, *facts),))
+        told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
+        if self.replicas:
+            told = f"{told} {replicas_sentence(self.replicas, self.egress)}".strip()
+        row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
+        return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`.
+        sustainable rate also `search`, of replicas also `replicas`, of workers bound to operators also `served`, for a
+        model also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -187,6 +201,8 @@ class OrderedRun(Displayed):
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
+        if self.ordered.settings.parallelism in STATIC and not self.obstacles:
+            tables["served"] = served_table(self.chain, self.outcomes)
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.probes:
@@ -351,6 +367,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     Raises:
         UsageError: the model is given a function that cannot be compiled.
     """
+    degrees_of(chain.operators, ordered.settings)
     if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
@@ -374,7 +391,16 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         return given_costs(chain)
     if told is not None:
         told("measuring costs with one worker", 0, 0)
-    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
+    settings = replace(
+        ordered.settings,
+        workers=1,
+        reorder=Reorder.CLAIM,
+        work_queue=WorkQueue.HYBRID,
+        mark_every=0,
+        parallelism=Parallelism.DYNAMIC,
+        degrees=(),
+        batch=0,
+    )
     if ordered.engine is None:
         settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
@@ -409,7 +435,9 @@ def _by_model(
         beyond = workers > engine.workers
         return WorkersOutcome(workers, rows, done, None, None, spread=spread, extrapolated=beyond)
 
-    outcomes = {workers: run(workers) for workers in ordered.workers}
+    outcomes = (
+        searched_workers(run) if ordered.finds_workers else {workers: run(workers) for workers in ordered.workers}
+    )
     if ordered.check == 0:
         return tuple(outcomes.values()), outcomes[ordered.workers[0]].run.egress
     alone = reference or (outcomes.get(1) or run(1)).run.egress
@@ -504,7 +532,10 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     """
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
-    told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
+    if settings.parallelism is Parallelism.DYNAMIC:
+        named = {name: value for name, value in named.items() if name not in ("degrees", "batch")}
+    workers = "auto" if ordered.finds_workers else list(ordered.workers)
+    told = {"workers": workers, "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.arrivals:
