@@ -14,7 +14,6 @@ from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.chain.roles import COUNTED
-from adapt.core.ordered.engine.binding import STATIC
 from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
@@ -141,8 +140,6 @@ def random_settings(random: np.random.Generator) -> RunSettings:
     degrees, batch = tuple[int, ...](), 0
     if how is Parallelism.REPLICATED:
         work_queue, degrees = WorkQueue.HYBRID, (int(random.choice([1, 2, 3, workers])),)
-    if how in STATIC and min(queue, ring) < 64:  # each tuple waits for the one worker that may take it
-        workers = min(workers, 3)
     if how is Parallelism.MICRO_BATCH:
         heuristic, batch = Heuristic.CT, int(random.choice([1, queue, (queue + 1) // 2]))
     return RunSettings(
