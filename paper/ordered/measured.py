@@ -92,9 +92,8 @@ class Simulated:
         chain = self.pipeline.bound(self.seed)
         random = np.random.default_rng([self.seed, 1])
         arrivals_ns = np.arange(len(chain.tuples)) * round(self.gap_us * 1000) if self.gap_us else None
-        costs_us = self.pipeline.costs_us
-        how = self.settings, self.contention, random, costs_us
-        ran = run_model(chain, *how, arrivals_ns=arrivals_ns, runs=costs_us is not None)
+        how = self.settings, self.contention, random, self.pipeline.costs_us
+        ran = run_model(chain, *how, arrivals_ns=arrivals_ns)
         return asdict(Ran.of(len(chain.tuples), ran.run))
 
 

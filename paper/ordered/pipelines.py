@@ -137,7 +137,7 @@ def retail(rows: int, seed: int, name: str, partitions: int) -> BoundChain:
     chain = replace(preset.chain, operators=operators)
     stream = (SaleStream if preset.stream == "sales" else ClickStream)(rows=rows, seed=seed)
     table = pa.Table.from_batches(stream.block(number) for number in range(-(-rows // BLOCK_ROWS)))
-    return bind(chain, {column: table[column] for column in columns_of(chain)})
+    return replace(bind(chain, {column: table[column] for column in columns_of(chain)}), runs=True)
 
 
 def retail_costs(name: str) -> tuple[float, ...]:

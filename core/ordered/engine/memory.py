@@ -98,7 +98,7 @@ class Memory:
         self._chain, self.settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
-        self._copies = model is not None and not (model.runs or runs_functions(chain))
+        self._copies = model is not None and not runs_functions(chain)
         timed = -(-len(chain.tuples) // settings.mark_every) if settings.mark_every else 0
         self._timed = self.storage.records(timed, TIMED)
         self._kept = self.storage.zeros(keep * (self._sizes(chain.operators[-1])[1] - 1))
@@ -387,9 +387,9 @@ def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
 def runs_functions(chain: BoundChain) -> bool:
     """Whether a model runs the functions of a chain.
 
-    If one is the user's own, or in a graph; otherwise it moves copies of tuples.
+    If one is the user's own, or in a graph, or the chain says so; otherwise it moves copies of tuples.
     """
-    return chain.graph is not None or has_own(chain)
+    return chain.runs or chain.graph is not None or has_own(chain)
 
 
 def has_own(chain: BoundChain) -> bool:

@@ -16,7 +16,6 @@ class Modeled:
         contention: Time that workers cost each other.
         seed: Random seed; below 2^62.
         engine: Measured costs of the engine; None for the assumed contention.
-        runs: Whether built-in functions run on the stream too, instead of copies with drawn selectivities.
     """
 
     costs_us: tuple[float | None, ...]
@@ -24,4 +23,3 @@ class Modeled:
     contention: Contention
     seed: int
     engine: EngineCosts | None = None
-    runs: bool = False

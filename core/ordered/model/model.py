@@ -44,8 +44,6 @@ def run_model(
     selectivities: Sequence[float] | None = None,
     arrivals_ns: Words | None = None,
     engine: EngineCosts | None = None,
-    *,
-    runs: bool = False,
 ) -> ModelRun:
     """Run a chain in the model.
 
@@ -62,7 +60,6 @@ def run_model(
         selectivities: Measured outputs per tuple by operator; default: those of the chain.
         arrivals_ns: When each tuple arrives, ascending, from 0 on; None if all are there at the start.
         engine: Measured costs of the engine, instead of the assumed contention.
-        runs: Whether built-in functions run on the stream too, for a chain without cost columns.
 
     Raises:
         UsageError: an argument is out of range, or the model does not support the work queue.
@@ -92,7 +89,7 @@ def run_model(
             f"selectivities must give each of {len(chain.operators)} operators a number from 0 to below {MOST_OUTPUTS} "
             f"(got {tuple(given)})"
         )
-    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine, runs)
+    modeled = Modeled(costs, tuple(given), contention, int(random.integers(2**62)), engine)
     memory = model_memory(chain, settings, modeled, arrivals_ns)
     simulate(memory.address)
     memory.release()

@@ -66,7 +66,7 @@ def test_the_functions_of_retail_chains_run_in_the_model_in_order(name: str) -> 
     chain, costs_us = retail(400, 1, name, 7), retail_costs(name)
     assert [bound.partitions for bound in chain.operators if bound.operator.key] == [7] * (2 if name == "Q3" else 1)
     settings = RunSettings(4, Reorder.RETRY)
-    run = run_model(chain, settings, Contention(0.3), np.random.default_rng(0), costs_us, runs=True).run
+    run = run_model(chain, settings, Contention(0.3), np.random.default_rng(0), costs_us).run
     serial = run_serially(chain)
     assert run.egress == serial.egress
     assert tuple(tally.inputs for tally in run.operators) == serial.inputs
