@@ -19,6 +19,7 @@ def ordered(
     ),
     rows: int = setting(1_000_000, "Rows of each run.", "N", min=10_000),
     repeats: int = setting(5, "Times that all configurations are run; their spread gives the intervals.", "N", min=1),
+    stalls: bool = setting(False, "Also measure how the system stalls threads, and add that to the model's workers."),
 ) -> "OrderedCalibration":
     """Measure what the ordered engine costs on this machine.
 
@@ -34,11 +35,13 @@ def ordered(
     from adapt.traces.processes.launch import cores
 
     output.check()
+    from adapt.core.ordered.calibrate.stalls import measured_stalls
+
     have = cores()
     most = have if workers is None else workers
     if most > have:
         raise UsageError(f"--workers must be at most the {have} cores of this machine (got {workers})")
     with stages() as progress:
-        made = calibrate_engine(Machine(rows, process_time), rows, most, repeats, progress)
+        made = calibrate_engine(Machine(rows, process_time), rows, most, repeats, progress, measured_stalls if stalls else None)
     output.show(made)
     return made

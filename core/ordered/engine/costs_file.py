@@ -1,12 +1,15 @@
 """TOML file of the measured costs of the ordered engine."""
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
+from typing import Any
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.costs import EARLIER, SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
-from adapt.core.toml import Element, elements, only, versioned_document, with_lines
+from adapt.core.ordered.engine.stalls import Stalls
+from adapt.core.toml import Element, elements, number_of, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
 
@@ -23,6 +26,9 @@ def write_engine_profile(profile: EngineProfile) -> str:
             lines += [] if term.kind is None else [f'kind = "{term.kind}"']
             lines += [] if term.heuristic is None else [f'heuristic = "{term.heuristic}"']
             lines += [f"{name} = {float(f'{getattr(one, name):.6g}')}" for name in _INTERVAL]
+    for each in profile.stalls:
+        lines += ["", "[[stall]]", f"workers = {each.workers}", f"per_s = {float(f'{each.per_s:.6g}')}"]
+        lines += [f"{name} = {[float(one) for one in getattr(each, name)]}" for name in ("us", "late_us")]
     return "\n".join(lines) + "\n"
 
 
@@ -34,7 +40,7 @@ def read_engine_profile(text: str) -> EngineProfile:
     """
     document = versioned_document(text, SCHEMA, "adapt calibrate ordered", EARLIER)
     try:
-        only("the profile", document, ("schema", "measured", "workers", "cost"))
+        only("the profile", document, ("schema", "measured", "workers", "cost", "stall"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()
         for given in elements(document, "cost"):
             of = Element("one [[cost]]", given, ("name", "kind", "heuristic", *_INTERVAL))
@@ -46,9 +52,24 @@ def read_engine_profile(text: str) -> EngineProfile:
             if term not in TERMS or term in costs:
                 raise BadInput(f"one [[cost]]: {term} is given twice, or there is no such cost of this kind")
             costs[term] = Interval(*(of.number(name) for name in _INTERVAL))
-        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs)
+        stalls = tuple(_stalls_of(given) for given in elements(document, "stall"))
+        if [one.workers for one in stalls] != sorted({one.workers for one in stalls}):
+            raise BadInput("[[stall]] must have ascending workers")
+        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs, stalls)
     except BadInput as error:
         raise BadInput(with_lines(text, [str(error)])) from None
+
+
+def _stalls_of(given: Mapping[str, Any]) -> Stalls:
+    of = Element("one [[stall]]", given, ("workers", "per_s", "us", "late_us"))
+    us, late_us = (of.read(name, _numbers, ()) for name in ("us", "late_us"))
+    return Stalls(of.whole("workers", 0), of.number("per_s"), us, late_us)
+
+
+def _numbers(where: str, name: str, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise BadInput(f"{where}: {name} must be a list of numbers (got {value!r})")
+    return tuple(number_of(where, name, one) for one in value)
 
 
 def engine_profile_hash(profile: EngineProfile) -> str:
