@@ -38,13 +38,16 @@ class Measured:
 
 
 def line_of(runs: Sequence[Measured]) -> float | None:
-    """Median time in which a cache line moved; None if it was never measured."""
+    """Median time of a cache line's move; None if never measured."""
     measured = [run.line_ns for run in runs if run.line_ns is not None]
     return float(np.median(measured)) if measured else None
 
 
 def contention_in(run: Measured, line_ns: float | None) -> float:
-    """Contention of a run, over that of workers that always run at the same time and move lines in `line_ns`."""
+    """Contention of a run, relative to that of a free machine.
+
+    There, workers always run at the same time, and a cache line moves in `line_ns`.
+    """
     return run.overlap * (run.line_ns / line_ns if run.line_ns and line_ns else 1.0)
 
 

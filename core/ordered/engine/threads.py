@@ -52,7 +52,7 @@ def run_by_workers(
 
 
 def run_alone(chain: BoundChain, settings: RunSettings, pace: int) -> WorkersRun:
-    """Run a chain laid out for several workers by only one, on this thread."""
+    """Run a chain for several workers by only one of them."""
     memory = Memory(chain, settings, pace, 0)
     try:
         _compile(memory)

@@ -32,7 +32,7 @@ class Added:
     lane: float = 0.0
 
     def per_tuple(self, tuples: float, lanes: float) -> float:
-        """For a tuple in a chunk of `tuples` with tuples of `lanes` lanes."""
+        """For a tuple in a chunk of so many tuples and lanes."""
         return self.tuple + (self.claim + lanes * self.lane) / tuples
 
 
@@ -104,9 +104,9 @@ def works(bound: BoundOperator) -> bool:
 
 
 def uneven_shares(selectivity: float) -> tuple[float, float]:
-    """Shares of tuples without exactly one output, and of those with another number than the one before.
+    """Shares of tuples that are sent apart, and whose number varies.
 
-    Numbers of outputs are taken as the two integers next to the selectivity, independent from tuple to tuple.
+    The former do not have exactly one output, the latter another number than the tuple before. Numbers of outputs are taken as the two integers next to the selectivity, independent from tuple to tuple.
     """
     whole = int(selectivity)
     share = selectivity - whole
