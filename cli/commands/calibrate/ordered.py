@@ -19,7 +19,9 @@ def ordered(
     ),
     rows: int = setting(1_000_000, "Rows of each run.", "N", min=10_000),
     repeats: int = setting(5, "Times that all configurations are run; their spread gives the intervals.", "N", min=1),
-    stalls: bool = setting(False, "Also measure how the system stalls threads, and add that to the model's workers."),
+    stalls: bool = setting(
+        False, "Also measure how the system stalls threads; the model's workers then stall likewise.", None, "--stalls"
+    ),
 ) -> "OrderedCalibration":
     """Measure what the ordered engine costs on this machine.
 
@@ -32,16 +34,16 @@ def ordered(
     """
     from adapt.core.ordered.calibrate.calibration import calibrate_engine
     from adapt.core.ordered.calibrate.machine import Machine
+    from adapt.core.ordered.calibrate.stalls import measured_stalls
     from adapt.traces.processes.launch import cores
 
     output.check()
-    from adapt.core.ordered.calibrate.stalls import measured_stalls
-
     have = cores()
     most = have if workers is None else workers
     if most > have:
         raise UsageError(f"--workers must be at most the {have} cores of this machine (got {workers})")
     with stages() as progress:
-        made = calibrate_engine(Machine(rows, process_time), rows, most, repeats, progress, measured_stalls if stalls else None)
+        machine, of_system = Machine(rows, process_time), measured_stalls if stalls else None
+        made = calibrate_engine(machine, rows, most, repeats, progress, of_system)
     output.show(made)
     return made

@@ -13,8 +13,9 @@ from adapt.core.ordered.engine.stalls import Stalls
 SHORTEST_NS = 5_000
 """Gaps between two readings of the clock that are this long are stalls; the loop itself takes some 30 ns."""
 
-SECONDS, SLEEPS = 1.0, 200
-_ROOM, _QUANTILES = 1 << 16, 200
+SECONDS, SLEEPS = 3.0, 200
+"""How long stalls are watched, and the sleeps whose ends are timed."""
+_ROOM, _QUANTILES, _SPAN_S = 1 << 16, 200, 0.2
 
 
 @compiled
@@ -45,13 +46,26 @@ def _now_ns() -> int:
 
 
 def measured_stalls(workers: int, seconds: float = SECONDS) -> Stalls:
-    """Stalls and late wake-ups of threads that run at the same time."""
-    gaps = [np.zeros(_ROOM, np.int64) for _ in range(workers)]
-    late = np.zeros(SLEEPS, np.int64)
-    _gaps(gaps[0].ctypes.data, 0, 0)
+    """Stalls and late wake-ups of threads that run at the same time.
+
+    They run for short spans with pauses, since a system stalls threads that never pause.
+    """
+    spans, span_s = max(round(seconds / _SPAN_S), 1), min(seconds, _SPAN_S)
+    gaps, late = list[NDArray[np.int64]](), np.zeros(SLEEPS, np.int64)
+    _gaps(late.ctypes.data, 0, 0)
     _lateness(late.ctypes.data, 1, 1)
-    counts = [0] * workers
-    end_ns = _now_ns() + int(1e9 * seconds)
+    pause = threading.Event()
+    for _ in range(spans):
+        gaps += _watched(workers, span_s)
+        pause.wait(span_s)
+    _lateness(late.ctypes.data, SLEEPS, LONGEST_US - WAKING_US)
+    return stalls_of(workers, gaps, spans * span_s, late)
+
+
+def _watched(workers: int, seconds: float) -> list[NDArray[np.int64]]:
+    """The gaps of each thread in some seconds."""
+    gaps = [np.zeros(_ROOM, np.int64) for _ in range(workers)]
+    end_ns, counts = _now_ns() + int(1e9 * seconds), [0] * workers
 
     def watch(worker: int) -> None:
         counts[worker] = _gaps(gaps[worker].ctypes.data, _ROOM, end_ns)
@@ -61,8 +75,7 @@ def measured_stalls(workers: int, seconds: float = SECONDS) -> Stalls:
         thread.start()
     for thread in threads:
         thread.join()
-    _lateness(late.ctypes.data, SLEEPS, LONGEST_US - WAKING_US)
-    return stalls_of(workers, [each[:count] for each, count in zip(gaps, counts, strict=True)], seconds, late)
+    return [each[:count] for each, count in zip(gaps, counts, strict=True)]
 
 
 def stalls_of(workers: int, gaps: list[NDArray[np.int64]], seconds: float, late_ns: NDArray[np.int64]) -> Stalls:

@@ -27,8 +27,8 @@ from adapt.core.ordered.model.events import (
     wake_idle,
 )
 from adapt.core.ordered.model.sending import begin_send, drain_before, has_room, release_sending, send_batch
-from adapt.core.ordered.model.stalling import draw_stall, is_postponed, lateness_ns
 from adapt.core.ordered.model.slices import begin_next, leave_operator
+from adapt.core.ordered.model.stalling import draw_stall, is_postponed, lateness_ns
 
 
 @flattened
