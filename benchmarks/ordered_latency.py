@@ -5,8 +5,8 @@
 Measures the costs of the engine and the stalls of this machine. Then, for 1 and 2 workers: the sustainable rate, and
 the latency from arrival to output at 0.5, 0.7 and 0.9 of the rate that threads sustain, medians of five runs with other
 arrivals (lowest to highest). The model runs at the same rates and arrivals, without stalls and with them. Before each
-load a loop reads the clock, to show how the system stalls threads then. Both sides claim tuples one by one, as the model
-does unless it is given a chunk: with --chunk 0, a tuple of threads waits for the others of its chunk.
+load a loop reads the clock, to show how the system stalls threads then. Both sides claim tuples one by one, as the
+model does unless it is given a chunk: with --chunk 0, a tuple of threads waits for the others of its chunk.
 
 Claim: sustainable rates, medians and 99th percentiles of the model with stalls are within 15 % of those of threads.
 On Linux, `chrt -r 1` (as root) before the command keeps other programs off the cores.

@@ -8,6 +8,7 @@ import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
 from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
+from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
@@ -84,10 +85,12 @@ class OrderedCalibration(Displayed):
     Attributes:
         profile: The costs.
         checks: Held-out configurations.
+        sized: Configurations with payloads and states, predicted by the cache model; empty without one.
     """
 
     profile: EngineProfile
     checks: tuple[Checked, ...]
+    sized: tuple[Checked, ...] = ()
 
     def as_file(self) -> str:
         """The profile as the text of its file."""
@@ -96,14 +99,12 @@ class OrderedCalibration(Displayed):
     @property
     def notes(self) -> tuple[str, ...]:
         """How far the predictions are off, in a sentence."""
-        errors = [abs(one.error) for one in self.checks]
-        worst = max(self.checks, key=lambda one: abs(one.error))
         return (
-            f"of {len(errors)} configurations held out, predicted CPU per row is off by {np.median(errors):.0%} in the"
-            f" median, and by {abs(worst.error):.0%} for {worst.configuration}",
+            f"of {len(self.checks)} configurations held out, predicted CPU per row is off by {_error_of(self.checks)}",
             *([_cores_note(most)] if (most := [one for one in self.checks if one.configuration.workers > 1]) else []),
             f"measured with up to {self.profile.workers} worker{'s' * (self.profile.workers > 1)}; results of the model"
             " for more are extrapolated",
+            *([f"with payloads and states the error is {_error_of(self.sized)}"] if self.sized else []),
         )
 
     @property
@@ -135,21 +136,14 @@ class OrderedCalibration(Displayed):
 
     def held(self) -> Table:
         """Held-out configurations with the error of the model."""
-        columns = [
-            Column("configuration"),
-            Column("cores", Kind.NUMBER, about="CPU seconds per second of its runs, median"),
-            Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
-            Column("measured_low", Kind.NUMBER, "ns"),
-            Column("measured_high", Kind.NUMBER, "ns"),
-            Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
-            Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
-            Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
-            Column("error", Kind.SHARE, about="predicted over measured, less 1"),
-        ]
-        rows = [
-            [str(one.configuration), one.cores, *one.measured_ns, *one.predicted_ns, one.error] for one in self.checks
-        ]
-        return Table.from_rows("Held out of the fit", columns, rows)
+        return _checked_table("Held out of the fit", self.checks)
+
+    def sizes(self) -> list[Table]:
+        """The cache model, and its error; empty without one."""
+        caches = self.profile.caches
+        if caches is None:
+            return []
+        return [*sizes_tables(caches), _checked_table("Payloads and states of other sizes", self.sized)]
 
     def stalled(self) -> Table:
         """Stalls of the machine by number of workers."""
@@ -168,8 +162,30 @@ class OrderedCalibration(Displayed):
         return Table.from_rows("Stalls of this machine", columns, rows)
 
     def displayed(self) -> list[Table]:
-        """Costs, the held-out configurations, then the stalls."""
-        return [self.found(), self.held(), *([self.stalled()] if self.profile.stalls else [])]
+        """Costs and held-out configurations; then the same of sizes, and the stalls."""
+        return [self.found(), self.held(), *self.sizes(), *([self.stalled()] if self.profile.stalls else [])]
+
+
+def _error_of(checks: Sequence[Checked]) -> str:
+    worst = max(checks, key=lambda one: abs(one.error))
+    middle = np.median([abs(one.error) for one in checks])
+    return f"{middle:.0%} in the median, and by {abs(worst.error):.0%} for {worst.configuration}"
+
+
+def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
+    columns = [
+        Column("configuration"),
+        Column("cores", Kind.NUMBER, about="CPU seconds per second of its runs, median"),
+        Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
+        Column("measured_low", Kind.NUMBER, "ns"),
+        Column("measured_high", Kind.NUMBER, "ns"),
+        Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
+        Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
+        Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
+        Column("error", Kind.SHARE, about="predicted over measured, less 1"),
+    ]
+    rows = [[str(one.configuration), one.cores, *one.measured_ns, *one.predicted_ns, one.error] for one in checks]
+    return Table.from_rows(title, columns, rows)
 
 
 def calibrate_engine(
@@ -204,22 +220,23 @@ def calibrate_engine(
     if stalls is not None:
         tell("measuring stalls", 0, 0)
         profile = replace(profile, stalls=tuple(map(stalls, worker_counts(workers))))
-    checks = [_checked(one, of_one, profile, one.rows_of(rows)) for one, of_one in zip(kept, checked, strict=True)]
+    checks = [checked_of(one, of_one, profile, one.rows_of(rows)) for one, of_one in zip(kept, checked, strict=True)]
     return OrderedCalibration(profile, tuple(checks))
 
 
-def _checked(one: Configuration, runs: Sequence[Measured], profile: EngineProfile, rows: int) -> Checked:
+def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProfile, rows: int) -> Checked:
     """A held-out configuration with its prediction at the overlap, and the moves of cache lines, of its runs."""
     line, values = profile.costs.get(Term(Cost.LINE)), [run.cpu_ns / rows for run in runs]
     contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
     middle, low, high = (
         predicted_ns(one, _scaled(profile.costs_at(bound), contention)) for bound in ("ns", "low_ns", "high_ns")
     )
-    return Checked(one, _spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
+    return Checked(one, spread(values), (middle, low, high), float(np.median([run.cores for run in runs])))
 
 
 def _scaled(costs: EngineCosts, contention: float) -> EngineCosts:
-    return EngineCosts({term: ns * (contention if term.cost in CONTENDED else 1.0) for term, ns in costs.ns.items()})
+    ns = {term: ns * (contention if term.cost in CONTENDED else 1.0) for term, ns in costs.ns.items()}
+    return replace(costs, ns=ns)
 
 
 def _cores_note(checks: Sequence[Checked]) -> str:
@@ -244,5 +261,6 @@ def _seconds(us: Sequence[float], percentile: float) -> float:
     return float(np.percentile(us, percentile, method="inverted_cdf")) / 1e6 if us else 0.0
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, lowest and highest."""
     return float(np.median(values)), min(values), max(values)

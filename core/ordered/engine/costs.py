@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.stalls import Stalls
 
@@ -111,9 +112,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds, and the stalls of workers; None to leave them out."""
+    """One number for each cost, in nanoseconds, the cache model, and stalls; None to leave them out."""
 
     ns: Mapping[Term, float]
+    caches: CacheCosts = ASSUMED_CACHES
     stalls: Stalls | None = None
 
     def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
@@ -130,7 +132,7 @@ class EngineProfile:
         workers: Most workers of a measured run.
         costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
             without those of queries, and with `uneven` instead of `apart` and `varied`.
-
+        caches: Costs of states and payloads; None if they were not measured.
         stalls: By number of workers, ascending; empty if they were not measured.
 
     Raises:
@@ -140,6 +142,7 @@ class EngineProfile:
     measured: str
     workers: int
     costs: Mapping[Term, Interval]
+    caches: CacheCosts | None = None
     stalls: tuple[Stalls, ...] = ()
 
     def __post_init__(self) -> None:
@@ -166,5 +169,5 @@ class EngineProfile:
             contention = assumed_contention(each)
             assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
-        costs = {**assumed, **{term: getattr(one, bound) for term, one in self.costs.items()}}
-        return EngineCosts(costs, of_workers[-1] if of_workers else None)
+        known = {term: getattr(one, bound) for term, one in self.costs.items()}
+        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES, of_workers[-1] if of_workers else None)

@@ -106,7 +106,8 @@ def works(bound: BoundOperator) -> bool:
 def uneven_shares(selectivity: float) -> tuple[float, float]:
     """Shares of tuples that are sent apart, and whose number varies.
 
-    The former do not have exactly one output, the latter another number than the tuple before. Numbers of outputs are taken as the two integers next to the selectivity, independent from tuple to tuple.
+    The former do not have exactly one output, the latter another number than the tuple before. Numbers of outputs are
+    taken as the two integers next to the selectivity, independent from tuple to tuple.
     """
     whole = int(selectivity)
     share = selectivity - whole

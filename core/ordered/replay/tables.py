@@ -254,7 +254,7 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         tally.delegated,
         tally.blocked,
         tally.fullest,
-        bound.partitions if is_divided else None,
+        len(tally.partition_loads) if is_divided else None,
         tally.inputs,
         tally.outputs,
         tally.retries,
@@ -303,7 +303,10 @@ def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 
 def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) -> Table:
-    """Load of partitions, the largest first; equal for all runs."""
+    """Load of partitions, the largest first.
+
+    Equal for all runs, unless there are as many as workers.
+    """
     columns = (
         OPERATOR,
         Column("partition", Kind.COUNT),
@@ -415,8 +418,10 @@ def _verdict(
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
     told = [_speed(highest, backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
+    skipped = [] if chain.skipped is None else [chain.skipped.sentence()]
     if obstacles:
-        return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
+        alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
+        return " ".join([told[0], alone, *skipped]).strip()
     if backend is Backend.THREADS:
         told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
@@ -426,7 +431,7 @@ def _verdict(
     if costs is not None:
         told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
         told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
-    return " ".join(told)
+    return " ".join([*told, *skipped]).strip()
 
 
 def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:

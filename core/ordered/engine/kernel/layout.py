@@ -78,7 +78,7 @@ HEADER = _on_lines(
         "queue",  # configured tuples of a work queue
         "heuristic",
         "tunes",  # which of them are tuned, by bits
-        "lp_minimum",  # tuples that `LP` waits for
+        "own_heuristics",  # which heuristics operators have of their own, by bits
         "batch",  # most rows of a micro-batch; 0 without
         "barred_at",  # of each worker, a bit for each operator that it may not enter
         "mark_every",
@@ -145,6 +145,9 @@ OPERATOR = _on_lines(
         "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
+        "heuristic",  # its own heuristic plus 1; 0 without one
+        "slice_ns",  # its own slice; 0 for that of the run
+        "lp_minimum",  # tuples that `LP` waits for
         "closing",  # address of the function for punctuations, or 0
         "guessed_ns",
         "guessed_outputs",  # times 2^20
@@ -178,6 +181,10 @@ OPERATOR = _on_lines(
         "full_chunk",  # tuples of a chunk, where as many wait
         "sent_ps",  # to send a tuple
         "output_ps",  # to send one of its outputs
+        "owners_at",  # the worker that processed each key last; 0 without states of a given size
+        "owner_key_at",  # the field with the key; -1 for a single state
+        "here_ps",  # to a tuple's cost, for the state of its key
+        "moved_ps",  # the same if another worker had the key last
         "whole",  # outputs of every tuple
         "share",  # share of 2^64: tuples with one output more
         "lock_queue_at",  # workers that wait for the lock

@@ -25,7 +25,7 @@ def arrivals(load: float, rows: int = ROWS) -> list[int]:
 def modeled(times: list[int], stalls: Stalls | None, workers: int = 1, seed: int = 1) -> WorkersRun:
     chain, random = bound([stateless("a")], len(times)), np.random.default_rng(seed)
     settings = RunSettings(workers, chunk=1, mark_every=1)
-    arrivals_ns, costs = np.array(times, np.int64), EngineCosts({}, stalls)
+    arrivals_ns, costs = np.array(times, np.int64), EngineCosts({}, stalls=stalls)
     return run_model(chain, settings, Contention(), random, [COST_NS / 1000], arrivals_ns=arrivals_ns, engine=costs).run
 
 
