@@ -229,6 +229,7 @@ class Memory:
                     "disorders",
                     "waited_ns",
                     "slices",
+                    "crowded",
                 )
             },
             fullest=int(by_worker["fullest"].max()),
