@@ -323,8 +323,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.flux is FluxPolicy.OPTIMUM:
             raise UsageError(
-                'flux = "optimum" plans for single workers, not for cost; use `adapt replay flux --policy optimum`, or'
-                ' elastic = "optimum"'
+                'a comparison has no flux = "optimum"; use elastic = "optimum", or `adapt replay flux --policy optimum`'
             )
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))

@@ -24,7 +24,7 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
             mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
             if mark:
                 record_at(header.marks_at, TIMED, mark - 1).entered = now
-    schedule(me, SERVED, now + whole_ns(me, service_ps(header, operator, serial, tuples)))
+    schedule(me, SERVED, now + whole_ns(me, service_ps(header, operator, serial, tuples, me.due_at)))
 
 
 @inlined
