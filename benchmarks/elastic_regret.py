@@ -109,11 +109,11 @@ PLANNED = (ScalingPolicy.PLAN_AHEAD, ScalingPolicy.OPTIMUM)
 OTHERS = tuple(one for one in ScalingPolicy if one not in (ScalingPolicy.FIXED, *PLANNED))
 
 USUAL = usual_rescale_price(POOL, PERIOD_S)
-PRICES = (USUAL, 0.0, USUAL / 4, USUAL / 2, 2 * USUAL, 4 * USUAL)
+PRICES = (USUAL, 0.0, 2 * USUAL, 4 * USUAL)
 """Prices of a rescale, in worker seconds; the tables are at the first."""
 
-AHEAD = (0, 1, 2, 4, 8, STAGES)
-"""Stages of known load."""
+AHEAD = (1, 2, 4, STAGES)
+"""Stages of known load, on the traces for tuning."""
 
 columns = from_tests("claims/real_columns.py")
 SOURCES = {file: read for kind in (columns.DECIDING, columns.OTHERS) for file, (read, _) in kind.items()}
@@ -411,9 +411,12 @@ def _print_ahead(runs: dict[str, tuple[Run, ...]], at_usual: dict[str, Run]) -> 
     """Regret of plan-ahead by the stages of load that it knows."""
     if not runs:
         return
-    print(f"\n| known stages | {' | '.join(str(stages) for stages in AHEAD)} |\n|{'---|' * (len(AHEAD) + 1)}")
-    found = [[at_usual[name].cases[BEST], *(run.cases[OWN].at(USUAL) for run in known)] for name, known in runs.items()]
-    regrets = np.array([[case.cost_s / min(one.cost_s for one in cases) - 1 for case in cases[1:]] for cases in found])
+    print(f"\n| known stages | {' | '.join(map(str, (0, *AHEAD)))} |\n|{'---|' * (len(AHEAD) + 2)}")
+    costs = {
+        name: [at_usual[name].cases[OWN], *(run.cases[OWN].at(USUAL) for run in known)] for name, known in runs.items()
+    }
+    least = {name: min(one.cost_s for one in (at_usual[name].cases[BEST], *cases)) for name, cases in costs.items()}
+    regrets = np.array([[case.cost_s / least[name] - 1 for case in cases] for name, cases in costs.items()])
     print(f"| regret, median | {' | '.join(f'{one:.0%}' for one in np.median(regrets, axis=0))} |")
     print(f"| regret, mean | {' | '.join(f'{one:.0%}' for one in regrets.mean(axis=0))} |\n", flush=True)
 
