@@ -1,6 +1,8 @@
 """`adapt replay ordered`: what it prints and keeps, the report of it, and every way to get it wrong."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ from adapt.core.ordered.chain.names import Heuristic
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.costs import TERMS, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
+from adapt.traces.replay import egress
 from adapt.traces.store.manifest import read_manifest
 from adapt.traces.store.runs import read_run
 from adapt.traces.store.trace import open_trace
@@ -360,6 +363,16 @@ def test_a_plan_that_no_operator_takes_or_for_other_keys_is_refused(adapt, here)
     (here / "plan.toml").write_text((here / "plan.toml").read_text().replace('"key"\n', '"bytes"\n'))
     refused = adapt.refused(3, "replay", "ordered", *line.replace("c.toml", "plan.toml").split())
     assert "five.plan is a plan for string keys, but column 'bytes' of operator 'by key' has type int64" in refused
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device to write to")
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_full_stdout_of_output_rows_is_said_in_one_line(adapt, here, monkeypatch, form):
+    line = f"x.trace --chain c.toml --workers 1 --backend threads --repeats 1 --output - --format {form}"
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(egress.sys, "stdout", SimpleNamespace(buffer=full, flush=full.flush, fileno=full.fileno))
+        told = adapt.refused(4, "replay", "ordered", *line.split())
+    assert told == "adapt: cannot write to stdout: No space left on device; free space or redirect it elsewhere"
 
 
 TWO = """
