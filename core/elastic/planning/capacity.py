@@ -15,7 +15,7 @@ LEAST_USED = 0.1
 """The least share that is believed: below it, something else stops the workers."""
 
 AGES = 8
-"""Ages of placements that are told apart, each as long as all before it, in periods."""
+"""Classes of age of a placement, each as long in periods as all before it together."""
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Capacity:
             self._worse[at] = worse if np.isnan(before) else (1 - NEW) * before + NEW * worse
 
     def busy(self, counts: NDArray[np.int64], ahead: int) -> Floats:
-        """Workers that can be busy with each option, on average over the time ahead.
+        """Workers that can be busy with each option, on average ahead.
 
         Args:
             counts: The present number of workers, for to stay, then others.
