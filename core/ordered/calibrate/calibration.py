@@ -225,7 +225,10 @@ def calibrate_engine(
 
 
 def checked_of(one: Configuration, runs: Sequence[Measured], profile: EngineProfile, rows: int) -> Checked:
-    """A held-out configuration with its prediction at the overlap, and the moves of cache lines, of its runs."""
+    """A held-out configuration with its prediction.
+
+    At the overlap of its runs, and with their moves of cache lines.
+    """
     line, values = profile.costs.get(Term(Cost.LINE)), [run.cpu_ns / rows for run in runs]
     contention = float(np.median([contention_in(run, line.ns if line else None) for run in runs]))
     middle, low, high = (

@@ -32,7 +32,7 @@ class Added:
     lane: float = 0.0
 
     def per_tuple(self, tuples: float, lanes: float) -> float:
-        """For a tuple in a chunk of so many tuples and lanes."""
+        """For a tuple in a chunk, by its tuples and lanes."""
         return self.tuple + (self.claim + lanes * self.lane) / tuples
 
 
