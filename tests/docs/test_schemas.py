@@ -19,9 +19,9 @@ from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
+from adapt.core.ordered.engine.contention import Stalls
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
-from adapt.core.ordered.engine.stalls import Stalls
 from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
 from adapt.core.stage.dag.stages_file import read_stages
 from tests.any_trace import VISITS, two_halves

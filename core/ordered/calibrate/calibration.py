@@ -9,10 +9,9 @@ import numpy as np
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
 from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
-from adapt.core.ordered.engine.stalls import Stalls
 from adapt.core.ordered.model.engine_times import queries_of
 from adapt.core.ordered.model.model import run_model
 from adapt.core.table import Column, Displayed, Kind, Table

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from adapt.core.atomics import clock_ns, rest_us, store
 from adapt.core.compiled import compiled
+from adapt.core.ordered.engine.contention import Stalls
 from adapt.core.ordered.engine.kernel.progress import LONGEST_US, WAKING_US
-from adapt.core.ordered.engine.stalls import Stalls
 
 SHORTEST_NS = 5_000
 """Gaps between two readings of the clock that are this long are stalls; the loop itself takes some 30 ns."""

@@ -8,8 +8,7 @@ from enum import StrEnum
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
-from adapt.core.ordered.engine.contention import assumed_contention
-from adapt.core.ordered.engine.stalls import Stalls
+from adapt.core.ordered.engine.contention import Stalls, assumed_contention
 
 SCHEMA = "adapt.ordered-costs/2"
 EARLIER = "adapt.ordered-costs/1"

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
+from adapt.core.ordered.engine.contention import Stalls
 from adapt.core.ordered.engine.costs import EARLIER, SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
-from adapt.core.ordered.engine.stalls import Stalls
 from adapt.core.toml import Element, elements, number_of, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")

@@ -14,7 +14,7 @@ from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
-from adapt.core.ordered.engine.contention import assumed_contention
+from adapt.core.ordered.engine.contention import Stalls, assumed_contention
 from adapt.core.ordered.engine.costs import (
     CONTENDED,
     EARLIER,
@@ -29,7 +29,6 @@ from adapt.core.ordered.engine.costs import (
 )
 from adapt.core.ordered.engine.costs_file import read_engine_profile, write_engine_profile
 from adapt.core.ordered.engine.outcome import OperatorTally
-from adapt.core.ordered.engine.stalls import Stalls
 from adapt.core.ordered.model.engine_times import counts_of, queries_of, uneven_shares
 
 ROWS = 4096

@@ -6,11 +6,10 @@ import pytest
 from adapt.core.errors import BadInput
 from adapt.core.ordered.calibrate.stalls import measured_stalls, stalls_of
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import EngineCosts
 from adapt.core.ordered.engine.outcome import WorkersRun
 from adapt.core.ordered.engine.settings import RunSettings
-from adapt.core.ordered.engine.stalls import Stalls
 from adapt.core.ordered.model.model import run_model
 from tests.core.ordered.chains import bound, stateless
 
