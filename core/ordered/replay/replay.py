@@ -430,10 +430,10 @@ def _by_model(
             return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
 
         if engine is None or pace is not None:
-            done = modeled(None if engine is None else engine.costs_at())
+            done = modeled(None if engine is None else engine.costs_at(workers=workers))
             beyond = None if engine is None else workers > engine.workers
             return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond)
-        done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
+        done, *ends = (modeled(engine.costs_at(bound, workers)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
         spread = (min(speeds), max(speeds)) if speeds else None
         beyond = workers > engine.workers

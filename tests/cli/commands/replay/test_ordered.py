@@ -269,6 +269,13 @@ def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, h
     assert ("served" in document) == ("micro-batch" not in how)
 
 
+def test_a_list_of_loads_is_printed_as_text(adapt, here):
+    line = "x.trace --chain c.toml --workers 1,2 --backend sim --offered 0.5,0.9 -o x.ordered"
+    said = adapt.done("replay", "ordered", *line.split()).out
+    assert "Latency by rate of arrivals" in said
+    assert run(["check", "x.ordered", "--limit", "break_even <= 2"]) == 0
+
+
 def test_the_model_searches_the_number_of_workers(adapt, here):
     document = json.loads(
         adapt.done("replay", "ordered", *"x.trace --chain c.toml --workers auto --format json".split()).out
