@@ -23,8 +23,10 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import TARGET, Terms
+from adapt.core.mechanisms.ordered_stage import run_ordered
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import IN_ADVANCE, Scenario, Static
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
@@ -83,6 +85,7 @@ class Staged:
         rows_read: Number of rows, without merge messages and without those that a planner dropped.
         dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
+        is_ordered: Whether workers share the rows in the ordered runtime, and own no partitions.
     """
 
     rows: Rows
@@ -92,6 +95,15 @@ class Staged:
     rows_read: int
     dropped: int = 0
     sent: Sent = Sent()  # noqa: RUF009 - frozen
+    is_ordered: bool = False
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of its throughput; those of the best placement where workers share all partitions."""
+        bounds = bounds_of(self.demand, self.settings)
+        if not self.is_ordered:
+            return bounds
+        return replace(bounds, static_load=bounds.best_load, static_s=bounds.least_s)
 
     @property
     def drop_rate(self) -> float:
@@ -142,7 +154,8 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     if scenario.is_scaled:
         owners = _placement(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
-    return Staged(rows, demand, settings, _memory(scenario, settings), rows_read, in_all - rows_read, sent)
+    of_rows = rows_read, in_all - rows_read, sent
+    return Staged(rows, demand, settings, _memory(scenario, settings), *of_rows, scenario.ordered is not None)
 
 
 def simulated(
@@ -153,6 +166,8 @@ def simulated(
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
     """Simulate a scenario until all rows are processed, or until a time."""
+    if scenario.ordered is not None:
+        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
     controller, scaling = _controller(scenario, terms), _scaling(scenario, terms, stage)
     actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
     done = simulate(
@@ -249,7 +264,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
-    quality = one.case, throughput, *latencies, outcome.queueing, shed
+    quality = one.case, throughput, *latencies, "ordered" if stage.is_ordered else outcome.queueing, shed
     return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
 
 
@@ -270,8 +285,7 @@ def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
 
 def outcome_of_scenario(scenario: Scenario, stage: Staged, done: Simulated) -> ElasticOutcome:
     """The outcome of a simulated scenario."""
-    bounds = bounds_of(stage.demand, stage.settings)
-    return elastic_outcome_of(outcome_of(scenario.name, done, bounds))
+    return elastic_outcome_of(outcome_of(scenario.name, done, stage.bounds))
 
 
 def check_scenario(scenario: Scenario, terms: Terms) -> None:
@@ -284,6 +298,8 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
+        if scenario.ordered is not None:
+            RunSettings(terms.channels)
         if scenario.elastic in IN_ADVANCE:
             raise UsageError('elastic = "optimum" needs the whole run in advance; use `adapt replay elastic`')
         if scenario.elastic is not None:

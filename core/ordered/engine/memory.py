@@ -176,9 +176,11 @@ class Memory:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
         tallies = without_passed(self._chain, [self._tally(bound) for bound in self._chain.operators])
-        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left", "lag")))
-        if not self.is_paced:
-            marks = replace(marks, lag=marks.lag[:0])
+        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+        if self.is_paced:
+            marks = replace(marks, lag=self._timed["lag"].copy())
+        elif self._model is not None:
+            marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling())

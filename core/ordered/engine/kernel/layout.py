@@ -184,8 +184,9 @@ PARTITION = _on_lines(
     ),
 )
 
-TIMED = of_words("fed", "entered", "left", "lag")
-"""When a timed tuple arrived, was started, and left; and how late its arrival was noticed."""
+TIMED = of_words("fed", "entered", "left", "lag", "served", "worker")
+"""When a timed tuple arrived, was started, and left; and how late its arrival was noticed. In the model also when the
+first operator was done with it, and which worker ran that."""
 
 TALLY = _on_lines(
     (
