@@ -75,6 +75,7 @@ class RunTimeOptions:
         def make(period_s: float) -> "Scaler":
             from adapt.core.elastic.planning.prices import Prices
             from adapt.core.elastic.policies.registry import Chosen, timed_policy
+            from adapt.core.elastic.policies.scale_on import ScaleOn
             from adapt.core.elastic.policies.scaler import ElasticController, Patience
 
             patience = Patience(
@@ -82,7 +83,8 @@ class RunTimeOptions:
             )
             prices, between = Prices(TARGET * period_s), (least, most)
             limits: dict[str, Any] = {"pool": most, "partitions": _KEY_GROUPS, "prices": prices, "bounds": between}
-            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, **limits)
+            any_worker = ScaleOn(None)  # each may take any row, so the busiest says nothing
+            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, scale_on=any_worker, **limits)
             policy, waits = timed_policy(name, chosen, patience)
             return ElasticController(policy, least, most, waits)
 

@@ -200,7 +200,7 @@ class Memory:
         first = by_worker[:, 0]
         between = int((self.operators["tail"][1:] - self.operators["head"][1:]).sum())
         rows = int(first["done"].sum() - first["bare_done"].sum())
-        return Progress(by_worker["busy_ns"].sum(axis=1), rows, max(between, 0))
+        return Progress(by_worker["busy_ns"].sum(axis=1), by_worker["slices"].sum(axis=1), rows, max(between, 0))
 
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""

@@ -100,11 +100,13 @@ class Progress:
 
     Attributes:
         busy_ns: Time that each worker spent in slices that have ended, in nanoseconds; shape (workers,).
+        slices: Slices that each worker began; shape (workers,).
         rows: Rows that the first operator has processed.
         between: Tuples that wait for a later operator.
     """
 
     busy_ns: NDArray[np.int64]
+    slices: NDArray[np.int64]
     rows: int
     between: int
 

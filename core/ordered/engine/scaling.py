@@ -16,6 +16,9 @@ from adapt.core.stage.control.workers import PartitionsSeen, Scaler, Seen, Waiti
 PERIODS = 100
 """Control periods until the last arrival, by default."""
 
+PARTITIONS = 64
+"""Partitions that policies see, for each worker of the pool."""
+
 _SHORTEST_S = 1e-3
 
 
@@ -94,8 +97,8 @@ class AutoScaling:
 class WorkerControl:
     """Observes a run every control period, and decides how many workers are active.
 
-    A worker is any of the pool: it may run any operator and enter any partition. So workers have equal loads, the
-    observed partitions are one for each worker, and rows are attributed to workers by the time that they were busy.
+    Any worker may run any operator and enter any partition. So policies see equal loads, and equal partitions, and rows
+    are attributed to workers by the time that they were busy.
 
     Source: ordered streams has a fixed number of workers; the control loop is that of `adapt replay elastic`.
     """
@@ -111,7 +114,7 @@ class WorkerControl:
         self._punctuations, self._arrivals_ns = punctuations, arrivals_ns
         self._waits, self._at_s, self._arrived = Waiting(), 0.0, 0
         self._busy_s: NDArray[np.float64] = np.zeros(scaler.pool)
-        self._rows: NDArray[np.int64] = np.zeros(scaler.pool, np.int64)
+        self._rows = 0
         self.scaled = Scaled([(0.0, scaler.least)])
 
     @property
@@ -137,11 +140,11 @@ class WorkerControl:
         tuples = int(np.searchsorted(self._arrivals_ns, round(at_s * 1e9), "right"))
         arrived = tuples - int(np.searchsorted(self._punctuations, tuples))
         busy_s = progress.busy_ns / 1e9 - self._busy_s
-        processed = progress.rows - int(self._rows.sum())
+        processed = progress.rows - self._rows
         shares = np.cumsum(busy_s) / busy_s.sum() if busy_s.any() else np.linspace(0, 1, len(busy_s))
         by_worker = np.diff(np.floor(shares * processed + 1e-9).astype(np.int64), prepend=0)
         by_worker[-1] += processed - int(by_worker.sum())
-        self._rows = self._rows + by_worker
+        waiting = max(arrived - progress.rows, 0) + progress.between
         row_s = float(busy_s.sum()) / processed if processed else 0.0
         seen = Seen(
             at_s=at_s,
@@ -151,15 +154,16 @@ class WorkerControl:
             processed=by_worker[:m],
             loads=np.full(m, (arrived - self._arrived) * row_s / m),
             arrived=arrived - self._arrived,
-            waiting=max(arrived - progress.rows, 0) + progress.between,
-            partitions=self._partitions,
+            waiting=waiting,
+            partitions=lambda: self._partitions(m, progress.rows, waiting),
         )
-        self._at_s, self._arrived, self._busy_s = at_s, arrived, progress.busy_ns / 1e9
+        self._at_s, self._arrived, self._rows, self._busy_s = at_s, arrived, progress.rows, progress.busy_ns / 1e9
         return seen
 
-    def _partitions(self) -> PartitionsSeen:
-        """One partition for each worker of the pool; those of parked ones are the last active worker's."""
-        pool = len(self._rows)
-        owners = np.minimum(np.arange(pool), self.workers - 1).astype(np.int32)
-        nothing = np.zeros(pool, np.int64)
-        return PartitionsSeen(pool, owners, self._rows, nothing, nothing)
+    def _partitions(self, workers: int, rows: int, waiting: int) -> PartitionsSeen:
+        """Equal partitions, one worker after another: all work can be shared."""
+        pool = len(self._busy_s)
+        ends = np.arange(PARTITIONS * pool + 1)
+        processed, queued = (np.diff(ends * each // ends[-1]) for each in (rows, waiting))
+        owners = (ends[:-1] % workers).astype(np.int32)
+        return PartitionsSeen(pool, owners, processed, queued, np.zeros_like(queued))
