@@ -34,7 +34,7 @@ def bin_of(latency: float) -> int:
 def bins_of(latencies: NDArray[np.float64]) -> NDArray[np.int64]:
     """The bin of each latency in seconds."""
     bits = np.ascontiguousarray(latencies, np.float64).view(np.int64)
-    return np.clip((bits >> _BELOW_BINS) - _FIRST_BIN, 0, BINS - 1)
+    return np.asarray(np.clip((bits >> _BELOW_BINS) - _FIRST_BIN, 0, BINS - 1))
 
 
 def upper_edges() -> NDArray[np.float64]:

@@ -95,6 +95,7 @@ def ordered(
         check=check,
         repeats=workers.repeats,
         replicas=workers.replicas,
+        scaling=workers.scaling(cores),
         arrivals=arrivals.arrivals(),
         target=arrivals.target(),
     )

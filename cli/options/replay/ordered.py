@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapt.cli.options.amounts import seconds
 from adapt.cli.options.groups import setting
+from adapt.cli.options.replay.ordered_scaling import RunTimeOptions
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
@@ -14,6 +15,7 @@ from adapt.traces.locations.location import location
 
 if TYPE_CHECKING:
     from adapt.core.ordered.engine.costs import EngineProfile
+    from adapt.core.ordered.engine.scaling import AutoScaling
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
     from adapt.core.ordered.replay.sustainable import LatencyTarget
@@ -29,10 +31,12 @@ QUEUES_PANEL = "Buffers, queues and time slices"
 class WorkerOptions:
     """How many workers run the chain, and what runs them."""
 
+    at_run_time: RunTimeOptions
     workers: str | None = setting(
         None,
-        "Numbers of workers to run with, as a list. Default: 1, 2, 4 and so on up to the cores of this machine.",
-        "1,2,4",
+        "Numbers of workers to run with, as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
+        " cores of this machine.",
+        "1,2,4|LEAST:MOST",
         shown=False,
     )
     backend: Backend | None = setting(
@@ -49,13 +53,31 @@ class WorkerOptions:
     )
 
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Distinct numbers of workers, ascending; by default powers of two."""
+        """Distinct numbers of workers, ascending; by default powers of two. With a policy, the most."""
+        if self.at_run_time.policy is not None or ":" in (self.workers or ""):
+            return (cores if self.workers is None else self.bounds()[1],)
         if self.workers is None:
             return tuple(dict.fromkeys([*(1 << power for power in range(cores.bit_length())), cores]))
         try:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
             raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+
+    def scaling(self, cores: int) -> "AutoScaling | None":
+        """How the number of active workers is found at run time; None if all work throughout."""
+        bounded = self.workers is not None and (self.at_run_time.policy is not None or ":" in self.workers)
+        return self.at_run_time.scaling(self.bounds() if bounded else None, cores)
+
+    def bounds(self) -> tuple[int, int]:
+        """LEAST and MOST.
+
+        Raises:
+            UsageError: they are no such numbers.
+        """
+        least, colon, most = (self.workers or "").partition(":")
+        if not (colon and least.isdecimal() and most.isdecimal() and 1 <= int(least) <= int(most)):
+            raise UsageError(f"--policy needs --workers LEAST:MOST such as 1:4 (got {self.workers!r})")
+        return int(least), int(most)
 
 
 @dataclass(frozen=True, slots=True)

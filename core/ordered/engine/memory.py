@@ -18,7 +18,7 @@ from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
 from adapt.core.ordered.engine.modeled import Modeled
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Progress, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
@@ -194,6 +194,14 @@ class Memory:
             None if settings.qst_limit else int(header["qst_size"]),
         )
 
+    def progress(self) -> Progress:
+        """What workers have done so far, while they run."""
+        by_worker = self._tallies.reshape(self._settings.workers, -1)
+        first = by_worker[:, 0]
+        between = int((self.operators["tail"][1:] - self.operators["head"][1:]).sum())
+        rows = int(first["done"].sum() - first["bare_done"].sum())
+        return Progress(by_worker["busy_ns"].sum(axis=1), by_worker["slices"].sum(axis=1), rows, max(between, 0))
+
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""
         names = [bound.operator.name for bound in self._chain.operators]
@@ -308,6 +316,7 @@ class Memory:
         settings, header = self._settings, self.header
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
+        header["active"] = settings.workers
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["chunk"] = settings.chunk or (self._model is not None)

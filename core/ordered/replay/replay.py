@@ -17,6 +17,7 @@ from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
+from adapt.core.ordered.engine.scaling import AutoScaling, WorkerControl
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
@@ -47,6 +48,7 @@ from adapt.core.ordered.replay.tables import (
     operators_table,
     ordered_summary,
     partitions_table,
+    scaling_table,
     with_columns,
     workers_table,
 )
@@ -86,6 +88,7 @@ class Ordered:
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
+        scaling: How the number of active workers is found at run time, up to the only number given; None, all work.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -103,6 +106,7 @@ class Ordered:
     target: LatencyTarget = field(default_factory=LatencyTarget)
     engine: EngineProfile | None = None
     replicas: int = 0
+    scaling: AutoScaling | None = None
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -117,6 +121,8 @@ class Ordered:
             raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
         for workers in self.workers:
             replace(self.settings, workers=workers)
+        if self.scaling is not None and (not self.arrivals or any(each.sustained for each in self.arrivals)):
+            raise UsageError("--policy needs rows that arrive at a rate; give --rate, --offered or --speedup")
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
 
@@ -124,6 +130,12 @@ class Ordered:
         """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
         return replace(self.settings, workers=workers, mark_every=every)
+
+    def control(self, chain: BoundChain, workers: int, arrivals_ns: Words | None) -> WorkerControl | None:
+        """The control of one run; None if all workers work throughout."""
+        if self.scaling is None or arrivals_ns is None or workers != self.workers[-1]:
+            return None
+        return self.scaling.control(chain, arrivals_ns)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -179,7 +191,8 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, of replicas also `replicas`, for a model also `costs` and `constants`.
+        sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, for a model
+        also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -189,6 +202,8 @@ class OrderedRun(Displayed):
         }
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
+        if self.outcomes[0].scaled is not None:
+            tables["scaling"] = scaling_table(self.outcomes[0].scaled)
         if self.probes:
             tables["search"] = search_table(self.probes)
         if self.replicas:
@@ -396,13 +411,15 @@ def _by_model(
 
         def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
             random = np.random.default_rng(ordered.seed)
-            of = costs.us, costs.selectivities, arrivals_ns
-            return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
+            of = costs.us, costs.selectivities, arrivals_ns, engine_costs, control
+            return run_model(chain, settings, ordered.contention, random, *of).run
 
+        control = ordered.control(chain, workers, arrivals_ns)
+        scaled = None if control is None else control.scaled
         if engine is None or pace is not None:
             done = modeled(None if engine is None else engine.costs_at())
             beyond = None if engine is None else workers > engine.workers
-            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond)
+            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond, scaled=scaled)
         done, *ends = (modeled(engine.costs_at(bound)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
         spread = (min(speeds), max(speeds)) if speeds else None
@@ -489,10 +506,12 @@ class _Threads:
             arriving = paced.get(workers)
             arrivals_ns = None if arriving is None else arriving.arrivals_ns
             settings, take = ordered.settings_of(workers, rows), taken if last else None
-            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns)
+            control = ordered.control(self.chain, workers, arrivals_ns)
+            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns, control=control)
             cpu_s = self.cpu_clock() - start_s
             is_ordered = None if self.serial is None else done.egress == self.serial
-            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
+            scaled = None if control is None else control.scaled
+            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving, scaled=scaled))
         of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
         return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
@@ -507,6 +526,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
+    if ordered.scaling is not None:
+        told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):
