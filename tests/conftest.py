@@ -1,5 +1,6 @@
 """What all tests share: one Spark session, the real traces, and the command line run in process."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,27 +36,32 @@ SOAK = ("claims", "paper")
 """Folders whose tests run in `make soak` and `make paper`, or when they are named: what papers claim."""
 
 
+gc.disable()  # collecting tests makes no garbage, and each search for it passes over all that was collected
+
+
+def pytest_collection_finish() -> None:
+    """No later search for garbage passes over what was collected."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the folders of the long tier to `make soak`, unless they are named on the command line."""
+    if os.environ.get("ADAPT_SOAK") or collection_path not in [REPOSITORY / "tests" / name for name in SOAK]:
+        return None
+    named = [Path(argument.split("::")[0]).resolve() for argument in config.args]
+    return True if not any(path.is_relative_to(collection_path) for path in named) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests are spread over processes, those on Spark share one, and each other file stays whole.
 
     The one begins with those on Spark, and others with the long ones, so that all end at about the same time.
     """
-    if not os.environ.get("ADAPT_SOAK"):
-        _deselect_soak(config, items)
     for item in items:
         item.add_marker(pytest.mark.xdist_group("spark" if on_spark(item) else str(item.path)))
     items.sort(key=lambda item: (not on_spark(item), item.path.relative_to(REPOSITORY / "tests").parts[0] not in LONG))
-
-
-def _deselect_soak(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the folders of the long tier to `make soak`, unless they are named on the command line."""
-    named = [Path(argument.split("::")[0]).resolve() for argument in config.args]
-    folders = [REPOSITORY / "tests" / name for name in SOAK]
-    left = tuple(f"{folder}/" for folder in folders if not any(path.is_relative_to(folder) for path in named))
-    long = [item for item in items if str(item.path).startswith(left)]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if not str(item.path).startswith(left)]
 
 
 def on_spark(item: pytest.Item) -> bool:

@@ -39,9 +39,9 @@ def planners(incomplete: str) -> list[str]:
 
 def scenarios(incomplete: str) -> list[str]:
     """Mechanisms that are compared."""
-    from adapt.core.mechanisms.scenarios import BY_NAME, SCENARIOS
+    from adapt.core.mechanisms.scenarios import ALL, BY_NAME, SCENARIOS
 
-    return _begun((scenario.name for scenario in (*SCENARIOS, *BY_NAME)), incomplete)
+    return _begun((ALL, *(scenario.name for scenario in (*SCENARIOS, *BY_NAME))), incomplete)
 
 
 def columns(context: typer.Context, incomplete: str) -> list[str]:

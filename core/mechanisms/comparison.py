@@ -5,14 +5,24 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar
 
-from adapt.core.mechanisms.recommendation import Frame, advice_of, point_of, real
+from adapt.core.elastic.planning.prices import Prices
+from adapt.core.mechanisms.recommendation import Frame, advice_of, is_dominated, knows_stream, point_of, real
+from adapt.core.mechanisms.regret import regret_sentence, regrets, with_optimum
 from adapt.core.mechanisms.scenario import OUTCOME_COLUMNS
 from adapt.core.mechanisms.scenarios import Scenario
 from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.mechanisms.sweep.changes import changes_table
 from adapt.core.mechanisms.sweep.finding import Finding
+from adapt.core.mechanisms.sweep.race import Record
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import over_seeds_shown, over_seeds_table, points_shown, points_table
+from adapt.core.mechanisms.sweep.tables import (
+    front_shown,
+    has_several,
+    over_seeds_shown,
+    over_seeds_table,
+    points_shown,
+    points_table,
+)
 from adapt.core.run import run_as_data
 from adapt.core.stage.input.own_rate import OWN_COLUMNS, own_cells
 from adapt.core.table import Cell, Column, Displayed, Kind, Table
@@ -86,6 +96,7 @@ class ComparisonRun(Displayed):
         sustained: `SUSTAINED_COLUMNS`; empty unless measured.
         scenarios: The compared scenarios.
         parameters: Everything that decides the result except the stream; JSON data.
+        prices: Prices of late rows, pauses and state moved.
         findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
     """
 
@@ -96,6 +107,7 @@ class ComparisonRun(Displayed):
     sustained: Table
     scenarios: tuple[Scenario, ...]
     parameters: Mapping[str, Any]
+    prices: Prices
     findings: Sequence[Finding] = ()
 
     def summary(self) -> Table:
@@ -108,9 +120,16 @@ class ComparisonRun(Displayed):
         rate = frame.rows / frame.last_s if frame.last_s else None
         load = frame.rows, frame.channels, frame.pool, frame.speedup, frame.offered, frame.work, frame.last_s
         holds = " ".join(sweep_sentences(self.findings)) if self.findings else None
-        told = frame.need(self._best_static()) + found.sentence, holds, found.scenario
+        said = [found.sentence, regret_sentence(self._runs(), self.prices)]
+        told = frame.need(self._best_static()) + " ".join(filter(None, said)), holds, found.scenario
         row = (*told, *load, rate, frame.top_share, *own_cells(frame.own))
         return Table.from_rows("The comparison", SUMMARY_COLUMNS, [row])
+
+    def _runs(self) -> dict[str, list[Record]]:
+        """Outcomes at the given point by scenario, one per seed; those of the optimum are the cheapest."""
+        if self.findings:
+            return with_optimum(self.findings[0].race.runs)
+        return with_optimum({str(row["scenario"]): [row] for row in self.outcomes.records()})
 
     def _best_static(self) -> dict[str, float]:
         """The static plan whose busiest channel has the least load, and that load; empty if none was compared."""
@@ -126,7 +145,9 @@ class ComparisonRun(Displayed):
 
         `scenarios`; `points`, `changes` and `over_seeds` of a sweep; `sustained` and `demand` where measured.
         """
-        tables = {"scenarios": with_best(self.outcomes, self._sustainable())}
+        first = with_optimum({str(row["scenario"]): [row] for row in self.outcomes.records()})
+        outcomes = outcome_table([tuple(row.values()) for (row,) in first.values()])
+        tables = {"scenarios": with_best(outcomes, self._sustainable())}
         if self.findings:
             tables |= {"points": points_table(self.findings), "changes": changes_table(self.findings)}
             tables |= {"over_seeds": over_seeds_table(self.findings)}
@@ -162,9 +183,9 @@ class ComparisonRun(Displayed):
 def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     """Tables for people: quality and cost, mechanisms at work, sustained rates."""
     scenarios = tables["scenarios"]
-    quality = picked(
-        scenarios, ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time"), "Scenarios"
-    )
+    shown = ("scenario", "throughput", "p50", "p95", "p99", "drop_rate", "worker_time")
+    priced = ("cost", "regret") if any(map(knows_stream, scenarios.records())) else ()
+    quality = picked(scenarios, (*shown, *priced), "Scenarios")
     queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
     did = picked(scenarios, names, "Rescaling and migration")
@@ -173,6 +194,7 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     first = Table(quality.title, quality.columns, quality.rows, note)
     rest = [tables[name] for name in ("sustained", "demand") if name in tables]
     swept = [points_shown(tables["points"]), over_seeds_shown(tables["over_seeds"])] if "points" in tables else []
+    swept += [front_shown(tables["over_seeds"])] if swept and has_several(tables["points"]) else []
     swept[1:1] = [tables["changes"]] if "changes" in tables and tables["changes"].rows else []
     return [first, *swept, did, *([_beside(rest[0]), _across(rest[1])] if rest else [])]
 
@@ -208,9 +230,11 @@ def _across(demand: Table) -> Table:
 def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) -> Table:
     """The outcomes with sustained rates, Pareto front, and best columns."""
     best, front = best_of(outcomes), pareto(outcomes)
+    over = regrets({str(row["scenario"]): [row] for row in outcomes.records()})
     bounded = "highest rate at which lag stays bounded; with --sustainable"
     columns = (
         *outcomes.columns,
+        Column("regret", Kind.SHARE, "", "cost above that of the optimum; missing without --scenario optimum"),
         Column("sustainable", Kind.NUMBER, "rows/s", bounded),
         Column("pareto", about="whether no other scenario dominates it in worker time, p99 and drop rate"),
         Column("best", about="columns in which it is best"),
@@ -218,17 +242,21 @@ def with_best(outcomes: Table, sustainable: Mapping[str, Cell] | None = None) ->
     rows = []
     for at, row in enumerate(outcomes.rows):
         best_in = ", ".join(name for name in MARKED if at in best[name])
-        rows.append((*row, (sustainable or {}).get(str(row[0])), "yes" if at in front else "no", best_in))
+        name = str(row[0])
+        regret = over[name].ratio - 1 if name in over else None
+        rows.append((*row, regret, (sustainable or {}).get(name), "yes" if at in front else "no", best_in))
     return Table.from_rows("Scenarios", columns, rows)
 
 
 def best_of(outcomes: Table) -> dict[str, set[int]]:
     """The best rows of each column; empty if most rows are.
 
-    A scenario that drops more than `SHED` of the rows is best at nothing: what is left to do is less.
+    A scenario that drops more than `SHED` of the rows is best at nothing: what is left to do is less. Neither is the
+    optimum, which nobody can run.
     """
     found: dict[str, set[int]] = {}
-    whole = {at for at, cell in enumerate(outcomes.values("drop_rate")) if real(cell) <= SHED}
+    records = enumerate(outcomes.records())
+    whole = {at for at, row in records if real(row["drop_rate"]) <= SHED and not knows_stream(row)}
     for name in MARKED:
         cells = {
             at: float(cell)
@@ -246,13 +274,12 @@ def best_of(outcomes: Table) -> dict[str, set[int]]:
 
 
 def pareto(outcomes: Table) -> set[int]:
-    """Pareto-optimal rows by worker time, p99 and drop rate."""
-    points = [point_of(record) for record in outcomes.records()]
-    return {
-        at
-        for at, one in enumerate(points)
-        if not any(all(a <= b for a, b in zip(other, one, strict=True)) and other != one for other in points)
-    }
+    """Pareto-optimal rows by worker time, p99 and drop rate.
+
+    The optimum is none of them, as nobody can run it.
+    """
+    points = {at: point_of(record) for at, record in enumerate(outcomes.records()) if not knows_stream(record)}
+    return {at for at, one in points.items() if not is_dominated(one, points.values())}
 
 
 def picked(table: Table, names: Sequence[str], title: str) -> Table:

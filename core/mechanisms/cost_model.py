@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from adapt.core.elastic.planning.prices import Prices
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -32,7 +33,7 @@ SCALE_OUT_DELAY, COOLDOWN, WINDOW, REBUILD, RETENTION = 2, 10, 10, 10, 5
 """Default times, in periods; the retention is that of buffers."""
 
 TARGET = 5.0
-"""Latency that plan-ahead plans for, in periods."""
+"""Target latency, in periods: above it a row is late."""
 
 SHORT = 0.75
 """Workers at the start of scenarios that scale, over those that the rows keep busy."""
@@ -120,6 +121,11 @@ class Terms:
         told = asdict(replace(self, row_costs=None, costs=replace(self.costs, spread=None)))
         del told["row_costs"]
         return told | {"costs": costs_told(self.costs, self.row_costs)}
+
+    @property
+    def prices(self) -> Prices:
+        """Prices of late rows, pauses and state moved."""
+        return Prices(TARGET * self.period_s)
 
     def workers_of(self, scenario: Scenario) -> int:
         """The maximum number of workers: the channels, or the pool."""

@@ -22,6 +22,9 @@ from adapt.core.stage.simulate import Simulated
 KEY, COST = "partition", "ns"
 """Columns of the rows in the ordered runtime."""
 
+ORDERED = "ordered"
+"""What stands for the queues of an engine, where workers share memory."""
+
 ASSUMED = assumed_contention()
 """What workers cost each other, unless said otherwise: as in `adapt replay ordered`."""
 

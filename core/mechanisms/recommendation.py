@@ -1,6 +1,6 @@
 """Recommendation for a stream from the outcomes of its scenarios."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -89,8 +89,9 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     rows is recommended only where none that drops nothing keeps up, and with what it loses.
 
     Args:
-        records: Outcomes, `BASELINE` first.
+        records: Outcomes, `BASELINE` first; that of the optimum is ignored, as nobody can run it.
     """
+    records = [record for record in records if not knows_stream(record)]
     uniform = records[0]
     keep_up = [record for record in records if keeps_up(record, frame)]
     if uniform in keep_up:
@@ -105,10 +106,20 @@ def advice_of(records: Sequence[Mapping[str, Cell]], scenarios: Mapping[str, Sce
     return _none(records, scenarios, frame)
 
 
+def knows_stream(record: Mapping[str, Cell]) -> bool:
+    """Whether it is the outcome of the offline optimum."""
+    return record.get("cost_bound") is not None
+
+
 def point_of(record: Mapping[str, Cell]) -> tuple[float, float, float]:
     """Cost, latency and drop rate; less is better."""
     p99 = record["p99"]
     return (real(record["worker_time"]), float("inf") if p99 is None else real(p99), real(record["drop_rate"]))
+
+
+def is_dominated(one: tuple[float, ...], others: Iterable[tuple[float, ...]]) -> bool:
+    """Whether another point is nowhere worse and differs."""
+    return any(all(a <= b for a, b in zip(other, one, strict=True)) and other != one for other in others)
 
 
 def _nothing_to_do(uniform: Mapping[str, Cell], keep_up: Sequence[Mapping[str, Cell]]) -> Advice:

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from adapt.core.counting.frequencies import Frequencies
-from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.planning.cheapest_schedule import Schedule
+from adapt.core.elastic.planning.known_load import KnownLoad
 from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.elastic.policies.placements import Counting, PlannedPlacement
 from adapt.core.elastic.policies.registry import Chosen, policy_of, timed_policy
 from adapt.core.elastic.policies.scaler import ElasticController, Patience, Rebuild, check_pool
 from adapt.core.elastic.replay.outcome import FEW, ElasticOutcome, Span, elastic_outcome_of
+from adapt.core.elastic.replay.regret import Bill, Plannable
 from adapt.core.elastic.replay.tables import elastic_series
 from adapt.core.errors import UsageError
 from adapt.core.fit.control import Sent
@@ -22,10 +24,10 @@ from adapt.core.flux.policies.recurring import DAY_S
 from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
-from adapt.core.mechanisms.cost_model import TARGET, Terms
-from adapt.core.mechanisms.ordered_stage import run_ordered
+from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.ordered_stage import ORDERED, run_ordered
 from adapt.core.mechanisms.planned_drops import PlannedDrops
-from adapt.core.mechanisms.scenarios import IN_ADVANCE, Scenario, Static
+from adapt.core.mechanisms.scenarios import Scenario, Static
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
@@ -83,6 +85,8 @@ class Staged:
         settings: The stage.
         memory: Memory of a worker; None, no limit.
         rows_read: Number of rows, without merge messages and without those that a planner dropped.
+        bill: How the scenario is priced: a row costs the mean of all rows, whatever is dropped or merged.
+        known: The stream in advance, for the optimum; None for others.
         dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
         is_ordered: Whether workers share the rows in the ordered runtime, and own no partitions.
@@ -93,6 +97,8 @@ class Staged:
     settings: StageSettings
     memory: Memory | None
     rows_read: int
+    bill: Bill
+    known: Plannable | None = None
     dropped: int = 0
     sent: Sent = Sent()  # noqa: RUF009 - frozen
     is_ordered: bool = False
@@ -141,6 +147,7 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     demand = stream.demand(reading, settings)
     rows, in_all = whole, demand.all_rows
     rows_read = in_all
+    bill = Bill(terms.prices, bounds_of(demand, settings).row_s, partitions)
     if split is not None:
         rows = stream.rows(replace(reading, split=split))
         demand = Demand.from_chunks(rows.chunks(), settings)
@@ -154,8 +161,14 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
     if scenario.is_scaled:
         owners = _placement(terms, settings, demand).place(terms.least_of(scenario)).owners
         settings = replace(settings, owners=owners)
-    of_rows = rows_read, in_all - rows_read, sent
-    return Staged(rows, demand, settings, _memory(scenario, settings), *of_rows, scenario.ordered is not None)
+    known = None
+    if scenario.knows_stream:
+        load = KnownLoad.from_chunks(rows.chunks(), settings, min(demand.last_s, until_s), terms.period_s)
+        moving = _migration(scenario, terms), 0.0
+        known = Plannable.of_stage(load, settings, moving, terms.least_of(scenario), terms.prices)
+    memory, dropped = _memory(scenario, settings), in_all - rows_read
+    is_ordered = scenario.ordered is not None
+    return Staged(rows, demand, settings, memory, rows_read, bill, known, dropped, sent, is_ordered)
 
 
 def simulated(
@@ -165,10 +178,29 @@ def simulated(
     duration_s: float | None,
     on_interval: Callable[[Interval], None] | None = None,
 ) -> Simulated:
-    """Simulate a scenario until all rows are processed, or until a time."""
+    """Simulate a scenario until all rows are processed, or until a time.
+
+    Of the schedules of the optimum, the cheapest one.
+    """
     if scenario.ordered is not None:
         return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
-    controller, scaling = _controller(scenario, terms), _scaling(scenario, terms, stage)
+    if stage.known is None:
+        return _simulated(scenario, terms, stage, duration_s, on_interval)
+    tried = (
+        _simulated(scenario, terms, stage, duration_s, on_interval, schedule) for schedule in stage.known.schedules()
+    )
+    return min(tried, key=lambda done: stage.bill.cost(outcome_of_scenario(scenario, stage, done)).total_s)
+
+
+def _simulated(
+    scenario: Scenario,
+    terms: Terms,
+    stage: Staged,
+    duration_s: float | None,
+    on_interval: Callable[[Interval], None] | None,
+    schedule: Schedule | None = None,
+) -> Simulated:
+    controller, scaling = _controller(scenario, terms), _scaling(scenario, terms, stage, schedule)
     actors = Actors(controller, stage.memory, scaling=scaling, idle_clock_s=terms.idle_clock_s)
     done = simulate(
         stage.settings, stage.rows, duration_s, actors, interval_s=terms.interval_s, on_interval=on_interval
@@ -243,6 +275,9 @@ OUTCOME_COLUMNS = (
     Column("messages", Kind.COUNT, "", "messages between nodes to plan drops, retries included"),
     Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
+    Column("late", Kind.COUNT, "rows", "above the target latency, dropped, or left"),
+    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses and state moved"),
+    Column("cost_bound", Kind.NUMBER, "s", "of the optimum: the least cost in its model with free rescales"),
 )
 """The outcomes of a scenario."""
 
@@ -264,8 +299,10 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
-    quality = one.case, throughput, *latencies, "ordered" if stage.is_ordered else outcome.queueing, shed
-    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load]
+    quality = one.case, throughput, *latencies, ORDERED if stage.is_ordered else outcome.queueing, shed
+    price = stage.bill.cost(one, stage.dropped)
+    priced = price.late, price.total_s, None if stage.known is None else stage.known.bound_s()
+    return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load, *priced]
 
 
 def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
@@ -300,8 +337,11 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
         if scenario.ordered is not None:
             RunSettings(terms.channels)
-        if scenario.elastic in IN_ADVANCE:
-            raise UsageError('elastic = "optimum" needs the whole run in advance; use `adapt replay elastic`')
+        if scenario.flux is FluxPolicy.OPTIMUM:
+            raise UsageError(
+                'flux = "optimum" plans for single workers, not for cost; use `adapt replay flux --policy optimum`, or'
+                ' elastic = "optimum"'
+            )
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))
         if isinstance(scenario.flux, OwnCode):
@@ -354,18 +394,14 @@ def _memory(scenario: Scenario, settings: StageSettings) -> Memory | None:
 
 def _controller(scenario: Scenario, terms: Terms) -> Controller | None:
     policy = scenario.flux or FluxPolicy.NONE
-    if policy in IN_ADVANCE:
-        raise UsageError(
-            f'scenario {scenario.name!r}: flux = "optimum" needs the whole run in advance; use `adapt replay flux`'
-        )
     return controller_of(policy, min(MIN_COLLECTION_S, terms.period_s), season=Season(DAY_S / terms.speedup))
 
 
-def _scaling(scenario: Scenario, terms: Terms, stage: Staged) -> Scaling | None:
+def _scaling(scenario: Scenario, terms: Terms, stage: Staged, schedule: Schedule | None) -> Scaling | None:
     if not scenario.is_scaled:
         return None
     partitions, rebuild = stage.settings.partitions, _rebuild(scenario, terms)
-    chosen = replace(_chosen(scenario, terms), partitions=partitions)
+    chosen = replace(_chosen(scenario, terms), partitions=partitions, schedule=schedule)
     policy, patience = timed_policy(scenario.elastic or ScalingPolicy.FIXED, chosen, _patience(scenario, terms))
     least, pool = terms.least_of(scenario), terms.workers_of(scenario)
     controller = ElasticController(policy, least, pool, patience, rebuild, partitions, scenario.alignment)
@@ -394,7 +430,7 @@ def _chosen(scenario: Scenario, terms: Terms) -> Chosen:
         terms.lag_rows if scenario.lag_rows is None else scenario.lag_rows,
         scenario.scale_on,
         terms.workers_of(scenario),
-        prices=Prices(TARGET * terms.period_s),
+        prices=terms.prices,
         bounds=(terms.least_of(scenario), terms.workers_of(scenario)),
     )
 

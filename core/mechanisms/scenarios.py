@@ -118,6 +118,11 @@ class Scenario:
         return self.rebuilds or self.elastic is not None
 
     @property
+    def knows_stream(self) -> bool:
+        """Whether it knows the stream in advance."""
+        return self.elastic is ScalingPolicy.OPTIMUM
+
+    @property
     def is_static_plan(self) -> bool:
         """Whether a plan places the keys, and nothing else is done."""
         return self.plan is not Static.UNIFORM and set(self.as_data()) == {"name", "plan"}
@@ -175,34 +180,39 @@ SCENARIOS = (
 BY_NAME = (
     Scenario("slicer", flux=FluxPolicy.SLICER),
     Scenario("flink", elastic=ScalingPolicy.FLINK, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT),
+    Scenario(
+        "conttune", elastic=ScalingPolicy.CONTTUNE, migrating=Migrating.RESTART, restart=RestartName.FLINK_SAVEPOINT
+    ),
     Scenario("spark", elastic=ScalingPolicy.SPARK),
     Scenario("spark-streaming", elastic=ScalingPolicy.SPARK_STREAMING),
     Scenario("plan-ahead", elastic=ScalingPolicy.PLAN_AHEAD),
+    Scenario("optimum", elastic=ScalingPolicy.OPTIMUM),
     Scenario("ordered-hybrid", ordered=OrderedWorkQueue.HYBRID),
     Scenario("ordered-partitioned", ordered=OrderedWorkQueue.PARTITIONED),
 )
 """Further built-in scenarios, which run only by name: comparisons are often shorter than the intervals of policies of
 other systems, and the ordered runtime is one machine, where nothing crosses a network."""
 
-IN_ADVANCE = (ScalingPolicy.OPTIMUM, FluxPolicy.OPTIMUM)
-"""Policies that need the whole run in advance, which a comparison does not know."""
-
 BASELINE = SCENARIOS[0].name
 """The baseline: plain hashing, nothing adapts."""
+
+ALL = "all"
+"""All of `SCENARIOS`."""
 
 
 def chosen(names: Sequence[str], further: Sequence[Scenario] = ()) -> tuple[Scenario, ...]:
     """The scenarios with these names, each once, the baseline first.
 
     Args:
-        names: Names of built-in and own scenarios; empty, all own ones if any, else all of `SCENARIOS`.
+        names: Names of built-in and own scenarios, or `ALL`; empty, all own ones if any, else all of `SCENARIOS`.
         further: Own scenarios; they replace built-in ones of the same name.
 
     Raises:
         UsageError: a name is unknown.
     """
     known = {one.name: one for one in (*SCENARIOS, *BY_NAME, *further)}
-    wanted = names or [one.name for one in further or SCENARIOS]
+    given = [each for name in names for each in ([one.name for one in SCENARIOS] if name == ALL else [name])]
+    wanted = given or [one.name for one in further or SCENARIOS]
     for name in wanted:
         if name not in known:
             raise UsageError(f"scenario {name!r} does not exist{did_you_mean(name, known)}")

@@ -13,6 +13,7 @@ from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.ordered.chain.blocks import bind_blocks
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
 from adapt.core.ordered.chain.names import Backend, PartitionBy
+from adapt.core.ordered.replay.break_even import SEARCH_CASES
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
 from adapt.core.ordered.replay.sustainable import SEARCH_RUNS, SEARCH_TIME
 from adapt.core.partitioning.plans.plan import Plan
@@ -166,7 +167,7 @@ def _foresee(
     """Say how long a run takes, or refuse it."""
     is_real = ordered.backend is Backend.THREADS
     repeats = ordered.repeats if is_real else 1
-    once = replace(ordered, repeats=1, arrivals=(), replicas=0, scaling=None)
+    once = replace(ordered, repeats=1, arrivals=(), replicas=0, finds_workers=False, scaling=None)
 
     def first(count: int) -> object:
         part = bound.part(0, count)
@@ -175,7 +176,8 @@ def _foresee(
         return part
 
     times, least_s = arriving_time(ordered, bound.rows, times_us)
-    length = Length(len(bound.tuples), cases=len(ordered.workers) * repeats)
+    numbers = SEARCH_CASES if ordered.finds_workers else len(ordered.workers)
+    length = Length(len(bound.tuples), cases=numbers * repeats)
     slow = ", a higher rate of arrivals" if ordered.arrivals and is_real else ""
     instead = f"give --rows, fewer --workers, fewer --repeats{slow}"
     foresight.foresee(length, first, first, instead, times, least_s)

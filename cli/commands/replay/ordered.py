@@ -86,7 +86,7 @@ def ordered(
     counts = workers.counts(cores)
     how = Ordered(
         workers=counts,
-        backend=workers.backend or (Backend.THREADS if max(counts) <= cores else Backend.SIM),
+        backend=workers.backend or (Backend.SIM if workers.are_searched or max(counts) > cores else Backend.THREADS),
         settings=runtime.settings(),
         contention=model.assumed(runtime.heuristic),
         engine=model.measured(),
@@ -98,8 +98,9 @@ def ordered(
         scaling=workers.scaling(cores),
         arrivals=arrivals.arrivals(),
         target=arrivals.target(),
+        finds_workers=workers.are_searched,
     )
-    if workers.backend is None and how.backend is Backend.SIM:
+    if workers.backend is None and not workers.are_searched and how.backend is Backend.SIM:
         narrate(
             f"{max(counts)} workers on a machine with {cores} cores: using the model (--backend sim); with --backend"
             " threads they would share the cores"

@@ -3,13 +3,22 @@
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapt.cli.options.amounts import seconds
+from adapt.cli.options import own
+from adapt.cli.options.amounts import above_0, seconds
 from adapt.cli.options.groups import setting
-from adapt.cli.options.replay.ordered_scaling import RunTimeOptions
+from adapt.core.elastic.policies.names import ScalingPolicy
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Backend, Heuristic, OrderedWorkQueue, Reorder, Spacing, WorkQueue
+from adapt.core.ordered.chain.names import (
+    Backend,
+    Heuristic,
+    OrderedWorkQueue,
+    Parallelism,
+    Reorder,
+    Spacing,
+    WorkQueue,
+)
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.traces.locations.location import location
 
@@ -19,12 +28,98 @@ if TYPE_CHECKING:
     from adapt.core.ordered.engine.settings import RunSettings
     from adapt.core.ordered.replay.arrivals import Arrivals
     from adapt.core.ordered.replay.sustainable import LatencyTarget
+    from adapt.core.stage.control.workers import Scaler
     from adapt.traces.store.trace import Trace
 
 _SHARES = "0.5,0.7,0.9"
 """Shares of the sustainable rate to run at."""
 
+_BATCH = 1_000
+"""Most rows of a micro-batch."""
+
 QUEUES_PANEL = "Buffers, queues and time slices"
+
+
+DELAY, COOLDOWN, TARGET = 2, 10, 5
+"""Default scale-out delay, cooldown and target latency of plan-ahead, in control periods."""
+
+_KEY_GROUPS = 720_720
+"""Key groups for flink's policy: all numbers up to 16 divide them, since any worker may enter any partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimeOptions:
+    """How many workers are active while rows arrive."""
+
+    PANEL: ClassVar[str] = "Workers at run time; by default all work throughout"
+    policy: str | None = setting(
+        None,
+        "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
+        f" {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or your own MODULE:CLASS.",
+        "NAME",
+        completion=own.completed([one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM]),
+    )
+    policy_option: own.PolicyOptionsOption = None
+    period: str | None = setting(
+        None, "How often the policy decides (default: a hundredth of the time until the last arrival).", "100ms"
+    )
+    scale_out_delay: str | None = setting(
+        None, "How long more workers must be needed before they start (default: 2 periods).", "200ms", shown=False
+    )
+    cooldown: str | None = setting(
+        None, "How long fewer workers must be enough before some park (default: 10 periods).", "1s", shown=False
+    )
+    utilization: float = setting(0.8, "Target utilization for --policy ds2.", "RATIO")
+    lag: float = setting(1000.0, "Lag threshold of a worker for --policy lag.", "ROWS")
+
+    def scaling(self, bounds: tuple[int, int] | None, cores: int) -> "AutoScaling | None":
+        """How the number of active workers is found; None without a policy.
+
+        Args:
+            bounds: LEAST and MOST, if --workers gives them.
+
+        Raises:
+            UsageError: options do not go together, are out of range, or the policy does not exist.
+        """
+        from adapt.core.ordered.engine.scaling import AutoScaling
+
+        if self.policy is None:
+            if bounds is not None:
+                raise UsageError(
+                    "--workers LEAST:MOST needs --policy, which chooses between them; add it, or give a list such as"
+                    " 1,2,4"
+                )
+            return None
+        least, most = bounds or (1, cores)
+        (name,) = own.policies(ScalingPolicy, [self.policy], self.policy_option)
+        if name is ScalingPolicy.OPTIMUM:
+            raise UsageError("--policy optimum needs the whole run in advance; use `adapt replay elastic`")
+        delays = {
+            option: None if text is None else above_0(f"--{option.replace('_', '-')}", text)
+            for option, text in (("scale_out_delay", self.scale_out_delay), ("cooldown", self.cooldown))
+        }
+
+        def make(period_s: float) -> "Scaler":
+            from adapt.core.elastic.planning.prices import Prices
+            from adapt.core.elastic.policies.registry import Chosen, timed_policy
+            from adapt.core.elastic.policies.scale_on import ScaleOn
+            from adapt.core.elastic.policies.scaler import ElasticController, Patience
+
+            patience = Patience(
+                delays["scale_out_delay"] or DELAY * period_s, delays["cooldown"] or COOLDOWN * period_s
+            )
+            prices, between = Prices(TARGET * period_s), (least, most)
+            limits: dict[str, Any] = {"pool": most, "partitions": _KEY_GROUPS, "prices": prices, "bounds": between}
+            any_worker = ScaleOn(None)  # each may take any row, so the busiest says nothing
+            chosen = Chosen(utilization=self.utilization, lag_rows=self.lag, scale_on=any_worker, **limits)
+            policy, waits = timed_policy(name, chosen, patience)
+            return ElasticController(policy, least, most, waits)
+
+        make(1.0)  # errors before a run
+        described = {"least": least, "most": most, "utilization": self.utilization, "lag_rows": self.lag, **delays}
+        period_s = None if self.period is None else above_0("--period", self.period)
+        code = {} if isinstance(name, ScalingPolicy) else {"own": name.as_data()}
+        return AutoScaling(self.policy, make, period_s, {**described, "period_s": period_s, **code})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +130,9 @@ class WorkerOptions:
     workers: str | None = setting(
         None,
         "Numbers of workers to run with, as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
-        " cores of this machine.",
-        "1,2,4|LEAST:MOST",
+        " cores of this machine. With auto, the model searches the number beyond which more workers add less than 5 %"
+        " of throughput.",
+        "1,2,4|auto|LEAST:MOST",
         shown=False,
     )
     backend: Backend | None = setting(
@@ -52,16 +148,28 @@ class WorkerOptions:
         "N",
     )
 
+    @property
+    def are_searched(self) -> bool:
+        """Whether the number of workers is searched."""
+        return self.workers == "auto"
+
     def counts(self, cores: int) -> tuple[int, ...]:
-        """Distinct numbers of workers, ascending; by default powers of two. With a policy, the most."""
+        """Distinct numbers of workers, ascending.
+
+        By default powers of two; 1 if they are searched; with a policy, the most.
+        """
         if self.at_run_time.policy is not None or ":" in (self.workers or ""):
             return (cores if self.workers is None else self.bounds()[1],)
+        if self.are_searched:
+            return (1,)
         if self.workers is None:
             return tuple(dict.fromkeys([*(1 << power for power in range(cores.bit_length())), cores]))
         try:
             return tuple(sorted({int(part) for part in self.workers.split(",")}))
         except ValueError:
-            raise UsageError(f"--workers takes a list of integers such as 1,2,4,8 (got {self.workers!r})") from None
+            raise UsageError(
+                f"--workers takes auto or a list of integers such as 1,2,4,8 (got {self.workers!r})"
+            ) from None
 
     def scaling(self, cores: int) -> "AutoScaling | None":
         """How the number of active workers is found at run time; None if all work throughout."""
@@ -201,6 +309,22 @@ class RuntimeOptions:
         " while it processes it.",
     )
     heuristic: Heuristic = setting(Heuristic.CT, "Scheduling heuristic: which operator a worker takes next.")
+    parallelism: Parallelism = setting(
+        Parallelism.DYNAMIC,
+        "Which workers enter which operator, and when. With dynamic, any, as the heuristic says; with replicated, each"
+        " replica of an operator has its own worker, and tuples are split statically over the replicas; with"
+        " micro-batch, all workers run a batch through one operator before the next one starts; with pipeline, each"
+        " operator has one worker.",
+    )
+    degree: str | None = setting(
+        None,
+        "With replicated, replicas of every operator, or a list with one number for each. Default: as many as workers."
+        " Stateful operators always have one, and partitioned ones at most one for each partition.",
+        "4|1,4,1",
+    )
+    batch: int | None = setting(
+        None, "With micro-batch, most rows of a batch. It takes what has arrived. Default: 1000.", "ROWS"
+    )
     slice: str = setting(
         "100us",
         "How long a worker stays with an operator. With auto, it is tuned so that asking the scheduler takes 1 % of the"
@@ -255,7 +379,15 @@ class RuntimeOptions:
 
         if self.mark_every is not None and self.mark_every < 1:
             raise UsageError(f"--mark-every must be at least 1 (got {self.mark_every})")
+        batch = self.batch
+        if batch is None:
+            batch = min(_BATCH, self.queue_capacity) if self.parallelism is Parallelism.MICRO_BATCH else 0
+        elif batch < 1:
+            raise UsageError(f"--batch must be at least 1 (got {batch})")
         return RunSettings(
+            parallelism=self.parallelism,
+            degrees=self._degrees(),
+            batch=batch,
             reorder=self.reorder,
             work_queue=WorkQueue(self.work_queue.value),
             heuristic=self.heuristic,
@@ -268,6 +400,15 @@ class RuntimeOptions:
             lp_minimum=self.lp_minimum,
             mark_every=self.mark_every or 0,
         )
+
+    def _degrees(self) -> tuple[int, ...]:
+        """Replicas of operators; empty for as many as workers."""
+        if self.degree is None:
+            return ()
+        try:
+            return tuple(int(part) for part in self.degree.split(","))
+        except ValueError:
+            raise UsageError(f"--degree takes a number or a list such as 1,4,1 (got {self.degree!r})") from None
 
     def _chunk(self) -> int:
         """Tuples of a chunk; 0 for `auto`."""

@@ -9,6 +9,7 @@ from adapt.core.elastic.planning.cheapest_schedule import Schedule
 from adapt.core.elastic.planning.optimum import FollowSchedule
 from adapt.core.elastic.planning.plan_ahead import PlanAhead
 from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.policies.conttune import ContTune
 from adapt.core.elastic.policies.ds2 import POLICY_INTERVAL_S, WARM_UP, ScalingManager, TrueRates
 from adapt.core.elastic.policies.fixed import FixedWorkers
 from adapt.core.elastic.policies.flink_autoscaler import AutoscalerOptions, FlinkAutoscaler
@@ -42,7 +43,7 @@ class Chosen:
         signal: The utilization that is compared with them.
         capacity_tuples: Buffer capacity of a worker; None without buffers.
         scale_on: Whose utilization it is.
-        utilization: Target utilization of DS2.
+        utilization: Target utilization of DS2 and ContTune.
         lag_rows: Lag threshold of a worker, in rows.
         pool: The maximum number of workers.
         partitions: Partitions of the stage.
@@ -101,6 +102,10 @@ def _flink(chosen: Chosen) -> Policy:
     return FlinkAutoscaler(AutoscalerOptions().sped_up(chosen.times), chosen.pool, chosen.partitions)
 
 
+def _conttune(chosen: Chosen) -> Policy:
+    return ContTune(TrueRates(chosen.utilization), POLICY_INTERVAL_S * chosen.times)
+
+
 def _spark(chosen: Chosen) -> Policy:
     return DynamicAllocation(chosen.pool, BACKLOG_S * chosen.times, IDLE_S * chosen.times)
 
@@ -114,6 +119,7 @@ PUBLISHED: Mapping[ScalingPolicy, Published] = MappingProxyType(
         ScalingPolicy.DS2: Published(_ds2, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
         ScalingPolicy.LAG: Published(_lag, restart=RestartName.KAFKA_EAGER),
         ScalingPolicy.FLINK: Published(_flink, AutoscalerOptions().first_s, RestartName.FLINK_SAVEPOINT),
+        ScalingPolicy.CONTTUNE: Published(_conttune, (WARM_UP + 1) * POLICY_INTERVAL_S, RestartName.FLINK_SAVEPOINT),
         ScalingPolicy.SPARK: Published(_spark, BACKLOG_S),
         ScalingPolicy.SPARK_STREAMING: Published(_spark_streaming, INTERVAL_S),
     }
@@ -129,6 +135,7 @@ POLICIES: Mapping[ScalingPolicy, Callable[[Chosen], Policy]] = MappingProxyType(
         ScalingPolicy.DS2: lambda chosen: TrueRates(chosen.utilization),
         ScalingPolicy.LAG: lambda chosen: LagThreshold(chosen.lag_rows),
         ScalingPolicy.FLINK: _flink,
+        ScalingPolicy.CONTTUNE: _conttune,
         ScalingPolicy.SPARK: _spark,
         ScalingPolicy.SPARK_STREAMING: _spark_streaming,
         ScalingPolicy.PLAN_AHEAD: lambda chosen: PlanAhead(*chosen.bounds, chosen.prices),
@@ -164,7 +171,7 @@ def timed_policy(
 ) -> tuple[Policy, Patience | None]:
     """The policy with its timing: its own, or the delays given.
 
-    `flink`, `spark` and `spark-streaming` keep their own timing throughout.
+    `flink`, `conttune`, `spark` and `spark-streaming` keep their own timing throughout.
 
     Args:
         patience: Delays around the policy; None, its own.

@@ -57,10 +57,14 @@ class Bill:
     row_s: float
     partitions: int
 
-    def cost(self, one: ElasticOutcome) -> Cost:
-        """The cost of a case."""
+    def cost(self, one: ElasticOutcome, dropped: int = 0) -> Cost:
+        """The cost of a case.
+
+        Args:
+            dropped: Rows that were dropped before they reached the stage.
+        """
         outcome, prices = one.outcome, self.prices
-        late = outcome.total.above(prices.target_s) + outcome.shed + outcome.left
+        late = outcome.total.above(prices.target_s) + outcome.shed + outcome.left + dropped
         further = prices.pause * one.pauses_s / self.partitions + prices.moved * outcome.moved_bytes / GIB
         return Cost(one.worker_s, late, one.worker_s + prices.late * late * self.row_s + further)
 

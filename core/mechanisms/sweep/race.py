@@ -46,6 +46,7 @@ class Race:
         seeds: Number of seeds.
         screened: Seeds before the first are dropped.
         most: Scenarios that get more than the first seed, by the rule's order; None, all that are not dropped.
+        outside: Scenarios that run with the same seeds and are never recommended.
         runs: Outcomes by scenario, in the order of seeds.
         dropped: Seeds after which a scenario was dropped.
 
@@ -59,6 +60,7 @@ class Race:
     seeds: int
     screened: int = SCREENED
     most: int | None = None
+    outside: tuple[str, ...] = ()
     runs: dict[str, list[Record]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
 
@@ -132,7 +134,7 @@ class Race:
     def differences(self, one: str, other: str, metric: str) -> list[float]:
         """Differences of logarithms with equal seeds."""
         pairs = zip(self.runs[one], self.runs[other], strict=False)
-        return [_log(a, metric) - _log(b, metric) for a, b in pairs]
+        return [difference(a, b, metric) for a, b in pairs]
 
     def drop(self, spread: Mapping[str, Spread]) -> None:
         """Drop scenarios that are clearly worse than the leader.
@@ -153,9 +155,10 @@ class Race:
         """Variance of the differences from the leader, by metric."""
         leader = self.leader()
         found = {metric: Spread() for metric in (*METRICS, LATE)}
-        for outcomes in self.runs.values():
-            found[LATE] = found[LATE].with_group([self._lateness(each) for each in outcomes])
-        for name, metric in ((name, metric) for name in self.runs if name != leader for metric in METRICS):
+        racing = [name for name in self.runs if name not in self.outside]
+        for name in racing:
+            found[LATE] = found[LATE].with_group([self._lateness(each) for each in self.runs[name]])
+        for name, metric in ((name, metric) for name in racing if name != leader for metric in METRICS):
             found[metric] = found[metric].with_group(self.differences(name, leader, metric))
         return found
 
@@ -183,7 +186,8 @@ class Race:
         return [*sorted(int(step) for step in steps if step < self.seeds), self.seeds]
 
     def _missing(self, names: Sequence[str], end: int) -> list[tuple[str, int]]:
-        return [(name, at) for name in names for at in range(len(self.runs.get(name, ())), end)]
+        asked = (*names, *self.outside)
+        return [(name, at) for name in asked for at in range(len(self.runs.get(name, ())), end)]
 
     def _lateness(self, outcome: Record) -> float:
         """Logarithm of what decides whether it keeps up; at most 0 if it does."""
@@ -227,10 +231,15 @@ def _mean(cells: Sequence[Cell], name: str) -> Cell:
     numbers = [float(cell) for cell in cells if isinstance(cell, int | float)]
     if len(numbers) < len(cells):
         return None
-    if name in ("p50", "p95", "p99", "worker_time") and min(numbers) > 0:
+    if name in ("p50", "p95", "p99", "worker_time", "cost") and min(numbers) > 0:
         return math.exp(math.fsum(map(math.log, numbers)) / len(numbers))
     mean = math.fsum(numbers) / len(numbers)
     return round(mean) if all(isinstance(cell, int) for cell in cells) else mean
+
+
+def difference(one: Record, other: Record, metric: str) -> float:
+    """Difference of the logarithms of a metric."""
+    return _log(one, metric) - _log(other, metric)
 
 
 def _log(outcome: Record, metric: str) -> float:

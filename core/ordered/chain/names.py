@@ -108,6 +108,19 @@ class Heuristic(StrEnum):
     """As `ct`, with the divisor printed in the paper."""
 
 
+class Parallelism(StrEnum):
+    """Parallelization scheme: which workers enter which operator, and when (section 8.3)."""
+
+    DYNAMIC = "dynamic"
+    """Any worker takes any operator, as the scheduling heuristic says: the paper's."""
+    REPLICATED = "replicated"
+    """Operators are replicated, tuples are split statically over the replicas, and each has its own worker."""
+    MICRO_BATCH = "micro-batch"
+    """All workers run a batch of rows through one operator before the next one starts."""
+    PIPELINE = "pipeline"
+    """One worker per operator."""
+
+
 class Spacing(StrEnum):
     """How arriving rows are spaced at a rate."""
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import OwnFunction
+from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
@@ -60,6 +61,7 @@ class Memory:
     Attributes:
         header: The record of the run.
         operators: The records of the operators.
+        settings: Those of the run, with as many workers as its scheme uses.
         storage: The arrays that hold them.
         is_paced: Whether workers take in rows at their arrival times.
     """
@@ -90,7 +92,9 @@ class Memory:
             UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
                 ascending.
         """
-        self._chain, self._settings, self._model = chain, settings, model
+        degrees = degrees_of(chain.operators, settings)
+        settings = replace(settings, workers=workers_used(chain, settings))
+        self._chain, self.settings, self._model = chain, settings, model
         self.storage, self._room, self._counts = Storage(settings), 0, 0
         self._begun, self._states = START if begun is None else begun, list[tuple[Words, Sequence[Blocks]]]()
         self._copies = model is not None and not runs_functions(chain)
@@ -101,12 +105,15 @@ class Memory:
         self._headers = self.storage.records(1, HEADER)
         self.header = self._headers[0]
         self.operators = self.storage.records(len(chain.operators), OPERATOR)
-        self._partitions = [self.storage.records(bound.partitions, PARTITION) for bound in chain.operators]
+        self._partitions = [
+            self.storage.records(max(bound.partitions, degree), PARTITION)
+            for bound, degree in zip(chain.operators, degrees, strict=True)
+        ]
         self._functions: list[Function] = [] if self._copies else [function_of(bound) for bound in chain.operators]
         most, bounded = self._outputs()
         sizes = sizes_of(chain, settings, bounded)
-        for bound, size, outputs in zip(chain.operators, sizes, most, strict=True):
-            self._lay_out(bound, size, outputs)
+        for bound, size, outputs, degree in zip(chain.operators, sizes, most, degrees, strict=True):
+            self._lay_out(bound, size, outputs, degree)
             if not self._copies:
                 function, record = self._functions[bound.number], self.operators[bound.number]
                 record["function"] = chunk_form(function.compiled).address
@@ -183,11 +190,15 @@ class Memory:
             marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
-        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling())
+        return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling(), self._served())
+
+    def _served(self) -> NDArray[np.int64]:
+        """Tuples by worker and operator, without punctuations."""
+        return np.array(self._tallies["done"] - self._tallies["bare_done"]).reshape(self.settings.workers, -1)
 
     def _scheduling(self) -> Scheduling:
         """What was tuned, at its last value."""
-        header, settings = self.header, self._settings
+        header, settings = self.header, self.settings
         return Scheduling(
             None if settings.slice_us else int(header["slice_ns"]) / 1e3,
             None if settings.ct_window_ms else int(header["window_ns"]) / 1e6,
@@ -196,7 +207,7 @@ class Memory:
 
     def progress(self) -> Progress:
         """What workers have done so far, while they run."""
-        by_worker = self._tallies.reshape(self._settings.workers, -1)
+        by_worker = self._tallies.reshape(self.settings.workers, -1)
         first = by_worker[:, 0]
         between = int((self.operators["tail"][1:] - self.operators["head"][1:]).sum())
         rows = int(first["done"].sum() - first["bare_done"].sum())
@@ -210,7 +221,7 @@ class Memory:
 
     def _tally(self, bound: BoundOperator) -> OperatorTally:
         """What all workers counted of an operator."""
-        by_worker = self._tallies.reshape(self._settings.workers, -1)[:, bound.number]
+        by_worker = self._tallies.reshape(self.settings.workers, -1)[:, bound.number]
         total = {name: int(by_worker[name].sum()) for name in TALLY.names or () if name != "in_use"}
         return OperatorTally(
             name=bound.operator.name,
@@ -239,7 +250,7 @@ class Memory:
         """Tuples by partition; an operator with state and no key has one partition."""
         if bound.operator.kind is OperatorKind.STATEFUL:
             return np.array([inputs])
-        return np.array(self._partitions[bound.number]["load"])
+        return np.array(self._partitions[bound.number]["load"][: bound.partitions])
 
     def _sizes(self, bound: BoundOperator) -> tuple[int, int]:
         """The words of an operator's inputs and outputs. In a model of built-in functions, tuples pass unchanged."""
@@ -256,13 +267,16 @@ class Memory:
         most = [max(each.most(bound), 1) for each, bound in zip(functions, self._chain.operators, strict=True)]
         return most, [None if each.unbounded else one for each, one in zip(functions, most, strict=True)]
 
-    def _lay_out(self, bound: BoundOperator, size: Sizes, most: int) -> None:
-        """Fill an operator's record and what it points to, with room for `most` outputs per tuple."""
-        settings, kind, (queue, ring) = self._settings, bound.operator.kind, size
+    def _lay_out(self, bound: BoundOperator, size: Sizes, most: int, degree: int) -> None:
+        """Fill an operator's record and what it points to.
+
+        With room for `most` outputs per tuple and `degree` workers.
+        """
+        settings, kind, (queue, ring) = self.settings, bound.operator.kind, size
         in_words, out_words = self._sizes(bound)
         record = self.operators[bound.number]
         record["most_outputs"], record["in_words"], record["out_words"] = most, in_words, out_words
-        record["most_workers"] = _most_workers(bound, settings)
+        record["most_workers"] = degree
         record["number"], record["keeps_state"] = bound.number, kind is not OperatorKind.STATELESS
         record["queue_at"], record["queue_mask"] = self.storage.room(queue * in_words), queue - 1
         record["ring_mask"] = ring - 1
@@ -277,11 +291,17 @@ class Memory:
         record["guessed_ns"] = _guessed_ns(bound)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
+        is_split = settings.parallelism is Parallelism.REPLICATED and degree > 1
+        if is_split:  # a queue for each replica
+            record["work_queue"], record["replicas"], record["key_at"] = codes.PARTITIONED, degree, -1
+            record["master_at"] = self.storage.room(queue)
+            record["partition_queues_at"] = self.storage.room(queue * degree)
         if kind is OperatorKind.PARTITIONED:
-            record["work_queue"] = _WORK_QUEUES[settings.work_queue]
             record["key_at"] = self._key_at(bound)
             if bound.partition_of is not None:
                 record["partition_of_at"] = self.storage.keep(np.ascontiguousarray(bound.partition_of, np.int64))
+        if kind is OperatorKind.PARTITIONED and not is_split:
+            record["work_queue"] = _WORK_QUEUES[settings.work_queue]
             if settings.work_queue is not WorkQueue.SHARED:
                 record["master_at"] = self.storage.room(queue)
                 lanes = lanes_of(bound, settings, is_model=self._model is not None)
@@ -313,7 +333,7 @@ class Memory:
         return self.storage.keep(words)
 
     def _write_header(self, keep: int) -> None:
-        settings, header = self._settings, self.header
+        settings, header = self.settings, self.header
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
         header["active"] = settings.workers
@@ -328,7 +348,11 @@ class Memory:
         header["tunes"] = sum((value == 0) << bit for bit, value in enumerate(tuned))
         header["lp_minimum"], header["query_ns"] = settings.lp_minimum, _UNMEASURED_NS
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
-        header["patience"] = _PATIENCE
+        header["patience"], header["batch"] = _PATIENCE, settings.batch
+        header["barred_at"] = self.storage.keep(barred(self._chain, settings))
+        if settings.parallelism in STATIC:
+            replicas = replicas_of_workers(self._chain, settings)
+            self._tallies["cursor"] = np.maximum(replicas, 0).ravel()
         header["room_words"], header["scratch_words"] = self._room, self._room + self._counts + LINE // 8
         header["scratch_at"] = self.storage.zeros(settings.workers * int(header["scratch_words"])).ctypes.data
         header["kept_at"], header["keep"], header["kept_mask"] = self._kept.ctypes.data, keep, np.iinfo(np.int64).max
@@ -383,21 +407,11 @@ def lanes_of(bound: BoundOperator, settings: RunSettings, *, is_model: bool) -> 
     """
     if is_model or settings.work_queue is not WorkQueue.HYBRID:
         return bound.partitions
-    if settings.workers == 1:
+    if settings.workers == 1 or settings.parallelism in STATIC:
         return 1
     if settings.chunk == 1 or settings.reorder is Reorder.RETRY:
         return bound.partitions
     return min(bound.partitions, LANES << (settings.workers - 1).bit_length())
-
-
-def _most_workers(bound: BoundOperator, settings: RunSettings) -> int:
-    match bound.operator.kind:
-        case OperatorKind.STATELESS:
-            return settings.workers
-        case OperatorKind.PARTITIONED:
-            return min(settings.workers, bound.partitions)
-        case OperatorKind.STATEFUL:
-            return 1
 
 
 def _guessed_ns(bound: BoundOperator) -> int:

@@ -137,6 +137,7 @@ class WorkersRun:
         marks: The timed tuples.
         kept: The first output tuples, shape (kept, fields).
         tuned: What was tuned.
+        served: Tuples by worker and operator, without punctuations; shape (workers used, operators).
     """
 
     egress: Egress
@@ -145,3 +146,4 @@ class WorkersRun:
     marks: Marks
     kept: Words
     tuned: Scheduling = Scheduling()
+    served: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

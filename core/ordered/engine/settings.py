@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapt.core.errors import UsageError
-from adapt.core.ordered.chain.names import Heuristic, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Heuristic, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.kernel.codes import MOST_CHUNK
 
 MOST_WORKERS = 256
@@ -33,11 +33,14 @@ class RunSettings:
         lp_minimum: Tuples in an operator's work queue from which on `lp` considers it, at most `queue_capacity`.
         mark_every: Every how many tuples one is timed from ingress to egress; 0 for never.
         checked: Whether operators check that only one worker is inside a partition and that its tuples arrive in order.
+        parallelism: Which workers enter which operator, and when.
+        degrees: With `replicated`, replicas of every operator, or of each; as many as workers if empty.
+        batch: With `micro-batch`, most rows of a batch, at most `queue_capacity`; else 0.
 
     Raises:
         UsageError: a setting is out of range.
 
-    Source: ordered streams, sections 3 to 6; the paper gives no sizes.
+    Source: ordered streams, sections 3 to 6 and 8.3; the paper gives no sizes.
     """
 
     workers: int = 1
@@ -53,6 +56,9 @@ class RunSettings:
     lp_minimum: int = 1
     mark_every: int = 0
     checked: bool = False
+    parallelism: Parallelism = Parallelism.DYNAMIC
+    degrees: tuple[int, ...] = ()
+    batch: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
@@ -71,6 +77,29 @@ class RunSettings:
             )
         if self.mark_every < 0:
             raise UsageError(f"mark_every must be at least 0 (got {self.mark_every})")
+        self._check_scheme()
+
+    def _check_scheme(self) -> None:
+        how, batched = self.parallelism, self.parallelism is Parallelism.MICRO_BATCH
+        if batched and not 1 <= self.batch <= self.queue_capacity:
+            raise UsageError(
+                f"batch must be from 1 to the work queue's {self.queue_capacity} tuples (got {self.batch})"
+            )
+        if batched and self.heuristic is not Heuristic.CT:
+            raise UsageError(
+                f"heuristic {self.heuristic} has no effect with parallelism {how}, where operators take turns; omit it"
+            )
+        if self.batch and not batched:
+            raise UsageError(f"batch needs parallelism {Parallelism.MICRO_BATCH} (got {how}); omit it")
+        if self.degrees and how is not Parallelism.REPLICATED:
+            raise UsageError(f"degrees need parallelism {Parallelism.REPLICATED} (got {how}); omit them")
+        if any(degree < 1 for degree in self.degrees):
+            raise UsageError(f"degrees must be at least 1 (got {','.join(map(str, self.degrees))})")
+        if how is Parallelism.REPLICATED and self.work_queue is not WorkQueue.HYBRID:
+            raise UsageError(
+                f"work queue {self.work_queue} has no effect with parallelism {how}, where each replica has its own "
+                "queue; omit it"
+            )
 
 
 def _check_slots(what: str, size: int) -> None:

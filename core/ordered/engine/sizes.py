@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from adapt.core.ordered.chain.bound import BoundChain
-from adapt.core.ordered.chain.names import OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.engine.settings import MOST_SLOTS, RunSettings
 
 
@@ -30,8 +30,8 @@ def sizes_of(chain: BoundChain, settings: RunSettings, most: Sequence[int | None
     - The next work queue is full, so that nothing is sent. Therefore workers skip an operator while the next one has
       its configured number of tuples, and the next work queue also has room for all outputs of the tuples that may be
       claimed. These are as many as a work queue is configured to hold.
-    - That tuple is in a partition that no worker owns, with partitioned work queues. A hybrid one is claimed in serial
-      order, so that a worker is processing it.
+    - That tuple is in a partition that no worker owns, with partitioned work queues, or its replica's worker is at
+      another operator. A hybrid one is claimed in serial order, so that a worker is processing it.
 
     Where the second case can happen, or outputs are too many for such a queue, the ring buffer has room for all tuples
     that may be claimed, so that no worker waits. Each smaller power of two can hang.
@@ -53,6 +53,7 @@ def sizes_of(chain: BoundChain, settings: RunSettings, most: Sequence[int | None
             room += capacity * (outputs or 0) + punctuations * after.partitions
             keeps_sending = outputs is not None and room <= MOST_SLOTS
         skips = bound.operator.kind is OperatorKind.PARTITIONED and settings.work_queue is not WorkQueue.HYBRID
+        skips = skips or settings.parallelism is Parallelism.REPLICATED
         sizes.append(Sizes(queue, max(settings.ring_buffer, capacity if skips or not keeps_sending else 0)))
         queue = 1 << (room - 1).bit_length() if keeps_sending else capacity
     return sizes

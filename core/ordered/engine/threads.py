@@ -50,7 +50,7 @@ def run_by_workers(
     pace = measured_pace() if pace is None else pace
     kept, waits = (keep, False) if taken is None else (KEPT, True)
     memory = Memory(chain, settings, pace, kept, waits=waits, arrivals_ns=arrivals_ns)
-    elapsed_s = _run(memory, settings.workers, taken, control=control)
+    elapsed_s = _run(memory, memory.settings.workers, taken, control=control)
     _check_finished(memory)
     return memory.run(elapsed_s)
 
@@ -90,7 +90,7 @@ def run_segment(
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
     output, ends = list[Words](), list[Checkpoint]()
-    _run(memory, settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
+    _run(memory, memory.settings.workers, output.append, finished=lambda: ends.append(memory.checkpoint()))
     _check_finished(memory)
     return ends[0], output
 
@@ -104,7 +104,7 @@ def crash_segment(
     """
     memory = Memory(chain, settings, measured_pace() if pace is None else pace, KEPT, waits=True, begun=begun)
     memory.header["rows"] = crash.before
-    _run(memory, settings.workers, lambda _: None, crash)
+    _run(memory, memory.settings.workers, lambda _: None, crash)
     if memory.ended == FAULTY:
         raise memory.failure()
 

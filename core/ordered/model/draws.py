@@ -64,6 +64,8 @@ def _put(operator: Operator, serial: int, ticket: int) -> None:
 def _run_function(header: Header, tally: Tally, operator: Operator, partition: int, serial: int, tuples: int) -> None:
     """Run the operator's function on a batch."""
     for number in range(serial, serial + tuples):
+        if operator.master_at:  # a replica has several partitions
+            partition = load(operator.master_at, number & operator.queue_mask)
         ticket = run_one(header, tally, operator, partition, number, outputs_at(operator, number))
         if ticket < 0:
             fail(header, operator, ticket)

@@ -4,7 +4,7 @@ from adapt.core.atomics import store
 from adapt.core.compiled import Record, inlined, record_at
 from adapt.core.ordered.engine.kernel.codes import TUNE_SLICE
 from adapt.core.ordered.engine.kernel.estimates import note_query
-from adapt.core.ordered.engine.kernel.feeding import MOST_FED, feed_rows, note_arrivals
+from adapt.core.ordered.engine.kernel.feeding import feed_rows, most_fed, note_arrivals
 from adapt.core.ordered.engine.kernel.layout import Header, of_words, operator_at
 from adapt.core.ordered.engine.kernel.work_queue import room_in
 
@@ -95,6 +95,7 @@ def rows_arrived(header: Header) -> int:
 def feed_arrived(header: Header) -> None:
     """Enqueue the rows that have arrived, as far as there is room."""
     first = operator_at(header, 0)
-    rows, room = rows_arrived(header) - header.fed, min(room_in(first, MOST_FED), MOST_FED)
+    rows, most = rows_arrived(header) - header.fed, most_fed(header)
+    room = min(room_in(first, most), most)
     if rows > 0 and room > 0:
-        feed_rows(header, first, min(rows, MOST_FED), room)
+        feed_rows(header, first, min(rows, most), room)

@@ -18,6 +18,7 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         UsageError: the run would take too much memory.
     """
     memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
+    settings = memory.settings
     _write_header(memory, settings, model)
     means_us, assumed = mean_costs_us(chain, model.costs_us), assumed_times(model.contention)
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):

@@ -50,7 +50,7 @@ def _after_batch(header: Header, tally: Tally, me: ModelWorker, operator: Operat
 @inlined
 def _choose(header: Header, me: ModelWorker, worker: int) -> None:
     """Start on the operator that the heuristic chooses, resume sending, or wait."""
-    chain, passed = header.operators, 0
+    chain, passed = header.operators, load(header.barred_at, worker)
     feed_arrived(header)
     renew_window(header, header.now_ns)
     while True:

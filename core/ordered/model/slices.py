@@ -102,11 +102,11 @@ def _claimable_in(header: Header, operator: Operator, partition: int) -> int:
 
 @inlined
 def _begin_owned(header: Header, tally: Tally, me: ModelWorker, operator: Operator) -> bool:
-    """Go on in the owned partition, or take over the next one with tuples."""
-    partitions = operator.partitions
-    cursor = tally.cursor
-    for step in range(partitions):
-        partition = (cursor + step) % partitions
+    """Go on in the owned partition or replica, or take over the next partition with tuples."""
+    replicas = operator.replicas
+    cursor, lanes = tally.cursor, replicas or operator.partitions
+    for step in range(1 if replicas else lanes):
+        partition = (cursor + step) % lanes
         part = partition_at(operator, partition)
         mine = step == 0 and me.inside == 1
         if part.head >= part.tail or (part.owned and not mine):

@@ -73,7 +73,12 @@ class WorkersOutcome:
     def worker_s(self) -> float:
         """Time of all active workers."""
         elapsed_s = self.run.elapsed_s
-        return self.workers * elapsed_s if self.scaled is None else self.scaled.worker_s(elapsed_s)
+        return self.used * elapsed_s if self.scaled is None else self.scaled.worker_s(elapsed_s)
+
+    @property
+    def used(self) -> int:
+        """Workers that the parallelization scheme has operators for."""
+        return len(self.run.served) or self.workers
 
     @property
     def throughput(self) -> float | None:
@@ -125,7 +130,7 @@ class WorkersOutcome:
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, ns: int) -> float | None:
-        """A time as a share of that of all workers."""
+        """A time as a share of that of all active workers."""
         return ns / 1e9 / self.worker_s if self.worker_s > 0 else None
 
 

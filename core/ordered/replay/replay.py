@@ -9,7 +9,8 @@ import numpy as np
 
 from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, Words
-from adapt.core.ordered.chain.names import Backend, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import Backend, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.engine.binding import STATIC, degrees_of
 from adapt.core.ordered.engine.contention import Contention, assumed_contention
 from adapt.core.ordered.engine.costs import EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash
@@ -31,9 +32,11 @@ from adapt.core.ordered.model.operator_costs import (
 )
 from adapt.core.ordered.own.function import obstacles
 from adapt.core.ordered.replay.arrivals import Arrivals, Paced
+from adapt.core.ordered.replay.break_even import searched_workers
 from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
+from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -89,6 +92,8 @@ class Ordered:
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
         scaling: How the number of active workers is found at run time, up to the only number given; None, all work.
+        finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
+            runs with all numbers that the search tries, instead of `workers`.
 
     Raises:
         UsageError: no number of workers, one out of range, or a setting that the model does not support.
@@ -107,6 +112,7 @@ class Ordered:
     engine: EngineProfile | None = None
     replicas: int = 0
     scaling: AutoScaling | None = None
+    finds_workers: bool = False
 
     def __post_init__(self) -> None:
         if not self.workers:
@@ -119,10 +125,20 @@ class Ordered:
             raise UsageError(f"replicas must be at least 0 (got {self.replicas})")
         if self.replicas and self.backend is Backend.SIM:
             raise UsageError(f"replicas are runs of threads; use backend {Backend.THREADS}")
+        if self.replicas and self.settings.parallelism is not Parallelism.DYNAMIC:
+            raise UsageError(f"replicas draw their schedules; use parallelism {Parallelism.DYNAMIC}")
+        if self.finds_workers and self.backend is not Backend.SIM:
+            raise UsageError(f"workers auto is searched in the model; use backend {Backend.SIM}, or list numbers")
+        if self.finds_workers and self.arrivals:
+            raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
         if self.scaling is not None and (not self.arrivals or any(each.sustained for each in self.arrivals)):
             raise UsageError("--policy needs rows that arrive at a rate; give --rate, --offered or --speedup")
+        if self.scaling is not None and self.settings.parallelism is not Parallelism.DYNAMIC:
+            raise UsageError(
+                f"--policy needs workers that may run any operator; use --parallelism {Parallelism.DYNAMIC}"
+            )
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
 
@@ -181,18 +197,19 @@ class OrderedRun(Displayed):
             ordered.engine or ordered.contention,
             self.obstacles,
         )
-        if not self.replicas:
-            return table
         ((verdict, *facts),) = table.rows
-        told = f"{verdict} {replicas_sentence(self.replicas, self.egress)}"
-        return replace(table, rows=((told, *facts),))
+        told = "" if self.obstacles else scheme_sentence(ordered.settings, self.outcomes)
+        if self.replicas:
+            told = f"{told} {replicas_sentence(self.replicas, self.egress)}".strip()
+        row = (f"{verdict} {told}".strip(), *facts, ordered.settings.parallelism.value)
+        return replace(table, columns=(*table.columns, PARALLELISM), rows=(row,))
 
     def tables(self) -> dict[str, Table]:
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, for a model
-        also `costs` and `constants`.
+        sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, of workers
+        bound to operators also `served`, for a model also `costs` and `constants`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -200,6 +217,8 @@ class OrderedRun(Displayed):
             "occupancy": occupancy_table(self.outcomes),
             "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
         }
+        if self.ordered.settings.parallelism in STATIC and not self.obstacles:
+            tables["served"] = served_table(self.chain, self.outcomes)
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
         if self.outcomes[0].scaled is not None:
@@ -366,6 +385,7 @@ def check_chain(chain: BoundChain, ordered: Ordered) -> None:
     Raises:
         UsageError: the model is given a function that cannot be compiled.
     """
+    degrees_of(chain.operators, ordered.settings)
     if ordered.arrivals:
         for why in obstacles(chain.operators):
             raise UsageError(f"{why}; without that it runs serially, where rows have no arrival times")
@@ -389,7 +409,16 @@ def costs_of(chain: BoundChain, ordered: Ordered, told: Told | None = None) -> C
         return given_costs(chain)
     if told is not None:
         told("measuring costs with one worker", 0, 0)
-    settings = replace(ordered.settings, workers=1, reorder=Reorder.CLAIM, work_queue=WorkQueue.HYBRID, mark_every=0)
+    settings = replace(
+        ordered.settings,
+        workers=1,
+        reorder=Reorder.CLAIM,
+        work_queue=WorkQueue.HYBRID,
+        mark_every=0,
+        parallelism=Parallelism.DYNAMIC,
+        degrees=(),
+        batch=0,
+    )
     if ordered.engine is None:
         settings = replace(settings, chunk=settings.chunk or 1)  # as in the model
     warm_up(chain)
@@ -426,7 +455,9 @@ def _by_model(
         beyond = workers > engine.workers
         return WorkersOutcome(workers, rows, done, None, None, spread=spread, extrapolated=beyond)
 
-    outcomes = {workers: run(workers) for workers in ordered.workers}
+    outcomes = (
+        searched_workers(run) if ordered.finds_workers else {workers: run(workers) for workers in ordered.workers}
+    )
     if ordered.check == 0:
         return tuple(outcomes.values()), outcomes[ordered.workers[0]].run.egress
     alone = reference or (outcomes.get(1) or run(1)).run.egress
@@ -523,7 +554,10 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     """
     settings = ordered.settings_of(ordered.workers[0], rows)
     named = {name: value for name, value in asdict(settings).items() if name not in ("workers", "checked")}
-    told = {"workers": list(ordered.workers), "backend": ordered.backend.value, **named}
+    if settings.parallelism is Parallelism.DYNAMIC:
+        named = {name: value for name, value in named.items() if name not in ("degrees", "batch")}
+    workers = "auto" if ordered.finds_workers else list(ordered.workers)
+    told = {"workers": workers, "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
     if ordered.scaling is not None:

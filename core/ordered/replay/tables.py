@@ -14,6 +14,7 @@ from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.engine.serial import Egress
 from adapt.core.ordered.model.operator_costs import Costs
+from adapt.core.ordered.replay.break_even import break_even, break_even_sentence, speeds_of
 from adapt.core.ordered.replay.outcome import Bound, Latency, WorkersOutcome, bound_of, fullest_share, imbalance_of
 from adapt.core.phrases import counted, listed
 from adapt.core.table import Cell, Column, Kind, Table
@@ -29,6 +30,7 @@ _FAR = 4
 
 WORKERS_FIRST = (
     "workers",
+    "used",
     "throughput",
     "throughput_low",
     "throughput_high",
@@ -83,6 +85,7 @@ def workers_table(outcomes: Sequence[WorkersOutcome]) -> Table:
     """Throughput and latency by number of workers."""
     columns = (
         WORKERS,
+        Column("used", Kind.COUNT, about="workers that the parallelization scheme has operators for, if not all"),
         Column("throughput", Kind.NUMBER, "rows/s"),
         Column("speed_up", Kind.RATIO, about="throughput, or capacity if measured, over that of 1 worker"),
         Column("rate", Kind.NUMBER, "rows/s", "at which rows arrive, on average; empty if all are there at the start"),
@@ -131,6 +134,7 @@ def _workers_row(one: WorkersOutcome, alone: float | None) -> list[Cell]:
     repeats, speed, tuned = one.repeats, _full_speed(one), one.run.tuned
     return [
         one.workers,
+        one.used if one.used < one.workers else None,
         one.throughput,
         speed / alone if alone and speed else None,
         *_pace_cells(one),
@@ -405,7 +409,9 @@ def ordered_summary(
         Column("speed_up_bound", Kind.RATIO, about="highest possible speed-up with any number of workers"),
         Column("bound_by", about="operator that limits the speed-up"),
         Column("machine_cores", Kind.COUNT, about="cores of this machine"),
+        Column("break_even", Kind.COUNT, "workers", "more of them are not worth having; the last number if all are"),
     )
+    even = break_even(speeds_of(outcomes))
     bound = bound_of(chain.operators, outcomes[0])
     known = [one.is_ordered for one in outcomes if one.is_ordered is not None]
     row = (
@@ -418,6 +424,7 @@ def ordered_summary(
         bound and bound.speed_up,
         bound and bound.operator,
         cores,
+        even and even.workers,
     )
     return Table.from_rows("Run", columns, [row])
 
@@ -433,7 +440,7 @@ def _verdict(
     obstacles: Sequence[str],
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
-    told = [_speed(highest, backend)]
+    told = [_speed(highest, backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
     if obstacles:
         return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
     if backend is Backend.THREADS:

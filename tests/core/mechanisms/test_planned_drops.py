@@ -1,5 +1,7 @@
 """Rows that FIT planners drop before a stage, against shares computed here channel by channel."""
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -38,14 +40,18 @@ def rows(reading):
 
 STREAM = Stream(rows, lambda: pytest.fail("nothing is counted"), lambda _: None)
 WANTED = Wanted(CHANNELS, costs=Costs(SERVICE_S, 0.0, 0.0), state=10, speed=Speed(growth=1.0), period_s=0.5)
-TERMS = WANTED.terms(Demand.from_chunks(rows(Reading(MiniPartitions(CHANNELS, 64))).chunks(), WANTED.uniform))
+
+
+@cache
+def terms():
+    return WANTED.terms(Demand.from_chunks(rows(Reading(MiniPartitions(CHANNELS, 64))).chunks(), WANTED.uniform))
 
 
 def outcome(name):
     """The outcome of a built-in scenario, and its stage."""
     scenario = next(one for one in SCENARIOS if one.name == name)
-    stage = staged(scenario, TERMS, STREAM)
-    done = simulated(scenario, TERMS, stage, None)
+    stage = staged(scenario, terms(), STREAM)
+    done = simulated(scenario, terms(), stage, None)
     row = outcome_row(outcome_of_scenario(scenario, stage, done), bounds_of(stage.demand, stage.settings), stage)
     return dict(zip((column.name for column in OUTCOME_COLUMNS), row, strict=True)), stage
 
@@ -81,4 +87,4 @@ def test_drops_keep_the_delay_low_and_are_the_same_in_every_run() -> None:
 def test_a_stream_that_fits_loses_nothing_by_any_planner() -> None:
     for planner in DropPlanner:
         if planner is not DropPlanner.NONE:
-            assert staged(Scenario("one", drops=planner), TERMS.at(0.1), STREAM).dropped == 0
+            assert staged(Scenario("one", drops=planner), terms().at(0.1), STREAM).dropped == 0

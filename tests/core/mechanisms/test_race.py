@@ -12,7 +12,7 @@ from adapt.core.mechanisms.sweep.finding import Finding
 from adapt.core.mechanisms.sweep.grid import Point, Sweep
 from adapt.core.mechanisms.sweep.race import Race, mean_outcome
 from adapt.core.mechanisms.sweep.sentences import sweep_sentences
-from adapt.core.mechanisms.sweep.tables import over_seeds_table, points_table
+from adapt.core.mechanisms.sweep.tables import front_shown, has_several, over_seeds_table, points_table
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.input.speed import Speed
 from adapt.core.statistics.intervals import Spread
@@ -26,7 +26,7 @@ KNOWN = {
     "shed": Scenario("shed", sheds=True),
 }
 USUAL = {"p50": 0.1, "p95": 0.2, "drop_rate": 0.0, "worker_time": 400.0, "drain": 0.0, "merge_tuples": 0}
-USUAL |= {"moved": 0, "restarts": 0, "messages": 0}
+USUAL |= {"moved": 0, "restarts": 0, "messages": 0, "cost": 900.0}
 
 
 def outcome(name, p99, **said):
@@ -48,6 +48,19 @@ def raced(p99s, seeds, noise=0.0, chance=None, told=None):
 
 
 BEHIND = {BASELINE: 250.0, "static-hybrid": 240.0, "split-pkg": 50.0, "rebuild": 150.0}
+
+
+def test_what_runs_outside_a_race_has_its_seeds_and_decides_nothing():
+    race = raced(BEHIND, 20, 0.05)
+    outside = Race(race.entrants, race.rule, race.last_s, race.seeds, outside=("optimum",))
+    for asked in outside.rounds():
+        for name, at in asked:
+            best = outcome("optimum", 1.0, worker_time=1.0, cost_bound=1.0)
+            outside.add(name, best if name == "optimum" else race.runs[name][at])
+        outside.drop(outside.spread())
+    assert len(outside.runs["optimum"]) == outside.judged == 20
+    assert {name: runs for name, runs in outside.runs.items() if name != "optimum"} == race.runs
+    assert (outside.dropped, outside.picks(), outside.spread()) == (race.dropped, race.picks(), race.spread())
 
 
 def test_what_is_clearly_worse_gets_no_more_seeds():
@@ -124,6 +137,23 @@ def test_sentences_say_how_often_by_how_much_and_where_it_changes(findings):
     assert "at 1.5 add 2 workers and use static-hybrid" in told
     assert "With murmur3" not in told
     assert "With xxhash64 use static-hybrid." in told
+
+
+def test_the_front_weighs_a_placement_against_more_workers():
+    """Two more workers cost half as much again; they are on the front where they are faster."""
+    dear = {name: {"worker_time": 600.0} for name in BEHIND}
+    races = {4: raced(BEHIND, 3), 6: raced({**BEHIND, "static-hybrid": 10.0}, 3, told=dear)}
+    found = [
+        Finding.from_race(Point(workers, 1.2, HashName.MURMUR3), FRAME, race, KNOWN) for workers, race in races.items()
+    ]
+    assert has_several(points_table(found))
+    assert not has_several(points_table(found[:1]))
+    front = front_shown(over_seeds_table(found)).records()
+    assert [(row["workers"], row["scenario"], row["worker_time"]) for row in front] == [
+        (4, "split-pkg", pytest.approx(400)),
+        (6, "static-hybrid", pytest.approx(600)),
+    ]
+    assert front[1]["p99"] < front[0]["p99"]
 
 
 def test_tables_have_a_row_for_each_point_and_for_each_scenario_that_ran(findings):

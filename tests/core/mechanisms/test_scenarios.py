@@ -63,10 +63,7 @@ policy_options = { threshold = 0.1, quick = true }
 def test_the_built_in_ones_cover_every_mechanism():
     assert len(SCENARIOS) >= 10
     assert len({one.name for one in (*SCENARIOS, *BY_NAME)}) == len(SCENARIOS) + len(BY_NAME)
-    assert {one.elastic for one in (*SCENARIOS, *BY_NAME)} >= set(ScalingPolicy) - {
-        ScalingPolicy.FIXED,
-        ScalingPolicy.OPTIMUM,
-    }
+    assert {one.elastic for one in (*SCENARIOS, *BY_NAME)} >= set(ScalingPolicy) - {ScalingPolicy.FIXED}
     assert {one.plan for one in SCENARIOS} == set(Static)
     assert {one.flux for one in SCENARIOS} >= {FluxPolicy.LOAD, FluxPolicy.MEMORY, FluxPolicy.HYBRID}
     kinds = {
@@ -85,6 +82,7 @@ def test_the_built_in_ones_cover_every_mechanism():
 def test_what_is_chosen_is_held_against_the_baseline():
     assert [one.name for one in chosen(["shed", "shed", "flux-load"])] == [BASELINE, "shed", "flux-load"]
     assert chosen([]) == SCENARIOS
+    assert [one.name for one in chosen(["all", "optimum"])] == [*(one.name for one in SCENARIOS), "optimum"]
     assert [one.name for one in chosen(["flink", "slicer"])] == [BASELINE, "flink", "slicer"]
     own = Scenario("mine", sheds=True)
     assert [one.name for one in chosen([], [own])] == [BASELINE, "mine"]

@@ -10,7 +10,7 @@ from adapt.core.values import duration
 SAID_S, REFUSED_S = 60.0, 3600.0
 """A longer run says so before it starts; one of more than an hour has to be asked for."""
 
-FEW_ROWS, FEW_TICKS = 1_000_000, 2_000
+FEW_ROWS, FEW_TICKS = 3_000_000, 2_000
 """Rows and control periods, over all cases, that take less than a minute anywhere, so that they need no estimate."""
 
 FEW, STEP, ENOUGH_S = 64, 8, 0.1

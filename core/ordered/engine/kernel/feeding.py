@@ -69,6 +69,28 @@ def note_arrivals(header: Header, now_ns: int, is_late: bool) -> None:
 
 
 @inlined
+def is_empty(header: Header) -> bool:
+    """Whether every tuple that entered has left the chain."""
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        if load_atomic(operator, "next") != load_atomic(operator, "tail"):
+            return False
+    return True
+
+
+@inlined
+def most_fed(header: Header) -> int:
+    """Most rows that may enter now.
+
+    A micro-batch enters once the one before it has left.
+    """
+    batch = fixed(header, "batch")
+    if not batch:
+        return MOST_FED
+    return batch if is_empty(header) else 0
+
+
+@inlined
 def feed(header: Header, least: int, rested: bool) -> bool:
     """Enqueue the rows that have arrived, if there is room.
 
@@ -82,10 +104,11 @@ def feed(header: Header, least: int, rested: bool) -> bool:
     if fixed(header, "arrivals_at"):
         note_arrivals(header, clock_ns() - fixed(header, "start_ns"), rested)
         due = header.arrived - header.fed
-    room = room_in(first, max(least, MOST_FED))
+    most = most_fed(header)
+    room = room_in(first, max(least, most))
     taken = 0
-    if due > 0 and room > 0 and room >= min(least, due):
-        taken = feed_rows(header, first, min(due, MOST_FED), min(room, MOST_FED))
+    if due > 0 and room > 0 and room >= min(least, due) and most:
+        taken = feed_rows(header, first, min(due, most), min(room, most))
     exchange(header, "feeding", 0)
     return taken > 0
 

@@ -82,6 +82,8 @@ HEADER = _on_lines(
         "heuristic",
         "tunes",  # which of them are tuned, by bits
         "lp_minimum",  # tuples that `LP` waits for
+        "batch",  # most rows of a micro-batch; 0 without
+        "barred_at",  # of each worker, a bit for each operator that it may not enter
         "mark_every",
         "marks_at",
         "checked",
@@ -138,6 +140,7 @@ OPERATOR = _on_lines(
         "key_at",  # the place of the key in a tuple; -1 if it has none
         "partition_of_at",  # the partition of each key; 0 for a hash
         "routes_at",  # what it does with the tuples of each stream of a graph; 0 in a chain
+        "replicas",  # to each of which a lane is bound, so that tuples are split statically; 0 without
         "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
@@ -205,7 +208,7 @@ TALLY = _on_lines(
         "overlaps",
         "disorders",
         "fullest",
-        "cursor",  # the partition to start with
+        "cursor",  # the partition to start with, or its replica
         "bare_done",  # tuples without fields, among those done and made
         "bare_made",
         ("in_use", 32),  # chunks by the bit length of the tuples from the next to be sent to their end

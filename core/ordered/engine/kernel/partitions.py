@@ -152,11 +152,14 @@ def _work_in(header: Header, tally: Tally, scratch: int, operator: Operator, par
 
 @inlined
 def take_partitions(header: Header, tally: Tally, scratch: int, operator: Operator, quota: int) -> int:
-    """Own and process partitions in turn, from where this worker was last."""
-    partitions = operator.partitions
-    cursor, done = tally.cursor, 0
-    for step in range(partitions):
-        partition = (cursor + step) % partitions
+    """Own and process partitions in turn, or the tuples of a replica.
+
+    From where this worker was last.
+    """
+    replicas = operator.replicas
+    cursor, done, lanes = tally.cursor, 0, replicas or operator.partitions
+    for step in range(1 if replicas else lanes):
+        partition = (cursor + step) % lanes
         part = partition_at(operator, partition)
         if load_atomic(part, "head") >= load_atomic(part, "tail"):
             continue

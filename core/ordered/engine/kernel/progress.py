@@ -4,6 +4,7 @@ from adapt.core.atomics import clock_ns, fetch_add, fixed, give_way, load, load_
 from adapt.core.compiled import inlined
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, STALLED
 from adapt.core.ordered.engine.kernel.egress import awaits_taking
+from adapt.core.ordered.engine.kernel.feeding import is_empty
 from adapt.core.ordered.engine.kernel.layout import Header, operator_at
 
 _REST_AFTER, _REST_US = 50, 50
@@ -32,23 +33,13 @@ def _awaits_arrival(header: Header) -> bool:
 
 
 @inlined
-def _is_empty(header: Header) -> bool:
-    """Whether every tuple that entered has left the chain."""
-    for number in range(header.operators):
-        operator = operator_at(header, number)
-        if load_atomic(operator, "next") != load_atomic(operator, "tail"):
-            return False
-    return True
-
-
-@inlined
 def _pause_us(header: Header) -> int:
     """Time until the next row arrives, less the time to wake up.
 
     At most 0 if there is something to do.
     """
     fed = load_atomic(header, "fed")
-    if not fixed(header, "arrivals_at") or fed >= header.rows or not _is_empty(header):
+    if not fixed(header, "arrivals_at") or fed >= header.rows or not is_empty(header):
         return 0
     due_ns = load(fixed(header, "arrivals_at"), fed) - (clock_ns() - fixed(header, "start_ns"))
     return min(due_ns // 1000 - _WAKING_US, _LONGEST_US)
@@ -87,4 +78,4 @@ def rest(header: Header, moved: int, rounds: int) -> tuple[int, int]:
 @inlined
 def is_finished(header: Header) -> bool:
     """Whether every tuple has left the chain."""
-    return load_atomic(header, "fed") >= header.rows and _is_empty(header)
+    return load_atomic(header, "fed") >= header.rows and is_empty(header)

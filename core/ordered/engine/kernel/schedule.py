@@ -70,13 +70,35 @@ def _score(header: Header, operator: Operator, upstream: float, through: float, 
 
 
 @inlined
+def _choose_in_batch(header: Header, passed: int) -> int:
+    """The first operator that has not completed the micro-batch; -1 while others are completing it.
+
+    While the next work queue is full, so that it cannot complete, the next operator.
+    """
+    for number in range(header.operators):
+        operator = operator_at(header, number)
+        if load_atomic(operator, "next") == load_atomic(operator, "tail"):
+            continue
+        if not (passed >> number) & 1 and _schedulable(header, operator):
+            return number
+        if number == header.operators - 1:
+            break
+        down = record_after(operator, 1)
+        if load_atomic(down, "tail") - load_atomic(down, "next") < header.queue:
+            break
+    return -1
+
+
+@inlined
 def choose_operator(header: Header, passed: int) -> int:
     """The schedulable operator with the lowest score; -1 if there is none.
 
-    If tied, the earliest.
+    If tied, the earliest. Of a micro-batch, the operator that is due.
 
     `passed` has a bit for each operator to skip.
     """
+    if header.batch:
+        return _choose_in_batch(header, passed)
     shares = _sum_of_shares(header) if header.heuristic == QST else 0.0
     chosen, best, upstream = -1, np.inf, 1.0
     for number in range(header.operators):

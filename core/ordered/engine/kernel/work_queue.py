@@ -56,9 +56,14 @@ def partition_queue_at(operator: Operator, lane: int) -> int:
 
 
 @inlined
-def _delegate(operator: Operator, serial: int, partition: int) -> None:
+def _replica_of(operator: Operator, serial: int, partition: int) -> int:
+    """Replica of a tuple: replicas take partitions, or tuples of an operator without a state, in turn."""
+    return (partition if fixed(operator, "keeps_state") else serial) % fixed(operator, "replicas")
+
+
+@inlined
+def _delegate(operator: Operator, serial: int, lane: int) -> None:
     """Put a tuple into the queue of its lane."""
-    lane = partition & fixed(operator, "lanes")
     part = partition_at(operator, lane)
     tail = part.tail
     store(partition_queue_at(operator, lane), tail & fixed(operator, "queue_mask"), serial)
@@ -73,8 +78,10 @@ def _assign(operator: Operator, serial: int, mark: int, fields: int) -> None:
     if mark < PUNCTUATION and not only_passes(operator, fields):
         partition_at(operator, partition).load += 1
     store(fixed(operator, "master_at"), serial & mask, partition)
-    if fixed(operator, "partition_queues_at"):
-        _delegate(operator, serial, partition)
+    if fixed(operator, "replicas"):
+        _delegate(operator, serial, _replica_of(operator, serial, partition))
+    elif fixed(operator, "partition_queues_at"):
+        _delegate(operator, serial, partition & fixed(operator, "lanes"))
 
 
 @inlined
@@ -99,9 +106,12 @@ def _assign_plain(operator: Operator, serial: int, fields: int, step: int, count
         partition_at(operator, partition).load += 1
         store(master, number & mask, partition)
         fields += step
-    if fixed(operator, "partition_queues_at"):
+    if fixed(operator, "replicas"):
         for number in range(serial, serial + count):
-            _delegate(operator, number, load(master, number & mask))
+            _delegate(operator, number, _replica_of(operator, number, load(master, number & mask)))
+    elif fixed(operator, "partition_queues_at"):
+        for number in range(serial, serial + count):
+            _delegate(operator, number, load(master, number & mask) & fixed(operator, "lanes"))
 
 
 @inlined

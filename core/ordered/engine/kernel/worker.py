@@ -70,7 +70,8 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
     chain = header.operators
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
-    passed, moved, rounds, left_ns, rested = 0, -1, 0, 0, False
+    barred = load(header.barred_at, worker)
+    passed, moved, rounds, left_ns, rested = barred, -1, 0, 0, False
     if was_parked:
         fetch_add(header, "idle", -1)
     while not load_atomic(header, "stop"):
@@ -90,11 +91,11 @@ def work(address: int, worker: int, was_parked: bool) -> bool:
             if number > 0:
                 drain_if_ready(header, record_after(tally, -1), record_after(operator, -1))
             if left_ns:
-                passed, rounds = 0, 0
+                passed, rounds = barred, 0
             else:
                 passed |= 1 << number
             continue
-        passed, left_ns = 0, 0
+        passed, left_ns = barred, 0
         feed(header, 1, False)
         for before in range(chain):
             last = chain - 1 - before

@@ -197,7 +197,9 @@ def test_rows_arrive_at_a_rate_or_at_the_times_of_the_trace(adapt, here):
 
 @pytest.mark.parametrize("backend", ["sim", "threads --repeats 1"])
 def test_a_policy_finds_the_number_of_workers(adapt, here, backend):
-    (here / "calm.py").write_text("class Calm:\n    def workers(self, view):\n        return 2 if view.waiting else 1\n")
+    (here / "calm.py").write_text(
+        "class Calm:\n    def workers(self, view):\n        return 2 if view.waiting else 1\n"
+    )
     line = f"x.trace --chain c.toml --workers 1:3 --rate 20000 --backend {backend} --period 20ms --policy"
     for policy in ("ds2", "calm:Calm"):
         document = json.loads(adapt.done("replay", "ordered", *f"{line} {policy} --format json".split()).out)
@@ -275,11 +277,40 @@ def test_a_function_that_cannot_be_compiled_runs_serially_and_is_not_modeled(ada
     )
 
 
+@pytest.mark.parametrize("backend", ["threads", "sim"])
+@pytest.mark.parametrize("how", ["replicated --degree 2", "micro-batch --batch 50", "pipeline"])
+def test_every_scheme_of_parallelism_gives_the_output_of_the_serial_run(adapt, here, how, backend):
+    line = f"x.trace --chain c.toml --workers 1,3 --backend {backend} --parallelism {how} --repeats 1 --format json"
+    document = json.loads(adapt.done("replay", "ordered", *line.split()).out)
+    plain = json.loads(adapt.done("replay", "ordered", *line.replace(how, "dynamic").split()).out)
+    assert document["summary"]["parallelism"] == how.split()[0]
+    assert document["summary"]["egress"] == plain["summary"]["egress"]
+    assert document["summary"]["order_violations"] == 0
+    assert [row["used"] for row in document["workers"]] == [None, 2 if how == "pipeline" else None]
+    assert ("served" in document) == ("micro-batch" not in how)
+
+
+def test_the_model_searches_the_number_of_workers(adapt, here):
+    document = json.loads(
+        adapt.done("replay", "ordered", *"x.trace --chain c.toml --workers auto --format json".split()).out
+    )
+    assert document["parameters"]["workers"] == "auto"
+    assert document["summary"]["break_even"] in [row["workers"] for row in document["workers"]]
+    assert f"Break-even is at {document['summary']['break_even']} workers" in document["summary"]["verdict"]
+
+
 @pytest.mark.parametrize(
     ("code", "line", "sentence"),
     [
         (2, "--workers 0", "workers must be from 1 to 256 (got 0)"),
-        (2, "--workers two", "--workers takes a list of integers such as 1,2,4,8 (got 'two')"),
+        (2, "--workers two", "--workers takes auto or a list of integers such as 1,2,4,8 (got 'two')"),
+        (2, "--workers auto --backend threads", "workers auto is searched in the model; use backend sim"),
+        (2, "--workers auto --backend sim --rate 9", "omit the rate of arrivals"),
+        (2, "--parallelism pipeline --batch 5", "batch needs parallelism micro-batch (got pipeline); omit it"),
+        (2, "--parallelism micro-batch --batch 0", "--batch must be at least 1 (got 0)"),
+        (2, "--parallelism replicated --degree 1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
+        (2, "--parallelism replicated --degree few", "--degree takes a number or a list such as 1,4,1 (got 'few')"),
+        (2, "--parallelism pipeline --replicas 2", "replicas draw their schedules; use parallelism dynamic"),
         (2, "--ring-buffer 100", "the ring buffer size must be a power of two, at most 4194304 (got 100); try 128"),
         (2, "--chunk 1025", "chunk must be from 1 to 1024 tuples (got 1025)"),
         (2, "--chunk 0", "--chunk must be auto or a number of tuples (got '0')"),

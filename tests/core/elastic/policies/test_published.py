@@ -221,6 +221,7 @@ def test_spark_streaming_goes_by_the_batch_ratio_each_minute():
 
 
 PACED = {ScalingPolicy.DS2: 30.0, ScalingPolicy.FLINK: 1200.0, ScalingPolicy.SPARK_STREAMING: 60.0}
+PACED |= {ScalingPolicy.CONTTUNE: 30.0}
 
 
 @settings(max_examples=25)
@@ -247,7 +248,7 @@ def test_given_delays_replace_the_own_ones_of_ds2_and_lag():
     given = Patience(1.0, 2.0)
     for name in (ScalingPolicy.DS2, ScalingPolicy.LAG, ScalingPolicy.THRESHOLDS):
         assert timed_policy(name, Chosen(), given)[1] == given
-    for name in (ScalingPolicy.FLINK, ScalingPolicy.SPARK, ScalingPolicy.SPARK_STREAMING):
+    for name in (ScalingPolicy.FLINK, ScalingPolicy.CONTTUNE, ScalingPolicy.SPARK, ScalingPolicy.SPARK_STREAMING):
         assert timed_policy(name, Chosen(), given)[1] is None
     assert timed_policy(ScalingPolicy.THRESHOLDS, Chosen(), None)[1] == Patience()
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine.serial import run_serially
@@ -134,12 +134,19 @@ def random_settings(random: np.random.Generator) -> RunSettings:
     chunk, ring = int(random.choice(CHUNKS)), int(random.choice(SIZES))
     if random.random() < 0.3:  # a ring of one chunk
         ring = 1 << (chunk - 1).bit_length() if chunk else ring
-    queue = int(random.choice(SIZES))
+    queue, workers = int(random.choice(SIZES)), int(random.choice(WORKERS))
+    heuristic = list(Heuristic)[random.integers(len(Heuristic))]
+    how = list(Parallelism)[random.integers(len(Parallelism))]
+    degrees, batch = tuple[int, ...](), 0
+    if how is Parallelism.REPLICATED:
+        work_queue, degrees = WorkQueue.HYBRID, (int(random.choice([1, 2, 3, workers])),)
+    if how is Parallelism.MICRO_BATCH:
+        heuristic, batch = Heuristic.CT, int(random.choice([1, queue, (queue + 1) // 2]))
     return RunSettings(
-        int(random.choice(WORKERS)),
+        workers,
         reorder,
         work_queue,
-        list(Heuristic)[random.integers(len(Heuristic))],
+        heuristic,
         ring,
         queue,
         chunk,
@@ -149,6 +156,9 @@ def random_settings(random: np.random.Generator) -> RunSettings:
         lp_minimum=int(random.choice([1, 1, queue, (queue + 1) // 2])),
         mark_every=int(random.choice([0, 0, 1, 7])),
         checked=True,
+        parallelism=how,
+        degrees=degrees,
+        batch=batch,
     )
 
 

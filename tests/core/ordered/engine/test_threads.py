@@ -15,7 +15,7 @@ from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words, bind
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, Reorder, WorkQueue
-from adapt.core.ordered.engine import memory
+from adapt.core.ordered.engine import binding, memory
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.kernel import worker as kernel
 from adapt.core.ordered.engine.kernel.claiming import chunk_of
@@ -251,10 +251,10 @@ def test_a_function_that_fails_fails_the_run(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_run_in_which_no_tuple_moves_ends_and_says_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_for_state(bound: BoundOperator, settings: RunSettings) -> int:
-        return 0 if bound.operator.kind is OperatorKind.STATEFUL else settings.workers
+    def none_for_state(bound: BoundOperator) -> int:
+        return 0 if bound.operator.kind is OperatorKind.STATEFUL else 9
 
-    monkeypatch.setattr(memory, "_most_workers", none_for_state)
+    monkeypatch.setattr(binding, "_most", none_for_state)
     with pytest.raises(RuntimeError, match=r"the run stalled; .*'e' \(64, 0, 0\)"):
         run_by_workers(chain_of("all kinds", 100_000)[0], RunSettings(workers=3, queue_capacity=64), pace=1)
 

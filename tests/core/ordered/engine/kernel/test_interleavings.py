@@ -11,7 +11,7 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine import threads
 from adapt.core.ordered.engine.kernel import worker as kernel
@@ -70,6 +70,24 @@ def test_the_egress_is_that_of_the_serial_run(
     for workers, ring in itertools.product((1, 3), (8, 32)):
         settings = RunSettings(
             workers, reorder, work_queue, heuristic, ring, queue_capacity=16, chunk=chunk, mark_every=7, checked=True
+        )
+        assert_ordered(chain, settings)
+
+
+@pytest.mark.parametrize("reorder", Reorder)
+@pytest.mark.parametrize("how", [Parallelism.REPLICATED, Parallelism.MICRO_BATCH, Parallelism.PIPELINE])
+def test_every_scheme_gives_the_egress_of_the_serial_run(how: Parallelism, reorder: Reorder) -> None:
+    chain, batch = baskets(60), 9 * (how is Parallelism.MICRO_BATCH)
+    for workers, ring in ((2, 4), (5, 16)):
+        settings = RunSettings(
+            workers,
+            reorder,
+            ring_buffer=ring,
+            queue_capacity=16,
+            mark_every=7,
+            checked=True,
+            parallelism=how,
+            batch=batch,
         )
         assert_ordered(chain, settings)
 
