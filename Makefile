@@ -2,7 +2,9 @@
 PY ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
+# PySpark comes without a wheel; that which uv builds and unpacks need not be compressed in between.
+STORED := --config-settings-package pyspark:--build-option=--compression=stored
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python $(STORED)
 ADAPT_DATA ?= ../shared/data
 export ADAPT_DATA
 
@@ -22,7 +24,7 @@ check: format lint types test
 	$(PY) -m venv .venv
 	-$(PIP) --require-hashes --requirement installer.lock
 	$(UV) --require-hashes --requirement requirements.lock || $(PIP) --require-hashes --requirement requirements.lock
-	$(PIP) --no-deps --no-build-isolation --editable .
+	$(UV) --no-deps --no-build-isolation --editable . || $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 # What only the tests need.

@@ -453,6 +453,7 @@ class replay:
         late_price: float = 10.0,
         pause_price: float = 1.0,
         moved_price: float = 20.0,
+        rescale_price: float | None = None,
         join: str | None = None,
         join_window: str | None = None,
         match_time: str | None = None,

@@ -29,8 +29,8 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 REPOSITORY = Path(__file__).parent.parent
 
 
-LONG = ("claims", "journeys", "contracts", "paper")
-"""Folders of long tests."""
+FIRST = ("core/ordered", "core/partitioning", "core/fit", "core/stage", "claims", "journeys", "contracts", "paper")
+"""Folders of long groups of tests, which begin before the others."""
 
 SOAK = ("claims", "paper")
 """Folders whose tests run in `make soak` and `make paper`, or when they are named: what papers claim."""
@@ -49,19 +49,39 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave the folders of the long tier to `make soak`, unless they are named on the command line."""
     if os.environ.get("ADAPT_SOAK") or collection_path not in [REPOSITORY / "tests" / name for name in SOAK]:
         return None
-    named = [Path(argument.split("::")[0]).resolve() for argument in config.args]
-    return True if not any(path.is_relative_to(collection_path) for path in named) else None
+    return None if any(path.is_relative_to(collection_path) for path in _named(config)) else True
+
+
+def _named(config: pytest.Config) -> list[Path]:
+    """The files and folders that are to be tested."""
+    return [Path(argument.split("::")[0]).resolve() for argument in config.args]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests are spread over processes, those on Spark share one, and each other file stays whole.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where tests are spread over processes, one begins with those on Spark, and others with long groups.
 
-    The one begins with those on Spark, and others with the long ones, so that all end at about the same time.
+    So all end at about the same time.
     """
+    whole = _named(config) == [REPOSITORY / "tests"]
     for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if on_spark(item) else str(item.path)))
-    items.sort(key=lambda item: (not on_spark(item), item.path.relative_to(REPOSITORY / "tests").parts[0] not in LONG))
+        item.add_marker(pytest.mark.xdist_group("spark" if on_spark(item) else _group(item, whole)))
+    items.sort(key=lambda item: (not on_spark(item), _turn(item)))
+
+
+def _group(item: pytest.Item, whole: bool) -> str:
+    """Tests that share a process: those of a file or, in a run of all, of a part of the core, with its kernels."""
+    folder = _folder(item)
+    return folder if whole and folder.startswith("core/") else str(item.path)
+
+
+def _turn(item: pytest.Item) -> int:
+    return next((turn for turn, folder in enumerate(FIRST) if _folder(item).startswith(folder)), len(FIRST))
+
+
+def _folder(item: pytest.Item) -> str:
+    """The folder of a test below `tests`, to a depth of two."""
+    return "/".join(item.path.relative_to(REPOSITORY / "tests").parts[:2])
 
 
 def on_spark(item: pytest.Item) -> bool:

@@ -106,9 +106,9 @@ def _files() -> Iterator[str]:
         yield f"**`[[{element}]]`**\n"
         yield _keys(keys, of[element], {"from": "source", "to": "target", "compute": "computes"})
     yield "### A chain\n\nTOML, for `adapt replay ordered --chain`. At its top:\n"
-    yield _keys(chain_file.NAMES, Chain, {})
+    yield _keys((*chain_file.NAMES, chain_file.COLUMN), Chain, {})
     yield "**`[[operator]]`**\n"
-    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources"})
+    yield _keys(chain_file.FIELDS["operator"], ChainOperator, {"from": "sources", "slice": "slice_us"})
     yield "**`[punctuations]`**\n"
     yield _keys(chain_file.FIELDS["punctuations"], Punctuations, {"every": "every_us"})
     yield "**`function`** is a Python function, `MODULE:CALLABLE`, or one of:\n"

@@ -46,6 +46,9 @@ LOWER = (
 MARKED = ("throughput", *LOWER)
 """Columns whose best cells are marked."""
 
+DID = "Rescaling and migration"
+"""Title of the table of what mechanisms did."""
+
 _SAME = 1.005
 """Two cells are equally good up to this ratio."""
 
@@ -96,7 +99,7 @@ class ComparisonRun(Displayed):
         sustained: `SUSTAINED_COLUMNS`; empty unless measured.
         scenarios: The compared scenarios.
         parameters: Everything that decides the result except the stream; JSON data.
-        prices: Prices of late rows, pauses and state moved.
+        prices: Prices of late rows, pauses, state moved and rescales.
         findings: What is recommended at each point of a sweep, the given one first; empty without a sweep.
     """
 
@@ -188,7 +191,7 @@ def shown_tables(tables: Mapping[str, Table], summary: Table) -> list[Table]:
     quality = picked(scenarios, (*shown, *priced), "Scenarios")
     queues = " and ".join(dict.fromkeys(str(each) for each in scenarios.values("queueing")))
     names = ("scenario", *MARKED[6:], "workers_max", "messages", "message_bytes")
-    did = picked(scenarios, names, "Rescaling and migration")
+    did = picked(scenarios, names, DID)
     best = f"* marks the best of a column, of scenarios that drop at most {SHED:.0%} of the rows"
     note = f"{_offered(summary)} Throughput is in rows/s, latencies are with {queues} queues; {best}."
     first = Table(quality.title, quality.columns, quality.rows, note)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from adapt.core.elastic.planning.prices import Prices
+from adapt.core.elastic.planning.prices import Prices, usual_rescale_price
 from adapt.core.elastic.policies.scaler import Patience, Rebuild, check_pool
 from adapt.core.errors import UsageError
 from adapt.core.keys.names import HashName
@@ -124,8 +124,8 @@ class Terms:
 
     @property
     def prices(self) -> Prices:
-        """Prices of late rows, pauses and state moved."""
-        return Prices(TARGET * self.period_s)
+        """Prices of late rows, pauses, state moved and rescales."""
+        return Prices(TARGET * self.period_s, rescale=usual_rescale_price(self.pool, self.period_s))
 
     def workers_of(self, scenario: Scenario) -> int:
         """The maximum number of workers: the channels, or the pool."""

@@ -276,7 +276,7 @@ OUTCOME_COLUMNS = (
     Column("message_bytes", Kind.BYTES, "bytes", "bytes of these messages"),
     Column("load", Kind.NUMBER, "", "load of the busiest channel of the initial placement over its capacity"),
     Column("late", Kind.COUNT, "rows", "above the target latency, dropped, or left"),
-    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses and state moved"),
+    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses, state moved and rescales"),
     Column("cost_bound", Kind.NUMBER, "s", "of the optimum: the least cost in its model with free rescales"),
 )
 """The outcomes of a scenario."""
@@ -339,8 +339,7 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
             RunSettings(terms.channels)
         if scenario.flux is FluxPolicy.OPTIMUM:
             raise UsageError(
-                'flux = "optimum" plans for single workers, not for cost; use `adapt replay flux --policy optimum`, or'
-                ' elastic = "optimum"'
+                'a comparison has no flux = "optimum"; use elastic = "optimum", or `adapt replay flux --policy optimum`'
             )
         if scenario.elastic is not None:
             policy_of(scenario.elastic, _chosen(scenario, terms))

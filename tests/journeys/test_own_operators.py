@@ -166,7 +166,11 @@ def flights_and_weather(find, months):
     )
     for query in tables:
         table = duckdb.sql(query).to_arrow_table()
-        yield table.set_column(table.column_names.index("ts"), "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
+        yield in_utc(table)
+
+
+def in_utc(table):
+    return table.set_column(table.column_names.index("ts"), "ts", table["ts"].cast(pa.timestamp("us", "UTC")))
 
 
 def test_departures_joined_with_weather_leave_by_two_outputs(adapt, real_traces, here):
@@ -188,6 +192,17 @@ def test_departures_joined_with_weather_leave_by_two_outputs(adapt, real_traces,
     assert len(rows) > 1_000
     times = duckdb.sql("select coalesce(epoch_us(ts), 86400000000 * (day + 1)) from 'out.parquet'").fetchall()
     assert times == sorted(times)  # the outputs leave in the order of their events
+    both = duckdb.sql(
+        """
+        select *, 'flights' as kind from 'flights.trace/*.parquet' union all by name
+        select *, 'weather' as kind from 'weather.trace/*.parquet' order by ts
+        """
+    ).to_arrow_table()
+    write_trace(here / "both.trace", in_utc(both), row_group=1 << 20)
+    (here / "one.toml").write_text('input_column = "kind"\n' + (here / "flights_weather.toml").read_text())
+    shutil.copy("out.parquet", "two.parquet")
+    ran(adapt, "both.trace", "one")
+    assert (here / "out.parquet").read_bytes() == (here / "two.parquet").read_bytes()
 
 
 JOINED = """

@@ -43,7 +43,13 @@ class NamedChain:
         Raises:
             BadInput: a column is missing; names chain, line, operator and the available columns.
         """
-        punctuations, of_inputs, graph = self.chain.punctuations, (columns, *more), self.chain.graph
+        punctuations, graph, telling = self.chain.punctuations, self.chain.graph, self.chain.input_column
+        of_inputs = (columns, *more) if telling is None else [columns] * len(graph.inputs)
+        if telling is not None and telling not in columns:
+            raise BadInput(
+                f"{self.name}: input_column: column {telling!r} does not exist{did_you_mean(telling, columns)}; keep "
+                "more columns of a source with `adapt ingest --keep`"
+            )
         for name, there in zip(graph.inputs, of_inputs, strict=True):
             if punctuations is not None and punctuations.column not in there:
                 where = f" in input {name!r}" if more else ""

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.keys.columns import ARROW_TYPES
 from adapt.core.ordered.chain.blocks import bind_blocks
 from adapt.core.ordered.chain.bound import BoundChain, Words, bind
+from adapt.core.ordered.chain.chain import Chain
+from adapt.core.ordered.chain.named_inputs import named_inputs, split_inputs
 from adapt.core.ordered.chain.names import Backend, PartitionBy
 from adapt.core.ordered.replay.break_even import SEARCH_CASES
 from adapt.core.ordered.replay.replay import Ordered, OrderedRun, check_chain, replay_ordered
@@ -115,7 +118,7 @@ def replay_ordered_trace(
         check_chain(bound, options.ordered)
         times_us = None
         if any(each.follows_trace for each in options.ordered.arrivals):
-            times_us = read_times_us((trace, *others), bound, progress)
+            times_us = read_times_us((trace, *others), bound, progress, chain.chain)
         if options.foresight is not None:
             _foresee(options.foresight, bound, options.ordered, times_us, cpu_clock)
         parameters: dict[str, Any] = {"chain": {"name": chain.name, "text": chain.text}, "rows": rows}
@@ -149,6 +152,14 @@ def _others(chain: NamedChain, more: Mapping[str, Trace]) -> tuple[Trace, ...]:
         UsageError: an input has no trace, or a trace no input.
     """
     first, *others = chain.chain.graph.inputs
+    telling = chain.chain.input_column
+    if telling is not None and more:
+        raise UsageError(
+            f"--input {next(iter(more))}: {chain.name} takes all inputs from TRACE, whose column {telling!r} "
+            "(input_column) names them; omit --input, or remove input_column from the chain"
+        )
+    if telling is not None:
+        return ()
     for name in more:
         if name not in others:
             known = f"its first input, {first!r}, is TRACE" if name == first else f"further inputs: {', '.join(others)}"
@@ -246,8 +257,11 @@ def bound_trace(
     ]
     if others and rows is not None:
         reads = _first_rows(reads, rows)
+    telling, skipped = chain.chain.input_column, None
     try:
-        return bind(chain.chain, reads[0], by_plan, reads[1:])
+        if telling is not None:
+            reads, skipped = split_inputs(chain.chain, telling, reads[0])
+        return replace(bind(chain.chain, reads[0], by_plan, reads[1:]), skipped=skipped)
     except BadInput as error:
         raise BadInput(f"{chain.name}: {error}") from error
 
@@ -272,11 +286,15 @@ def _first_rows(reads: Sequence[dict[str, pa.ChunkedArray]], rows: int) -> list[
     ]
 
 
-def read_times_us(traces: Sequence[Trace], bound: BoundChain, progress: Progress) -> Words:
+def read_times_us(traces: Sequence[Trace], bound: BoundChain, progress: Progress, chain: Chain) -> Words:
     """Times of the rows of all inputs in microseconds since 1970."""
+    telling = chain.input_column
+    names, rows = [] if telling is None else [telling], bound.rows if bound.skipped is None else bound.skipped.total
 
     def times(trace: Trace) -> Iterator[Words]:
-        for block in _blocks(trace, [_ANY], min(bound.rows, trace.rows), progress):
+        for block in _blocks(trace, [_ANY, *names], min(rows, trace.rows), progress):
+            if telling is not None:
+                block = block.filter(pc.is_in(named_inputs(block[telling], telling), pa.array(chain.graph.inputs)))
             yield np.asarray(block[_ANY].cast(pa.int64()).to_numpy(), np.int64)
 
     if len(traces) == 1:

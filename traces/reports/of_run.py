@@ -11,7 +11,7 @@ from adapt.core.errors import BadInput
 from adapt.core.fit.replay.charts import shedding_charts, statistics_charts
 from adapt.core.fit.replay.tables import planners_shown, shedders_table
 from adapt.core.mechanisms.charts import comparison_charts
-from adapt.core.mechanisms.comparison import marked, shown_tables
+from adapt.core.mechanisms.comparison import DID, marked, shown_tables
 from adapt.core.mechanisms.sustainable import SHED
 from adapt.core.ordered.replay.charts import ordered_charts
 from adapt.core.phrases import counted
@@ -124,7 +124,7 @@ def _compare(run: StoredRun) -> Told:
     summary = Table.from_rows(run.summary.title, columns, [[told[column.name] for column in columns]])
     sentences = [str(told["verdict"]), *([str(told["holds"])] if told.get("holds") else []), first.note]
     note = f"* marks the best value of each column, of scenarios that drop at most {SHED:.0%} of the rows."
-    swept = 2 if "points" in tables else 0
+    swept = [table.title for table in rest].index(DID)
     scenarios = replace(marked(tables["scenarios"]), note=note)
     shown_first = [*rest[:swept], scenarios, summary, *rest[swept + 1 :]]
     return sentences, shown_first, comparison_charts(tables)

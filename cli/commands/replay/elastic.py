@@ -66,7 +66,7 @@ def elastic(
             tempo,
             engine=stage.queues.queueing,
             profile=stage.costs.profile(),
-            prices=prices.prices(tempo),
+            prices=prices.prices(tempo, scaling.pool, scaling.period_s(tempo)),
         ),
         operator=operator,
         duration_s=stage.duration_s,

@@ -131,6 +131,8 @@ def ordered(
     if output_rows is not None and output_rows != STDOUT:
         narrate_written(output_rows)
     if output_rows == STDOUT:
+        if run.chain.skipped is not None and run.chain.skipped.rows:
+            narrate(run.chain.skipped.sentence())
         return run
     whole = [run.summary(), *run.tables().values()]
     output.show(whole if is_for_programs(output.format) else run.shown(), run.as_data())

@@ -135,7 +135,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, slots=True)
 class PriceOptions:
-    """Prices of late rows, pauses and moved state."""
+    """Prices of late rows, pauses, moved state and rescales."""
 
     PANEL: ClassVar[str] = "Cost and regret"
     target_latency: str | None = setting(None, f"Latency above which a row is late {USUAL.format('5s', 5)}", "5s")
@@ -144,13 +144,19 @@ class PriceOptions:
         1.0, "Price of a second in which all partitions are paused, in worker seconds.", "SECONDS"
     )
     moved_price: float = setting(20.0, "Price of a GiB of state moved, in worker seconds.", "SECONDS")
+    rescale_price: float | None = setting(
+        None,
+        "Price of a rescale, in worker seconds (default: two control periods of the pool).",
+        "SECONDS",
+    )
 
-    def prices(self, tempo: "Tempo") -> "Prices":
+    def prices(self, tempo: "Tempo", pool: int, period_s: float) -> "Prices":
         """The prices, at the speed of the replay."""
-        from adapt.core.elastic.planning.prices import Prices
+        from adapt.core.elastic.planning.prices import Prices, usual_rescale_price
 
         target_s = above_0_or("--target-latency", self.target_latency, tempo.or_periods(5.0, 5))
-        return Prices(target_s, self.late_price, self.pause_price, self.moved_price)
+        rescale = usual_rescale_price(pool, period_s) if self.rescale_price is None else self.rescale_price
+        return Prices(target_s, self.late_price, self.pause_price, self.moved_price, rescale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +215,10 @@ class ScalingOptions:
         Alignment.ANY, "Allowed numbers of workers: any, or those that divide the number of partitions."
     )
 
+    def period_s(self, tempo: "Tempo") -> float:
+        """Time between decisions, at the speed of the replay."""
+        return above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
+
     def elastic(
         self,
         plans: PlanOptions,
@@ -222,7 +232,7 @@ class ScalingOptions:
 
         Args:
             tempo: Speed of the replay.
-            prices: Prices of late rows, pauses and moved state; None, the defaults.
+            prices: Prices of late rows, pauses, moved state and rescales; None, the defaults.
             engine: Whose queues it has.
             profile: The cost profile, if any; options win over it.
         """
@@ -233,7 +243,6 @@ class ScalingOptions:
         from adapt.core.elastic.policies.scaler import Patience
         from adapt.core.elastic.replay.replay import Elastic
 
-        period_s = above_0_or("--period", self.period, tempo.or_periods(1.0, 1))
         delay_s = above_0_or("--scale-out-delay", self.scale_out_delay, tempo.or_periods(5.0, 2))
         usual = Patience(delay_s, above_0_or("--cooldown", self.cooldown, tempo.or_periods(30.0, 10)))
         named = self.policy or [ScalingPolicy.THRESHOLDS]
@@ -261,7 +270,7 @@ class ScalingOptions:
             recipe=plans.recipe() if units is None else None,
             units=units,
             counting=Counting(above_0_or("--window", plans.window, tempo.or_periods(30.0, 10))),
-            period_s=period_s,
+            period_s=self.period_s(tempo),
             migration=plans.migration.chosen(engine),
             startup_s=given("--startup-time", self.startup_time, start_s, "0s"),
             sweep=self._swept(),

@@ -118,9 +118,9 @@ def _costs(
                     if back == 0:
                         here[j, level] = cost + _at_end(left, work[load, at], capacity[j], target, late)
                         continue
-                    best = np.inf
+                    best = _between(after[j], levels, left / limit)
                     for i in range(options):
-                        if price[j, i] < best:
+                        if price[j, i] + after[i, 0] < best:
                             holds = target * capacity[i]
                             rest = _between(after[i], levels, (left + lost[j, i]) / holds)
                             rest += price[j, i] + late * _late_by_stop(left, lost[j, i], limit, holds)

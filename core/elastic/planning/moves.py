@@ -81,6 +81,7 @@ class MoveCosts:
         stop = stop_s * np.minimum(able[:, None], able[None, :])
         lost = stop + delay_s * np.maximum(0.0, able[None, :] - able[:, None])
         price = delay_s * np.maximum(0.0, before - after) + prices.pause * stop_s + prices.moved * moved_bytes / GIB
+        price += prices.rescale
         return cls(counts, lost * changes, price * changes, stop * changes)
 
 

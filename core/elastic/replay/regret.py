@@ -23,7 +23,7 @@ USED = (1.0, 0.9, 0.8, 0.7)
 
 COST_COLUMNS = (
     Column("late", Kind.COUNT, "rows", "above the target latency, shed, or left"),
-    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses and state moved"),
+    Column("cost", Kind.NUMBER, "s", "worker time, and the prices of late rows, pauses, state moved and rescales"),
     Column("regret", Kind.SHARE, "", "cost above that of the optimum; missing without --policy optimum"),
 )
 
@@ -48,7 +48,7 @@ class Bill:
     """How cases are priced.
 
     Attributes:
-        prices: Prices of late rows, pauses and state moved.
+        prices: Prices of late rows, pauses, state moved and rescales.
         row_s: Mean work of a row.
         partitions: Number of partitions.
     """
@@ -66,6 +66,7 @@ class Bill:
         outcome, prices = one.outcome, self.prices
         late = outcome.total.above(prices.target_s) + outcome.shed + outcome.left + dropped
         further = prices.pause * one.pauses_s / self.partitions + prices.moved * outcome.moved_bytes / GIB
+        further += prices.rescale * one.restarts
         return Cost(one.worker_s, late, one.worker_s + prices.late * late * self.row_s + further)
 
     def cheapest(self, tried: Sequence[ElasticOutcome]) -> ElasticOutcome:

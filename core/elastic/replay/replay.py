@@ -66,7 +66,7 @@ class Elastic:
         startup_s: Start-up time of a worker.
         sweep: Values of tau1, with each of which all cases run; empty, only that of the thresholds.
         backend: What runs the stage.
-        prices: Prices of late rows, pauses and moved state.
+        prices: Prices of late rows, pauses, moved state and rescales.
     """
 
     pool: int

@@ -191,7 +191,7 @@ _WRITERS = {"ratio": "{:.2f}".format, "regret": "{:.1%}".format}
 
 
 def has_several(points: Table) -> bool:
-    """Whether several numbers of workers were tried at the given load and hash."""
+    """Whether several numbers of workers were tried."""
     records = points.records()
     first = records[0]
     near = [row for row in records if (row["offered"], row["hash"]) == (first["offered"], first["hash"])]

@@ -25,6 +25,7 @@ from adapt.core.ordered.chain.layouts import (
 )
 from adapt.core.ordered.chain.merged import Merged
 from adapt.core.ordered.chain.mixing import mixed
+from adapt.core.ordered.chain.named_inputs import Skipped
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction, WordType
 from adapt.core.ordered.chain.ranges import range_partitions
@@ -169,6 +170,7 @@ class BoundChain:
         streams: In a graph, the fields of each stream.
         stream_types: In a graph, the types of these fields.
         store: Keeps what is as long as the tuples.
+        skipped: Rows of the trace that name no input; None unless a column names the inputs.
     """
 
     operators: tuple[BoundOperator, ...]
@@ -181,6 +183,7 @@ class BoundChain:
     streams: tuple[tuple[str, ...], ...] = ()
     stream_types: tuple[Mapping[str, WordType], ...] = ()
     store: Store = in_memory
+    skipped: Skipped | None = None
 
     def part(self, first: int, end: int) -> "BoundChain":
         """The chain over some consecutive tuples."""
@@ -244,7 +247,8 @@ def columns_of(chain: Chain) -> tuple[str, ...]:
     times = () if chain.punctuations is None else (chain.punctuations.column,)
     merging = (TIME,) if chain.inputs[1:] else ()
     named = (name for columns in columns_by_operator(chain) for name in columns)
-    return tuple(dict.fromkeys((*named, *times, *merging)))
+    telling = () if chain.input_column is None else (chain.input_column,)
+    return tuple(dict.fromkeys((*named, *times, *merging, *telling)))
 
 
 def bind(

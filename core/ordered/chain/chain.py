@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.graph import Graph, graph_of
-from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
 
@@ -34,6 +34,9 @@ class Operator:
         selectivity: Mean outputs per tuple; for `work` only.
         function: Function that it runs.
         sources: Inputs and earlier operators that it reads; None for the operator before it.
+        heuristic: Chooses among the operators that name it; the run's then chooses among these choices and all others.
+        slice_us: How long a worker stays with it; None for the run's slice.
+        lp_minimum: Waiting tuples from which on `lp` considers it, at most its work queue; None for the run's.
 
     Raises:
         BadInput: the attributes do not fit together; names the operator.
@@ -50,10 +53,17 @@ class Operator:
     selectivity: float = 1.0
     function: FunctionName | OwnFunction = FunctionName.WORK
     sources: tuple[str, ...] | None = None
+    heuristic: Heuristic | None = None
+    slice_us: float | None = None
+    lp_minimum: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise BadInput("an operator has an empty name; give each operator a name")
+        if self.slice_us is not None and not 0 < self.slice_us < 1e9:
+            raise BadInput(f"operator {self.name!r}: slice must be above 0 and below 1000s (got {self.slice_us:g}us)")
+        if self.lp_minimum is not None and self.lp_minimum < 1:
+            raise BadInput(f"operator {self.name!r}: lp_minimum must be at least 1 (got {self.lp_minimum})")
         _check_key(self)
         _check_function(self)
 
@@ -92,16 +102,18 @@ class Chain:
         punctuations: Where windows end; None for no windows.
         inputs: Names of the inputs; empty for a single one.
         outputs: Operators whose output leaves the chain; empty for the only one that no other reads.
+        input_column: Column of one trace that names the input of each row; None for a trace per input.
 
     Raises:
         BadInput: no operators, more than 32, or two of one name; or an operator needs punctuations and the chain has
-            none; or the operators form no valid graph (`graph_of`).
+            none; or the operators form no valid graph (`graph_of`); or there is an input column and one input.
     """
 
     operators: tuple[Operator, ...]
     punctuations: Punctuations | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    input_column: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.operators) <= MOST_OPERATORS:
@@ -112,6 +124,11 @@ class Chain:
                 raise BadInput(f"two operators are named {operator.name!r}; names must be unique")
             seen.add(operator.name)
         made = made_keys(self.operators, self.graph)
+        if self.input_column is not None and len(self.inputs) < 2:
+            raise BadInput(
+                f'input_column {self.input_column!r} needs several inputs; add inputs = ["a", "b"] with the values of '
+                "the column"
+            )
         for operator in self.operators:
             if role_of(operator.function).at_punctuations and self.punctuations is None:
                 raise BadInput(

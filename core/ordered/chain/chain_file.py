@@ -1,6 +1,7 @@
 """Chain files: TOML with an [[operator]] table per operator, in order.
 
-An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph.
+An optional [punctuations] table says where windows end. `inputs` and `outputs` name those of a graph, `input_column`
+the column of a trace that names the input of each row.
 """
 
 import re
@@ -10,20 +11,23 @@ from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
-from adapt.core.toml import Element, called, document_of, elements, number_of, only
+from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
-    "operator": ("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function", "from"),
+    "operator": (
+        *("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function", "from"),
+        *("heuristic", "slice", "lp_minimum"),
+    ),
     "punctuations": ("column", "every"),
 }
 """Fields of each kind of element."""
 
 
-NAMES = ("inputs", "outputs")
+NAMES, COLUMN = ("inputs", "outputs"), "input_column"
 """Fields of the chain itself."""
 
 Load: TypeAlias = Callable[[str], OwnFunction]
@@ -40,7 +44,7 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         BadInput: the text is not TOML, or an element is invalid; names the element and its line.
     """
     document = document_of(text, "the chain is")
-    only("the chain", document, (*FIELDS, *NAMES))
+    only("the chain", document, (*FIELDS, *NAMES, COLUMN))
     tables, lines = elements(document, "operator"), operator_lines(text)
     operators = []
     for at, fields in enumerate(tables):
@@ -49,7 +53,8 @@ def read_chain(text: str, load: Load | None = None) -> Chain:
         except BadInput as error:
             raise BadInput(f"line {lines[at]}: {error}" if len(lines) == len(tables) else str(error)) from error
     inputs, outputs = (_names("the chain", name, document.get(name, [])) for name in NAMES)
-    return Chain(tuple(operators), _punctuations(document), inputs, outputs)
+    column = text_of("the chain", COLUMN, document[COLUMN]) if COLUMN in document else None
+    return Chain(tuple(operators), _punctuations(document), inputs, outputs, column)
 
 
 def _names(where: str, field: str, value: Any) -> tuple[str, ...]:
@@ -67,13 +72,17 @@ def _punctuations(document: Mapping[str, Any]) -> Punctuations | None:
     if not isinstance(fields, dict):
         raise BadInput("punctuations must be a table; write it as [punctuations] with its fields below")
     element = Element("[punctuations]", fields, FIELDS["punctuations"])
-    every = element.text_or_none("every")
-    try:
-        every_us = None if every is None else duration_us(every)
-    except UsageError as error:
-        raise BadInput(f"[punctuations]: every: {error}") from None
-    column = element.text_or_none("column")
+    every_us, column = _time_us(element, "every"), element.text_or_none("column")
     return Punctuations(TIME if column is None else column, every_us)
+
+
+def _time_us(element: Element, name: str) -> int | None:
+    """An optional time in microseconds."""
+    text = element.text_or_none(name)
+    try:
+        return None if text is None else duration_us(text)
+    except UsageError as error:
+        raise BadInput(f"{element.where}: {name}: {error}") from None
 
 
 def operator_lines(text: str) -> list[int]:
@@ -94,6 +103,9 @@ def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
         selectivity=element.number("selectivity", 1.0),
         function=_function(element, load),
         sources=None if element.get("from") is None else _names(element.where, "from", element.get("from")),
+        heuristic=None if element.get("heuristic") is None else element.choice("heuristic", Heuristic),
+        slice_us=_time_us(element, "slice"),
+        lp_minimum=None if element.get("lp_minimum") is None else element.whole("lp_minimum", 1),
     )
 
 

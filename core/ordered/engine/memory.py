@@ -289,6 +289,10 @@ class Memory:
             slot_words,
         )
         record["guessed_ns"] = _guessed_ns(bound)
+        own = bound.operator
+        record["heuristic"] = 0 if own.heuristic is None else 1 + _HEURISTICS[own.heuristic]
+        record["slice_ns"] = round((own.slice_us or 0) * 1e3)
+        record["lp_minimum"] = min(own.lp_minimum or settings.lp_minimum, settings.queue_capacity)
         record["guessed_outputs"] = int(min(bound.operator.selectivity, most) * 2**20)
         record["partitions_at"], record["partitions"] = self._partitions[bound.number].ctypes.data, bound.partitions
         is_split = settings.parallelism is Parallelism.REPLICATED and degree > 1
@@ -346,7 +350,9 @@ class Memory:
         header["qst_size"], header["mark_every"] = int(settings.qst_limit or QST_LIMIT) or 1, settings.mark_every
         tuned = settings.slice_us, settings.ct_window_ms, settings.qst_limit
         header["tunes"] = sum((value == 0) << bit for bit, value in enumerate(tuned))
-        header["lp_minimum"], header["query_ns"] = settings.lp_minimum, _UNMEASURED_NS
+        header["query_ns"] = _UNMEASURED_NS
+        own = {each.operator.heuristic for each in self._chain.operators if each.operator.heuristic is not None}
+        header["own_heuristics"] = sum(1 << _HEURISTICS[each] for each in own)
         header["marks_at"], header["checked"] = self._timed.ctypes.data, settings.checked
         header["patience"], header["batch"] = _PATIENCE, settings.batch
         header["barred_at"] = self.storage.keep(barred(self._chain, settings))

@@ -441,8 +441,10 @@ def _verdict(
 ) -> str:
     highest = tuple({one.workers: one for one in outcomes}.values())
     told = [_speed(highest, backend), *filter(None, [break_even_sentence(speeds_of(highest))])]
+    skipped = [] if chain.skipped is None else [chain.skipped.sentence()]
     if obstacles:
-        return f"{told[0]} It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
+        alone = f"It ran serially in plain Python, and would with more workers: {'; '.join(obstacles)}."
+        return " ".join([told[0], alone, *skipped]).strip()
     if backend is Backend.THREADS:
         told += _of_threads(highest, cores)
     if bound is not None and bound.speed_up < _FAR * max(one.workers for one in outcomes):
@@ -452,7 +454,7 @@ def _verdict(
     if costs is not None:
         told += [_where_from(costs), *([] if runs else _even_keys(chain.operators))]
         told += [_assumed(contention)] if isinstance(contention, Contention) else _measured(outcomes, contention)
-    return " ".join(told)
+    return " ".join([*told, *skipped]).strip()
 
 
 def _speed(outcomes: Sequence[WorkersOutcome], backend: Backend) -> str:

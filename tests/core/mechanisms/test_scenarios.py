@@ -1,5 +1,6 @@
 """Scenarios: what there is, what goes together, and how a user writes them."""
 
+import numpy as np
 import pytest
 
 from adapt.core.elastic.policies.names import Alignment, ScalingPolicy, Signal
@@ -7,13 +8,17 @@ from adapt.core.elastic.policies.scale_on import ScaleOn
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.flux.policies.names import FluxPolicy
+from adapt.core.mechanisms.cost_model import Wanted
+from adapt.core.mechanisms.scenario import check_scenario
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
 from adapt.core.ordered.chain.names import OrderedWorkQueue
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
+from adapt.core.stage.conditions.settings import Costs
 from adapt.core.stage.conditions.shed_factor import Thresholds
+from adapt.core.stage.input.offered_load import Demand
 
 ALL = """# mine
 [[scenario]]
@@ -206,3 +211,10 @@ def test_a_file_says_all_that_a_scenario_has():
 def test_a_file_that_cannot_be_is_refused_with_its_line(text, sentence):
     with pytest.raises(BadInput, match=sentence):
         read_scenarios(text)
+
+
+def test_the_optimum_of_flux_is_refused_with_what_to_use():
+    terms = Wanted(4, costs=Costs(1e-3, 1e-4)).terms(Demand(np.full(256, 4), None, 10.0, 0.0))
+    with pytest.raises(UsageError, match=r"scenario 'x': a comparison has no flux = \"optimum\"; use elastic = "):
+        check_scenario(Scenario("x", flux=FluxPolicy.OPTIMUM), terms)
+    check_scenario(Scenario("x", elastic=ScalingPolicy.OPTIMUM), terms)

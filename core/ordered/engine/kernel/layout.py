@@ -81,7 +81,7 @@ HEADER = _on_lines(
         "queue",  # configured tuples of a work queue
         "heuristic",
         "tunes",  # which of them are tuned, by bits
-        "lp_minimum",  # tuples that `LP` waits for
+        "own_heuristics",  # which heuristics operators have of their own, by bits
         "batch",  # most rows of a micro-batch; 0 without
         "barred_at",  # of each worker, a bit for each operator that it may not enter
         "mark_every",
@@ -144,6 +144,9 @@ OPERATOR = _on_lines(
         "partition_queues_at",  # of each lane
         "master_at",  # the partition of each tuple in the queue; 0 without partitions
         "most_workers",
+        "heuristic",  # its own heuristic plus 1; 0 without one
+        "slice_ns",  # its own slice; 0 for that of the run
+        "lp_minimum",  # tuples that `LP` waits for
         "closing",  # address of the function for punctuations, or 0
         "guessed_ns",
         "guessed_outputs",  # times 2^20

@@ -71,7 +71,12 @@ def test_loads_workers_and_seeds_are_swept_printed_kept_and_reported(adapt, here
     shown = adapt.done("replay", "compare", *line.split(), "-o", "x.run", "--force").out
     assert max(map(len, shown.splitlines())) <= 80
     assert "up to 0.4 static-uniform is enough" in " ".join(shown.split())
-    adapt.done("report", "x.run", "--html", "x.html")
+    reported = adapt.done("report", "x.run", "--html", "x.html").out
+    titles = ("Where the answer changes", "Over seeds", "Pareto front with any number of workers")
+    assert all(title in shown for title in titles)
+    places = [reported.find(f"\n{title}") for title in (*titles, "Scenarios\n")]
+    assert places[0] > 0
+    assert places == sorted(places)
     page = (here / "x.html").read_text()
     for title in ("Cost against latency", "p99 by load"):
         assert f"<h3>{title}</h3>" in page

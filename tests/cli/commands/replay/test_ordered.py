@@ -454,6 +454,75 @@ def test_inputs_that_the_chain_does_not_have_are_refused(adapt, two, more, told)
     assert told in adapt.refused(2, *f"replay ordered x.trace --chain two.toml --workers 1 {more}".split())
 
 
+@pytest.fixture
+def one(two):
+    """Both traces in one, whose rows of one time stand in the other order, with some rows of no input."""
+    tables = [pq.read_table(name).append_column("kind", pa.array([kind] * 3_000)[:count]) for name, kind, count in OF]
+    mixed = pa.concat_tables([tables[1], tables[0], tables[2].slice(0, 7)], promote_options="default")
+    mixed = mixed.take(np.argsort(mixed["ts"].cast(pa.int64()).to_numpy(), kind="stable"))
+    write_trace(two / "mixed.trace", mixed)
+    (two / "one.toml").write_text('input_column = "kind"\n' + TWO)
+    return two
+
+
+OF = (("x.trace", "left", 3_000), ("y.trace", "right", 1_000), ("y.trace", "up", 1_000))
+
+
+@pytest.mark.parametrize("backend", ["threads", "sim"])
+def test_one_trace_of_two_inputs_gives_what_two_traces_give(adapt, one, backend):
+    line = f"--workers 1,2 --backend {backend} --repeats 1 --speedup 1e6 --format json".split()
+    several, single = (
+        json.loads(adapt.done("replay", "ordered", *trace.split(), *line, *output_to(name, backend)).out)
+        for name, trace in (
+            ("two", "x.trace --chain two.toml --input right=y.trace"),
+            ("one", "mixed.trace --chain one.toml"),
+        )
+    )
+    assert single["summary"]["verdict"].endswith(
+        "Skipped 7 of 4,007 rows, whose 'kind' is not an input of the chain: 'up' (7 rows)."
+    )
+    for name in ("egress", "rows", "tuples_out", "order_violations"):
+        assert single["summary"][name] == several["summary"][name]
+    if backend == "threads":
+        assert (one / "one.parquet").read_bytes() == (one / "two.parquet").read_bytes()
+
+
+def output_to(name, backend):
+    return ["--output", f"{name}.parquet"] if backend == "threads" else []
+
+
+def test_rows_of_no_input_are_told_beside_an_output_on_stdout(adapt, one):
+    line = "mixed.trace --chain one.toml --workers 1 --backend threads --repeats 1 --rows 9 --output -"
+    done = adapt.done("replay", "ordered", *line.split())
+    assert "Skipped 2 of 9 rows, whose 'kind' is not an input of the chain: 'up' (2 rows)." in done.err
+    assert all(row["output"] in ("all", "half") for row in map(json.loads, done.out.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("code", "head", "more", "told"),
+    [
+        (3, 'input_column = "knid"', "", "one.toml: input_column: column 'knid' does not exist; did you mean 'kind'?"),
+        (3, "input_column = 3", "", "the chain: input_column must be a text in quotes (got 3)"),
+        (3, 'input_column = "ts"', "", "input_column: column 'ts' must hold texts or integers (its type is timestamp"),
+        (3, 'input_column = "key"', "", "one.toml: no row of input 'left'; column 'key' has "),
+        (
+            *(2, 'input_column = "kind"', "--input right=y.trace"),
+            "--input right: one.toml takes all inputs from TRACE, whose column 'kind' (input_column) names them",
+        ),
+    ],
+)
+def test_an_input_column_that_will_not_do_is_refused(adapt, one, code, head, more, told):
+    (one / "one.toml").write_text(f"{head}\n{TWO}")
+    line = f"replay ordered mixed.trace --chain one.toml --workers 1 --backend threads {more}"
+    assert told in adapt.refused(code, *line.split())
+
+
+def test_an_input_column_needs_several_inputs(adapt, one):
+    (one / "one.toml").write_text('input_column = "kind"\n' + CHAIN)
+    told = adapt.refused(3, *"replay ordered mixed.trace --chain one.toml --workers 1".split())
+    assert "input_column 'kind' needs several inputs" in told
+
+
 def test_a_chain_with_one_input_takes_no_other(adapt, two):
     told = adapt.refused(2, *"replay ordered x.trace --chain c.toml --workers 1 --input right=y.trace".split())
     assert "--input right: c.toml has no further input 'right' (it has only one)" in told

@@ -19,7 +19,7 @@ from adapt.core.stage.engine.series import Latencies
 from tests.core.elastic.replay.test_replay import ALL, ELASTIC, STAGE, burst, replayed
 
 EVERY = (*ALL, ScalingPolicy.PLAN_AHEAD, ScalingPolicy.OPTIMUM)
-PRICES = Prices(0.2, 10.0, 2.0, 50.0)
+PRICES = Prices(0.2, 10.0, 2.0, 50.0, 0.5)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_cost_is_summed_from_the_tables(run):
     row_s = 1e-3 + STAGE.costs.produce_s
     for row in cases:
         pauses = row["pauses"] / STAGE.partitions
-        further = 10 * row_s * row["late"] + 2 * pauses + 50 * row["moved"] / GIB
+        further = 10 * row_s * row["late"] + 2 * pauses + 50 * row["moved"] / GIB + 0.5 * row["restarts"]
         assert row["cost"] == pytest.approx(row["worker_seconds"] + further)
         assert row["regret"] == pytest.approx(row["cost"] / cases[-1]["cost"] - 1)
     assert cases[0]["late"] > cases[-1]["late"]
@@ -96,7 +96,7 @@ def test_moves_cost_what_the_settings_say():
     assert stop[1, 2] == pytest.approx(1 / 8)
 
 
-@pytest.mark.parametrize("given", [{"target_s": 0.0}, {"late": -1.0}, {"moved": np.inf}])
+@pytest.mark.parametrize("given", [{"target_s": 0.0}, {"late": -1.0}, {"moved": np.inf}, {"rescale": -1.0}])
 def test_prices_that_cannot_be_are_refused(given):
     with pytest.raises(UsageError, match="must be"):
         Prices(**given)

@@ -186,6 +186,15 @@ def plain_model() -> Callable[[int], None]:
     return simulate
 
 
+def plain_schedule() -> Callable[[int, np.dtype[np.void]], int]:
+    """`choose_operator` of the header at an address, interpreted."""
+    names = plain(layout, tuples, *(each for each in _ENGINE if each in (claiming, estimates, schedule)), **_UNUSED)
+    return lambda address, kind: names.choose_operator(_Record(address, kind, 0), 0)
+
+
+_UNUSED = dict.fromkeys(("count_ahead", "run_claimed", "send"))
+
+
 def _closing(name: FunctionName) -> int:
     closing = FUNCTIONS[name].closing
     assert closing is not None

@@ -20,6 +20,7 @@ from adapt.core.ordered.engine.serial import run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from tests.core.ordered.chains import bound, counting, partitioned, stateful, stateless
 from tests.core.ordered.engine.kernel.plain_kernel import plain_worker
+from tests.tiers import SOAK
 
 SCHEMES = [
     (Reorder.CLAIM, WorkQueue.HYBRID),
@@ -29,6 +30,13 @@ SCHEMES = [
     (Reorder.LOCK, WorkQueue.HYBRID),
     (Reorder.LOCK, WorkQueue.PARTITIONED),
 ]
+
+CHOICES = [
+    each
+    for each in itertools.product((1, 5), (Heuristic.CT, Heuristic.QST))
+    if SOAK or (each[0] == 1) == (each[1] is Heuristic.CT)
+]
+"""Sizes of chunks with heuristics: in the short tier each size and each heuristic once."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +67,7 @@ def assert_ordered(chain: BoundChain, settings: RunSettings) -> WorkersRun:
 
 
 @pytest.mark.parametrize(("reorder", "work_queue"), SCHEMES)
-@pytest.mark.parametrize("chunk", [1, 5])
-@pytest.mark.parametrize("heuristic", [Heuristic.CT, Heuristic.QST])
+@pytest.mark.parametrize(("chunk", "heuristic"), CHOICES)
 def test_the_egress_is_that_of_the_serial_run(
     reorder: Reorder, work_queue: WorkQueue, chunk: int, heuristic: Heuristic
 ) -> None:
