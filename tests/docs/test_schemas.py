@@ -4,7 +4,7 @@ import copy
 import json
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from adapt.core.costs.profile_file import write_profile
 from adapt.core.fit.network.names import DropPlanner
 from adapt.core.fit.network.network_file import FIELDS, read_network
 from adapt.core.fit.network.settings import SheddingSettings
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineProfile, Interval
 from adapt.core.ordered.engine.costs_file import write_engine_profile
 from adapt.core.stage.dag.stages_file import FIELDS as STAGE_FIELDS
@@ -231,8 +232,9 @@ def test_cost_profiles_are_as_their_schema_says():
 def test_costs_of_the_ordered_engine_are_as_their_schema_says():
     validator = Draft202012Validator(schema("ordered-costs"))
     profile = EngineProfile("here", 2, {term: Interval(2.0, 1.0, 3.5) for term in TERMS})
-    document = tomllib.loads(write_engine_profile(profile))
-    assert not list(validator.iter_errors(document))
+    for each in (profile, replace(profile, caches=ASSUMED_CACHES)):
+        document = tomllib.loads(write_engine_profile(each))
+        assert not list(validator.iter_errors(document))
     assert set(schema("ordered-costs")["properties"]["cost"]["items"]["properties"]["name"]["enum"]) == set(Cost)
     assert list(validator.iter_errors(document | {"new": 1}))
 

@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from select import select
@@ -253,6 +253,17 @@ def _event(kind: str, numbers: list[Any]) -> Message:
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pinning() -> Callable[[int | None], None] | None:
+    """Moves the calling thread to core 0 or 1, or any.
+
+    None where it has a single core, or the system does not support this.
+    """
+    if cores() < 2 or not hasattr(os, "sched_setaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    return lambda core: os.sched_setaffinity(0, allowed if core is None else {allowed[core]})
 
 
 def _port(process: subprocess.Popen[bytes], what: str) -> int:

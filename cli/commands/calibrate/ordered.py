@@ -25,13 +25,15 @@ def ordered(
     Runs generated rows on threads, with 1, 2, 4 and so on up to the most workers: each kind of operator, in chunks of 1
     to 512 tuples. The CPU time gives the cost of a row that is fed, a tuple, a claim, a partition that is entered, a
     chunk and an output that are sent, and what other workers add. Further runs are not used for this, but predicted by
-    the model: their error is printed. Takes about half a minute.
+    the model: their error is printed. Then come states and payloads of growing size, on one core and moved to another.
+    Takes about a minute.
 
     Example: adapt calibrate ordered -o engine.toml
     """
     from adapt.core.ordered.calibrate.calibration import calibrate_engine
     from adapt.core.ordered.calibrate.machine import Machine
-    from adapt.traces.processes.launch import cores
+    from adapt.core.ordered.calibrate.sizes import calibrate_sizes
+    from adapt.traces.processes.launch import cores, pinning
 
     output.check()
     have = cores()
@@ -39,6 +41,8 @@ def ordered(
     if most > have:
         raise UsageError(f"--workers must be at most the {have} cores of this machine (got {workers})")
     with stages() as progress:
-        made = calibrate_engine(Machine(rows, process_time), rows, most, repeats, progress)
+        machine = Machine(rows, process_time)
+        made = calibrate_engine(machine, rows, most, repeats, progress)
+        made = calibrate_sizes(made, machine, rows, repeats, pinning() if most > 1 else None, progress)
     output.show(made)
     return made

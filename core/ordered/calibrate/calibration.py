@@ -8,6 +8,7 @@ import numpy as np
 
 from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out
 from adapt.core.ordered.calibrate.fit import Measured, profile_of
+from adapt.core.ordered.engine.cache_costs import sizes_tables
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import TERMS, Cost, EngineCosts, EngineProfile
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
@@ -70,10 +71,12 @@ class OrderedCalibration(Displayed):
     Attributes:
         profile: The costs.
         checks: Held-out configurations.
+        sized: Configurations with payloads and states, predicted by the cache model; empty without one.
     """
 
     profile: EngineProfile
     checks: tuple[Checked, ...]
+    sized: tuple[Checked, ...] = ()
 
     def as_file(self) -> str:
         """The profile as the text of its file."""
@@ -82,13 +85,11 @@ class OrderedCalibration(Displayed):
     @property
     def notes(self) -> tuple[str, ...]:
         """How far the predictions are off, in a sentence."""
-        errors = [abs(one.error) for one in self.checks]
-        worst = max(self.checks, key=lambda one: abs(one.error))
         return (
-            f"of {len(errors)} configurations held out, predicted CPU per row is off by {np.median(errors):.0%} in the"
-            f" median, and by {abs(worst.error):.0%} for {worst.configuration}",
+            f"of {len(self.checks)} configurations held out, predicted CPU per row is off by {_error_of(self.checks)}",
             f"measured with up to {self.profile.workers} worker{'s' * (self.profile.workers > 1)}; results of the model"
             " for more are extrapolated",
+            *([f"with payloads and states the error is {_error_of(self.sized)}"] if self.sized else []),
         )
 
     @property
@@ -120,22 +121,39 @@ class OrderedCalibration(Displayed):
 
     def held(self) -> Table:
         """Held-out configurations with the error of the model."""
-        columns = [
-            Column("configuration"),
-            Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
-            Column("measured_low", Kind.NUMBER, "ns"),
-            Column("measured_high", Kind.NUMBER, "ns"),
-            Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
-            Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
-            Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
-            Column("error", Kind.SHARE, about="predicted over measured, less 1"),
-        ]
-        rows = [[str(one.configuration), *one.measured_ns, *one.predicted_ns, one.error] for one in self.checks]
-        return Table.from_rows("Held out of the fit", columns, rows)
+        return _checked_table("Held out of the fit", self.checks)
+
+    def sizes(self) -> list[Table]:
+        """The cache model, and its error; empty without one."""
+        caches = self.profile.caches
+        if caches is None:
+            return []
+        return [*sizes_tables(caches), _checked_table("Payloads and states of other sizes", self.sized)]
 
     def displayed(self) -> list[Table]:
-        """Costs, then the held-out configurations."""
-        return [self.found(), self.held()]
+        """Costs and held-out configurations; then the same of sizes."""
+        return [self.found(), self.held(), *self.sizes()]
+
+
+def _error_of(checks: Sequence[Checked]) -> str:
+    worst = max(checks, key=lambda one: abs(one.error))
+    middle = np.median([abs(one.error) for one in checks])
+    return f"{middle:.0%} in the median, and by {abs(worst.error):.0%} for {worst.configuration}"
+
+
+def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
+    columns = [
+        Column("configuration"),
+        Column("measured", Kind.NUMBER, "ns", "CPU per row, median"),
+        Column("measured_low", Kind.NUMBER, "ns"),
+        Column("measured_high", Kind.NUMBER, "ns"),
+        Column("predicted", Kind.NUMBER, "ns", "worker time per row in the model"),
+        Column("predicted_low", Kind.NUMBER, "ns", "with the lower ends of all costs"),
+        Column("predicted_high", Kind.NUMBER, "ns", "with the upper ends"),
+        Column("error", Kind.SHARE, about="predicted over measured, less 1"),
+    ]
+    rows = [[str(one.configuration), *one.measured_ns, *one.predicted_ns, one.error] for one in checks]
+    return Table.from_rows(title, columns, rows)
 
 
 def calibrate_engine(
@@ -165,7 +183,7 @@ def calibrate_engine(
     checks: list[Checked] = []
     for one, values in zip(kept, checked_ns, strict=True):
         middle, low, high = (predicted_ns(one, costs) for costs in ends)
-        checks.append(Checked(one, _spread(values), (middle, low, high)))
+        checks.append(Checked(one, spread(values), (middle, low, high)))
     return OrderedCalibration(profile, tuple(checks))
 
 
@@ -177,5 +195,6 @@ def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROW
     return (sum(tally.busy_ns for tally in run.operators) + asking) / rows
 
 
-def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, lowest and highest."""
     return float(np.median(values)), min(values), max(values)

@@ -10,6 +10,8 @@ from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.phrases import counted
+from adapt.core.values import size
 
 CHUNKS = (1, 4, 16, 64, 512)
 """Chunk sizes of the fit."""
@@ -41,6 +43,9 @@ class Configuration:
         heuristic: Scheduling heuristic.
         slice_us: Time slice.
         share: It runs the rows of a run divided by this.
+        tuple_bytes: Payload that each operator reads.
+        state_bytes: State of each key; 0 for a word.
+        keys: Keys of the generated stream, equally frequent.
     """
 
     kinds: tuple[OperatorKind, ...]
@@ -52,6 +57,9 @@ class Configuration:
     heuristic: Heuristic = Heuristic.CT
     slice_us: float = 100.0
     share: int = 1
+    tuple_bytes: int = 0
+    state_bytes: int = 0
+    keys: int = KEYS
 
     def rows_of(self, rows: int) -> int:
         """Rows of its run."""
@@ -67,11 +75,13 @@ class Configuration:
                 partitions=self.partitions if kind is OperatorKind.PARTITIONED else None,
                 cost=self.cost_us,
                 selectivity=1.0 if number else self.selectivity,
+                tuple_bytes=self.tuple_bytes,
+                state_bytes=0 if kind is OperatorKind.STATELESS else self.state_bytes,
             )
             for number, kind in enumerate(self.kinds)
         ]
         random = np.random.default_rng(0)
-        columns = {"key": random.integers(0, KEYS, rows), "ts": np.arange(rows)}
+        columns = {"key": random.integers(0, self.keys, rows), "ts": np.arange(rows)}
         return bind(Chain(tuple(operators)), {name: pa.array(values) for name, values in columns.items()})
 
     def settings(self) -> RunSettings:
@@ -85,6 +95,10 @@ class Configuration:
         chunk = self.chunk or "auto"
         cost = f", {self.cost_us:g} us" if self.cost_us else ""
         outputs = f", {self.selectivity:g} outputs" if self.selectivity != 1 else ""
+        cost += f", payload of {size(self.tuple_bytes)}" if self.tuple_bytes else ""
+        if self.state_bytes:
+            keys = "" if _PARTITIONED not in self.kinds else f" for each of {counted(self.keys, 'key')}"
+            cost += f", state of {size(self.state_bytes)}{keys}"
         slices = f", slice {self.slice_us:g} us" if self.slice_us != 100 else ""
         return f"{kinds}, chunk {chunk}{cost}{outputs}{slices}, {self.workers} worker{'s' if self.workers > 1 else ''}"
 

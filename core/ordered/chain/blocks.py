@@ -13,6 +13,7 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, PartitionO
 from adapt.core.ordered.chain.chain import Chain
 from adapt.core.ordered.chain.names import PartitionBy
 from adapt.core.ordered.chain.own import OwnFunction
+from adapt.core.ordered.chain.payload import payload_bytes, payload_fields, payload_of
 from adapt.core.ordered.chain.ranges import range_partitions
 from adapt.core.ordered.chain.roles import VALUE
 
@@ -111,6 +112,10 @@ class _Binder:
                 tuples[is_row, word] = numbers[tuples[is_row, word]]
         if self._numbers_rows and VALUE in block.fields:
             tuples[is_row, block.fields.index(VALUE)] += self._rows
+        if self._rows and (size := payload_bytes(self._chain.operators)):
+            first = block.fields.index(payload_fields(size)[0])
+            words = payload_of(np.arange(self._rows, self._rows + block.rows), size)
+            tuples[is_row, first : first + words.shape[1]] = words
         if len(at):
             tuples, at = self._punctuated(tuples, at)
         self._punctuations.append(self._tuples + at)

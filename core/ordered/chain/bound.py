@@ -26,8 +26,9 @@ from adapt.core.ordered.chain.layouts import (
 from adapt.core.ordered.chain.merged import Merged
 from adapt.core.ordered.chain.mixing import mixed
 from adapt.core.ordered.chain.named_inputs import Skipped
-from adapt.core.ordered.chain.names import PartitionBy
+from adapt.core.ordered.chain.names import PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction, WordType
+from adapt.core.ordered.chain.payload import payload_bytes, payload_fields, payload_of
 from adapt.core.ordered.chain.ranges import range_partitions
 from adapt.core.ordered.chain.roles import TIME, VALUE, role_of
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
@@ -191,6 +192,15 @@ class BoundChain:
         inside = at[(at >= first) & (at < end)] - first
         return replace(self, tuples=self.tuples[first:end], punctuations=inside)
 
+    def by_workers(self, workers: int) -> "BoundChain":
+        """The chain for a run by a number of workers.
+
+        Until then, operators with a partition per worker have a single partition.
+        """
+        if all(bound.operator.partitions is not PartitionCount.WORKERS for bound in self.operators):
+            return self
+        return replace(self, operators=tuple(_by_workers(bound, workers, self.texts) for bound in self.operators))
+
     @property
     def rows(self) -> int:
         """Number of tuples that are rows of the trace."""
@@ -305,7 +315,7 @@ class _Encoded:
 
     Attributes:
         words: Words of each row, in the order of time.
-        column: The column that each field is made from.
+        column: The column that each field is made from; without those made at the ingress.
         partition_of: Partition of each key, by operator.
         texts: Texts by field, in the order of their numbers.
         types: Types of the fields; others are integers.
@@ -319,7 +329,7 @@ class _Encoded:
 
     def fields_of(self, number: int, rows: Merged) -> tuple[str, ...]:
         """Fields of an input."""
-        return tuple(name for name in self.words if name == VALUE or self.column[name] in rows.inputs[number])
+        return tuple(name for name in self.words if self.column.get(name) in (None, *rows.inputs[number]))
 
     def put(self, rows: Merged, name: str, column: str, words: Words) -> None:
         """Keep the words of a column."""
@@ -374,6 +384,8 @@ def _encoded_columns(chain: Chain, rows: Merged, plan: Partitioner | None) -> _E
             done.put(rows, name, name, words)
     if VALUE in _made_at_ingress(chain):
         done.words[VALUE] = np.arange(rows.rows, dtype=np.int64)
+    if size := payload_bytes(chain.operators):
+        done.words.update(zip(payload_fields(size), payload_of(np.arange(rows.rows), size).T, strict=True))
     return done
 
 
@@ -593,15 +605,28 @@ def _partitions(operator: Operator, keys: pa.Array, plan: Partitioner | None) ->
         case PartitionBy.PLAN:
             return np.asarray(_plan_of(operator, plan).channels_of(keys), np.int64)
         case PartitionBy.RANGE:
-            return range_partitions(keys, operator.partitions or 1)
+            return range_partitions(keys, _count(operator, plan))
         case PartitionBy.HASH:
-            return np.asarray(UniformPartitioner(operator.partitions or 1).channels_of(keys), np.int64)
+            return np.asarray(UniformPartitioner(_count(operator, plan)).channels_of(keys), np.int64)
 
 
 def _count(operator: Operator, plan: Partitioner | None) -> int:
-    if operator.key is None:
+    if operator.key is None or operator.partitions is PartitionCount.WORKERS:
         return 1
     return operator.partitions or _plan_of(operator, plan).channels
+
+
+def _by_workers(bound: BoundOperator, workers: int, texts: Mapping[str, pa.Array]) -> BoundOperator:
+    """An operator with as many partitions as workers, if its chain says so."""
+    operator = bound.operator
+    if operator.partitions is not PartitionCount.WORKERS:
+        return bound
+    partition_of, route = bound.partition_of, bound.route
+    if partition_of is not None:
+        partition_of = _partitions(replace(operator, partitions=workers), texts[key_field(operator.key or "")], None)
+    if route is not None:
+        route = replace(route, inner=_by_workers(route.inner, workers, texts))
+    return replace(bound, partition_of=partition_of, partitions=workers, route=route)
 
 
 def _plan_of(operator: Operator, plan: Partitioner | None) -> Partitioner:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.graph import Graph, graph_of
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import COUNTED, TIME, role_of
 
@@ -18,6 +18,9 @@ MOST_PARTITIONS = 1 << 20
 MOST_OUTPUTS = 1 << 16
 """Outputs of one tuple."""
 LONGEST_COST_US = 1e9
+WORD = 8
+"""Bytes of a word: sizes of tuples and states are multiples of it."""
+MOST_TUPLE_BYTES, MOST_STATE_BYTES = 16 << 10, 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,14 @@ class Operator:
         name: Unique in the chain.
         kind: Stateless, partitioned or stateful.
         key: Column with the key of the state; of a partitioned operator only.
-        partitions: Number of partitions, 1 to 2^20; None if a plan gives it.
+        partitions: Number of partitions, 1 to 2^20; `WORKERS` for as many as workers; None if a plan gives it.
         by: How keys are partitioned.
         cost: Microseconds of work per tuple, or a column with them; for `work`, and for own functions in a model.
         selectivity: Mean outputs per tuple; for `work` only.
         function: Function that it runs.
         sources: Inputs and earlier operators that it reads; None for the operator before it.
+        tuple_bytes: Payload that it reads of each tuple, and that tuples therefore carry; for `work` only.
+        state_bytes: State of each key, all of which it reads and writes for each tuple; for `work` only. 0 for a word.
         heuristic: Chooses among the operators that name it; the run's then chooses among these choices and all others.
         slice_us: How long a worker stays with it; None for the run's slice.
         lp_minimum: Waiting tuples from which on `lp` considers it, at most its work queue; None for the run's.
@@ -41,18 +46,20 @@ class Operator:
     Raises:
         BadInput: the attributes do not fit together; names the operator.
 
-    Source: ordered streams, section 2.1.
+    Source: ordered streams, sections 2.1 and 7.1 (parametric operators).
     """
 
     name: str
     kind: OperatorKind
     key: str | None = None
-    partitions: int | None = None
+    partitions: int | PartitionCount | None = None
     by: PartitionBy = PartitionBy.HASH
     cost: float | str = 0.0
     selectivity: float = 1.0
     function: FunctionName | OwnFunction = FunctionName.WORK
     sources: tuple[str, ...] | None = None
+    tuple_bytes: int = 0
+    state_bytes: int = 0
     heuristic: Heuristic | None = None
     slice_us: float | None = None
     lp_minimum: int | None = None
@@ -66,6 +73,7 @@ class Operator:
             raise BadInput(f"operator {self.name!r}: lp_minimum must be at least 1 (got {self.lp_minimum})")
         _check_key(self)
         _check_function(self)
+        _check_sizes(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +199,32 @@ def _check_key(operator: Operator) -> None:
             raise BadInput(f"{where} is partitioned by a plan, whose channels are its partitions; remove partitions")
     elif operator.partitions is None:
         raise BadInput(f"{where} is partitioned but has no number of partitions; add partitions = ...")
+    elif operator.partitions is PartitionCount.WORKERS:
+        if role_of(operator.function).at_punctuations:
+            raise BadInput(
+                f"{where} runs {operator.function}, whose output at punctuations depends on the number of partitions; "
+                f'set partitions to a number instead of "{PartitionCount.WORKERS}"'
+            )
     elif not 1 <= operator.partitions <= MOST_PARTITIONS:
         raise BadInput(f"{where}: partitions must be from 1 to {MOST_PARTITIONS} (got {operator.partitions})")
+
+
+def _check_sizes(operator: Operator) -> None:
+    sizes = (
+        ("tuple_bytes", operator.tuple_bytes, MOST_TUPLE_BYTES),
+        ("state_bytes", operator.state_bytes, MOST_STATE_BYTES),
+    )
+    where = f"operator {operator.name!r}"
+    for name, size, most in sizes:
+        if not 0 <= size <= most or size % WORD:
+            raise BadInput(f"{where}: {name} must be a multiple of {WORD} from 0 to {most:,} (got {size})")
+        if size and operator.function is not FunctionName.WORK:
+            raise BadInput(
+                f"{where} runs {operator.function}, which takes no {name}; remove it, or set "
+                f'function = "{FunctionName.WORK}"'
+            )
+    if operator.state_bytes and operator.kind is OperatorKind.STATELESS:
+        raise BadInput(f"{where} is stateless, but state_bytes needs a state; remove it or set another kind")
 
 
 def _check_function(operator: Operator) -> None:

@@ -11,15 +11,17 @@ from typing import Any, TypeAlias
 
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.chain.roles import TIME
 from adapt.core.toml import Element, called, document_of, elements, number_of, only, text_of
+from adapt.core.units.amounts import bytes_of
 from adapt.core.units.durations import duration_us
 
 FIELDS = {
     "operator": (
         *("name", "kind", "key", "partitions", "by", "cost", "selectivity", "function", "from"),
+        *("tuple_bytes", "state_bytes"),
         *("heuristic", "slice", "lp_minimum"),
     ),
     "punctuations": ("column", "every"),
@@ -97,16 +99,43 @@ def _operator(fields: Mapping[str, Any], load: Load | None) -> Operator:
         name=element.text("name"),
         kind=element.choice("kind", OperatorKind),
         key=element.text_or_none("key"),
-        partitions=None if element.get("partitions") is None else element.whole("partitions", 1),
+        partitions=_partition_count(element),
         by=element.choice("by", PartitionBy, PartitionBy.HASH),
         cost=_cost(element),
         selectivity=element.number("selectivity", 1.0),
         function=_function(element, load),
         sources=None if element.get("from") is None else _names(element.where, "from", element.get("from")),
+        tuple_bytes=_bytes(element, "tuple_bytes"),
+        state_bytes=_bytes(element, "state_bytes"),
         heuristic=None if element.get("heuristic") is None else element.choice("heuristic", Heuristic),
         slice_us=_time_us(element, "slice"),
         lp_minimum=None if element.get("lp_minimum") is None else element.whole("lp_minimum", 1),
     )
+
+
+def _bytes(element: Element, name: str) -> int:
+    """A size: an integer in bytes, or a text such as "64KiB"."""
+    size = element.get(name)
+    if not isinstance(size, str):
+        return element.whole(name, 0)
+    try:
+        return int(bytes_of(size))
+    except UsageError as error:
+        raise BadInput(f"{element.where}: {name} {error}") from None
+
+
+def _partition_count(element: Element) -> int | PartitionCount | None:
+    count = element.get("partitions")
+    if count is None:
+        return None
+    if not isinstance(count, str):
+        return element.whole("partitions", 1)
+    if count != PartitionCount.WORKERS:
+        raise BadInput(
+            f'{element.where}: partitions must be an integer or "{PartitionCount.WORKERS}", for as many as workers '
+            f"(got {count!r})"
+        )
+    return PartitionCount.WORKERS
 
 
 def _function(element: Element, load: Load | None) -> FunctionName | OwnFunction:

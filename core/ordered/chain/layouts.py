@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.chain import Chain, Operator, made_keys
 from adapt.core.ordered.chain.graph import FROM
+from adapt.core.ordered.chain.payload import payload_fields
 from adapt.core.ordered.chain.roles import Passes, role_of
 
 
@@ -100,6 +101,7 @@ def reads_of(operator: Operator, is_key_made: bool) -> tuple[str, ...]:
         *([] if key is None else [key if is_key_made else key_field(key)]),
         *([cost_field(operator.cost)] if isinstance(operator.cost, str) else []),
         *role_of(operator.function).reads,
+        *payload_fields(operator.tuple_bytes),
     )
 
 

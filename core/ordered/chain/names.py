@@ -22,6 +22,13 @@ class PartitionBy(StrEnum):
     PLAN = "plan"
 
 
+class PartitionCount(StrEnum):
+    """A number of partitions that is known only when a chain runs."""
+
+    WORKERS = "workers"
+    """As many as workers."""
+
+
 class FunctionName(StrEnum):
     """Function of an operator."""
 

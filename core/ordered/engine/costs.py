@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import assumed_contention
 
 SCHEMA = "adapt.ordered-costs/1"
@@ -85,9 +86,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds."""
+    """One number for each cost, in nanoseconds, and the cache model."""
 
     ns: Mapping[Term, float]
+    caches: CacheCosts = ASSUMED_CACHES
 
     def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
         """A cost; 0 if there is none of this kind."""
@@ -103,6 +105,7 @@ class EngineProfile:
         workers: Most workers of a measured run.
         costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
             without those of queries.
+        caches: Costs of states and payloads; None if they were not measured.
 
     Raises:
         BadInput: a cost is missing.
@@ -111,6 +114,7 @@ class EngineProfile:
     measured: str
     workers: int
     costs: Mapping[Term, Interval]
+    caches: CacheCosts | None = None
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -132,4 +136,5 @@ class EngineProfile:
             contention = assumed_contention(each)
             assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
-        return EngineCosts({**assumed, **{term: getattr(one, bound) for term, one in self.costs.items()}})
+        known = {term: getattr(one, bound) for term, one in self.costs.items()}
+        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES)

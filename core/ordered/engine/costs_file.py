@@ -1,14 +1,20 @@
 """TOML file of the measured costs of the ordered engine."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from hashlib import sha256
+from typing import Any, TypeVar
 
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
 from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
 from adapt.core.toml import Element, elements, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
+
+_Point = TypeVar("_Point", StateCost, TupleCost)
 
 
 def write_engine_profile(profile: EngineProfile) -> str:
@@ -23,7 +29,24 @@ def write_engine_profile(profile: EngineProfile) -> str:
             lines += [] if term.kind is None else [f'kind = "{term.kind}"']
             lines += [] if term.heuristic is None else [f'heuristic = "{term.heuristic}"']
             lines += [f"{name} = {float(f'{getattr(one, name):.6g}')}" for name in _INTERVAL]
+    for kind in ("state", "tuple"):
+        for point in [] if profile.caches is None else getattr(profile.caches, f"{kind}s"):
+            lines += ["", f"[[{kind}]]", *(f"{name} = {_number(value)}" for name, value in asdict(point).items())]
     return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> int | float:
+    return value if isinstance(value, int) else float(f"{value:.6g}")
+
+
+def _points(kind: type[_Point], name: str, document: Mapping[str, Any]) -> tuple[_Point, ...]:
+    """The points of a cache model."""
+    named, points = tuple(field.name for field in fields(kind)), list[_Point]()
+    for given in elements(document, name):
+        of = Element(f"one [[{name}]]", given, named)
+        sizes = [field.name for field in fields(kind) if field.name.endswith("bytes")]
+        points.append(kind(*(of.whole(each, 0) if each in sizes else of.number(each) for each in named)))  # type: ignore[arg-type]
+    return tuple(points)
 
 
 def read_engine_profile(text: str) -> EngineProfile:
@@ -34,7 +57,7 @@ def read_engine_profile(text: str) -> EngineProfile:
     """
     document = versioned_document(text, SCHEMA, "adapt calibrate ordered")
     try:
-        only("the profile", document, ("schema", "measured", "workers", "cost"))
+        only("the profile", document, ("schema", "measured", "workers", "cost", "state", "tuple"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()
         for given in elements(document, "cost"):
             of = Element("one [[cost]]", given, ("name", "kind", "heuristic", *_INTERVAL))
@@ -46,7 +69,9 @@ def read_engine_profile(text: str) -> EngineProfile:
             if term not in TERMS or term in costs:
                 raise BadInput(f"one [[cost]]: {term} is given twice, or there is no such cost of this kind")
             costs[term] = Interval(*(of.number(name) for name in _INTERVAL))
-        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs)
+        states, tuples = _points(StateCost, "state", document), _points(TupleCost, "tuple", document)
+        caches = CacheCosts(states, tuples) if states or tuples else None
+        return EngineProfile(head.text("measured"), head.whole("workers", 0), costs, caches)
     except BadInput as error:
         raise BadInput(with_lines(text, [str(error)])) from None
 

@@ -92,6 +92,7 @@ class Memory:
             UsageError: the run would take more than 16 GiB, or arrival times are not one for each tuple, from 0 on and
                 ascending.
         """
+        chain = chain.by_workers(settings.workers)
         degrees = degrees_of(chain.operators, settings)
         settings = replace(settings, workers=workers_used(chain, settings))
         self._chain, self.settings, self._model = chain, settings, model

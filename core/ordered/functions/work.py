@@ -3,16 +3,25 @@
 import numpy as np
 
 from adapt.core.atomics import apart, clock_ns, fixed, load, load_atomic, put, store
-from adapt.core.compiled import AtAddress, compiled, inlined
+from adapt.core.compiled import AtAddress, compiled, flattened, inlined
+from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundOperator, Words
+from adapt.core.ordered.chain.chain import WORD
 from adapt.core.ordered.chain.mixing import FOLD, MASK, mixed
 from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.payload import payload_fields
 from adapt.core.ordered.functions.function import OWN, PACE, SIGNATURE, STATE, STRIDE, Function, Row, Step
 from adapt.core.random_bits import mixed as mixed_bits
 
 _FACTOR = 0xD1342543DE82EF95
 """Multiplier of the state's update: uneven, so that no state is lost; a published constant for generators modulo
 2^64."""
+
+_TURN = 7
+"""Bits by which the words of a state are rotated."""
+
+MOST_BYTES = 1 << 34
+"""State of all keys of an operator."""
 
 _STEPS, _TRIES = 100_000, 5
 
@@ -26,6 +35,12 @@ def _outputs(bound: BoundOperator) -> tuple[int, int]:
     """Integer part of the selectivity, and the rest as a share of 2^64."""
     whole = int(bound.operator.selectivity)
     return whole, int((bound.operator.selectivity - whole) * 2**64)
+
+
+def _payload(bound: BoundOperator) -> tuple[int, int]:
+    """Place and words of the payload that an operator reads."""
+    read = payload_fields(bound.operator.tuple_bytes)
+    return (bound.fields.index(read[0]), len(read)) if read else (0, 0)
 
 
 @inlined
@@ -61,12 +76,35 @@ def measured_pace() -> int:
     return max(int(_STEPS * 1024 / min(_timed_ns(_STEPS) for _ in range(_TRIES))), 1)
 
 
+@flattened
+def touched(state: int, words: int, value: np.uint64) -> np.uint64:
+    """Update each word of a state by a value; returns their sum."""
+    total = np.uint64(0)
+    for at in range(words):
+        word = np.uint64(load(state, at))
+        word = ((word << np.uint64(_TURN)) | (word >> np.uint64(64 - _TURN))) + value + np.uint64(at)
+        store(state, at, np.int64(word))
+        total += word
+    return total
+
+
+@flattened
+def _summed(given: int, first: int, words: int) -> np.uint64:
+    """Sum of the words of a payload, each times an odd number."""
+    total = np.uint64(0)
+    for at in range(words):
+        total += np.uint64(load(given, first + at)) * np.uint64(2 * at + 1)
+    return total
+
+
 @inlined
 def _updated(words: int, given: int, value: np.uint64) -> np.uint64:
     """The state of a tuple's key after a value."""
-    state, key, key_at = fixed(words, STATE), 0, fixed(words, OWN + 2)
+    state, key, key_at, size = fixed(words, STATE), 0, fixed(words, OWN + 2), fixed(words, OWN + 10)
     if key_at >= 0:
         key = load(given, key_at)
+    if size:
+        return touched(state + 8 * key * size, size, value)
     value = np.uint64(load(state, key)) * np.uint64(_FACTOR) + value
     store(state, key, np.int64(value))
     return value
@@ -98,7 +136,9 @@ def _work_fully(words: int, given: int, outputs: int) -> int:
         cost = load(given, cost_at)
     if cost > 0:
         put(outputs, 0, _burnt((cost * fixed(words, PACE)) >> 10))
-    value = np.uint64(load(given, at))
+    value, payload = np.uint64(load(given, at)), fixed(words, OWN + 12)
+    if payload:
+        value += _summed(given, fixed(words, OWN + 11), payload)
     if fixed(words, OWN + 3):
         value = _updated(words, given, value)
     value = mixed_bits(value + seed)
@@ -120,7 +160,11 @@ class Work(Function):
     A stateless operator gives mixed(value + seed). One with state first sets the state to state x factor + value,
     modulo 2^64, which differs if two tuples change places. With selectivity s, a tuple has floor(s) outputs, and one
     more if its new value, mixed again, is in the lowest share s - floor(s) of all words. The cost is spent in steps of
-    arithmetic that change no result."""
+    arithmetic that change no result.
+
+    With `tuple_bytes`, the sum of the words of the payload, times 1, 3, 5 and so on, is first added to the value. With
+    `state_bytes`, each word of the key's state is rotated left by 7 bits, the value and the word's place are added, and
+    the sum of all words is the value from then on."""
 
     compiled = AtAddress(SIGNATURE, _work)
 
@@ -134,11 +178,21 @@ class Work(Function):
         at, key_at, seed = bound.value_at, bound.key_at, _seed(bound)
         whole, share = _outputs(bound)
         state = None if bound.operator.kind is OperatorKind.STATELESS else [0] * bound.keys
+        first, payload, size = *_payload(bound), bound.operator.state_bytes // WORD
+        large = np.zeros((bound.keys if size else 0, size), np.uint64)
 
         def step(row: Row) -> list[Row]:
-            value = row[at]
-            if state is not None:
-                key = row[key_at] if key_at >= 0 else 0
+            value = row[at] + sum(word * (2 * place + 1) for place, word in enumerate(row[first : first + payload]))
+            key = row[key_at] if key_at >= 0 else 0
+            if size:
+                words = large[key]
+                words[:] = (
+                    np.bitwise_or(words << _TURN, words >> (64 - _TURN))
+                    + np.uint64(value & MASK)
+                    + np.arange(size, dtype=np.uint64)
+                )
+                value = int(words.sum())
+            elif state is not None:
                 value = state[key] = (state[key] * _FACTOR + value) & MASK
             value = mixed((value + seed) & MASK)
             count = whole + (mixed(value ^ FOLD) < share)
@@ -151,16 +205,29 @@ class Work(Function):
 
         Number of fields, places of value and key, whether there is state, seed, outputs, place of the cost, cost.
 
-        The last word says whether it has no cost, and one output for each input.
+        Then whether it has no cost, no sizes, and one output for each input; words of a key's state if given, place and
+        words of the payload.
         """
         whole, share = _outputs(bound)
         cost = bound.operator.cost
         has_state = bound.operator.kind is not OperatorKind.STATELESS
         cost_ns = 0 if isinstance(cost, str) else round(cost * 1000)
         of = len(bound.fields), bound.value_at, bound.key_at, has_state, _seed(bound), whole, share
+        sizes = bound.operator.state_bytes // WORD, *_payload(bound)
         is_free = (whole, share) == (1, 0) and bound.cost_at < 0 and cost_ns == 0
-        return *of, bound.cost_at, cost_ns, is_free
+        is_free = is_free and not sizes[0] and payload_fields(WORD)[0] not in bound.fields
+        return *of, bound.cost_at, cost_ns, is_free, *sizes
 
     def state(self, bound: BoundOperator) -> Words:
-        """One word per key."""
-        return np.zeros(bound.keys, np.int64)
+        """One word per key, or `state_bytes`.
+
+        Raises:
+            UsageError: that is more than 16 GiB.
+        """
+        size = bound.operator.state_bytes // WORD or 1
+        if bound.keys * size * WORD > MOST_BYTES:
+            raise UsageError(
+                f"operator {bound.operator.name!r}: {bound.keys:,} keys with state_bytes = {size * WORD} need "
+                f"{bound.keys * size * WORD / 2**30:.0f} GiB; at most {MOST_BYTES >> 30} GiB are allowed"
+            )
+        return np.zeros(bound.keys * size, np.int64)

@@ -20,7 +20,7 @@ from adapt.core.ordered.engine.kernel.tuples import (
     tuple_at,
 )
 from adapt.core.ordered.engine.kernel.work_queue import only_passes
-from adapt.core.ordered.functions.routed import cost_place, edge_of
+from adapt.core.ordered.functions.routed import cost_place, edge_of, key_place
 from adapt.core.random_bits import mixed
 
 
@@ -31,8 +31,24 @@ def _drawn(header: Header, operator: Operator, what: int, serial: int) -> np.uin
 
 
 @inlined
-def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> int:
-    """Service time of a batch in picoseconds, with what the engine adds."""
+def _state_ps(operator: Operator, fields: int, worker: int) -> int:
+    """Time for the state of a tuple's key, which is then this worker's."""
+    place, key = operator.owner_key_at, 0
+    if place >= 0 and operator.routes_at:
+        place = key_place(edge_of(operator.routes_at, fields))
+    if place >= 0:
+        key = load(fields, place)
+    last = load(operator.owners_at, key)
+    store(operator.owners_at, key, worker)
+    return operator.moved_ps if last and last != worker else operator.here_ps
+
+
+@inlined
+def service_ps(header: Header, operator: Operator, serial: int, tuples: int, worker: int) -> int:
+    """Service time of a batch in picoseconds, with what the engine adds.
+
+    `worker` is any number above 0 that no other worker has.
+    """
     at, share = operator.cost_at, header.jitter / 1048576.0
     added_ps = operator.added_ps + operator.crowd_ps * (operator.working - 1)
     total, added = 0.0, 0
@@ -49,6 +65,8 @@ def service_ps(header: Header, operator: Operator, serial: int, tuples: int) -> 
         if share > 0:
             even = (float(_drawn(header, operator, 0, number) >> np.uint64(11)) + 0.5) / 9007199254740992.0
             cost *= 1.0 - share - share * np.log(even)
+        if operator.owners_at and not only_passes(operator, given + 8):
+            added += _state_ps(operator, given + 8, worker)
         total += cost
         added += added_ps
     return 1000 * int(total + 0.5) + added

@@ -78,6 +78,7 @@ def run_model(
             f"the model supports work queue {WorkQueue.HYBRID} and {WorkQueue.PARTITIONED}; {WorkQueue.SHARED} runs on "
             f"threads only"
         )
+    chain = chain.by_workers(settings.workers)
     costs = tuple(_costs_us(chain) if costs_us is None else costs_us)
     if len(costs) != len(chain.operators) or not all(
         bound.cost_at >= 0 if cost is None else 0 <= cost <= LONGEST_COST_US

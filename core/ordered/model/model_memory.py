@@ -3,10 +3,12 @@
 import numpy as np
 
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
-from adapt.core.ordered.chain.names import Reorder
+from adapt.core.ordered.chain.names import OperatorKind, Reorder
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.cache_times import cache_times
 from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times, query_times
 from adapt.core.ordered.model.events import MODEL_WORKER
 
@@ -20,6 +22,7 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
     memory = Memory(chain, settings, 1, 0, model, arrivals_ns=arrivals_ns)
     settings = memory.settings
     _write_header(memory, settings, model)
+    caches = ASSUMED_CACHES if model.engine is None else model.engine.caches
     means_us, assumed = mean_costs_us(chain, model.costs_us), assumed_times(model.contention)
     for bound, cost_us, selectivity in zip(chain.operators, model.costs_us, model.selectivities, strict=True):
         record, whole = memory.operators[bound.number], int(selectivity)
@@ -30,8 +33,14 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         times = assumed
         if model.engine is not None:
             times = measured_times(bound, settings, means_us[bound.number], selectivity, model.engine)
-        record["added_ps"], record["crowd_ps"] = round(1000 * times.added), round(1000 * times.crowd)
-        record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * times.output)
+        sized = cache_times(chain, bound, selectivity, caches)
+        record["added_ps"], record["crowd_ps"] = round(1000 * (times.added + sized.added)), round(1000 * times.crowd)
+        record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * (times.output + sized.output))
+        if bound.operator.state_bytes:
+            keyed = bound.operator.kind is OperatorKind.PARTITIONED
+            record["owners_at"] = memory.storage.zeros((bound.route.inner if bound.route else bound).keys).ctypes.data
+            record["owner_key_at"] = record["key_at"] if keyed else -1
+            record["here_ps"], record["moved_ps"] = round(1000 * sized.here), round(1000 * sized.moved)
         record["lock_queue_at"] = memory.storage.zeros(settings.workers).ctypes.data
     return memory
 

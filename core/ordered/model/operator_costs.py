@@ -7,10 +7,12 @@ from adapt.core.ordered.chain.bound import BoundChain, BoundOperator
 from adapt.core.ordered.chain.chain import MOST_OUTPUTS
 from adapt.core.ordered.chain.names import CostSource, FunctionName
 from adapt.core.ordered.chain.own import OwnFunction
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
 from adapt.core.ordered.engine.contention import Contention
 from adapt.core.ordered.engine.costs import Cost, EngineCosts
 from adapt.core.ordered.engine.outcome import OperatorTally
 from adapt.core.ordered.engine.settings import RunSettings
+from adapt.core.ordered.model.cache_times import cache_times
 from adapt.core.ordered.model.engine_times import counts_of
 
 
@@ -64,9 +66,10 @@ def fitted_costs(
 
     Source: ordered streams, section 6: c is time over inputs, and s outputs over inputs.
     """
-    how = settings or RunSettings()
+    how, caches = settings or RunSettings(), ASSUMED_CACHES if engine is None else engine.caches
     added_ns = [
-        _sending_ns(tally, contention) if engine is None else _engine_ns(bound, how, tally, engine)
+        (_sending_ns(tally, contention) if engine is None else _engine_ns(bound, how, tally, engine))
+        + _payload_ns(chain, bound, tally, caches)
         for bound, tally in zip(chain.operators, tallies, strict=True)
     ]
     measured = [
@@ -79,6 +82,12 @@ def fitted_costs(
 
 def _sending_ns(tally: OperatorTally, contention: Contention) -> float:
     return 1000 * (contention.send_us * int(tally.in_use.sum()) + contention.output_us * tally.outputs)
+
+
+def _payload_ns(chain: BoundChain, bound: BoundOperator, tally: OperatorTally, caches: CacheCosts) -> float:
+    selectivity = tally.outputs / tally.inputs if tally.inputs else 0.0
+    times = cache_times(chain, bound, selectivity, caches)
+    return times.added * tally.inputs + times.output * tally.outputs
 
 
 def _engine_ns(bound: BoundOperator, settings: RunSettings, tally: OperatorTally, engine: EngineCosts) -> float:
@@ -100,10 +109,11 @@ def _where_not_said(
 
 
 def _says_cost(bound: BoundOperator) -> bool:
-    """A cost of 0 means that the chain gives none."""
-    function = bound.operator.function
-    may = function is FunctionName.WORK or isinstance(function, OwnFunction)
-    return may and (isinstance(bound.operator.cost, str) or bound.operator.cost > 0)
+    """A cost of 0 means that the chain gives none, unless it gives sizes."""
+    operator = bound.operator
+    may = operator.function is FunctionName.WORK or isinstance(operator.function, OwnFunction)
+    sized = operator.tuple_bytes or operator.state_bytes
+    return may and (isinstance(operator.cost, str) or operator.cost > 0 or sized > 0)
 
 
 def _given_us(bound: BoundOperator) -> float | None:

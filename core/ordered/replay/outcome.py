@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adapt.core.ordered.chain.bound import BoundOperator
-from adapt.core.ordered.chain.names import OperatorKind
+from adapt.core.ordered.chain.names import OperatorKind, PartitionCount
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
 from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.replay.arrivals import Paced
@@ -210,7 +210,7 @@ class Bound:
 def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bound | None:
     """Bound on the speed-up by work of one worker at a time.
 
-    None without such work.
+    None without such work. An operator with as many partitions as workers sets none.
 
     Work is the time that workers spent on an operator, divided over its partitions by their tuples.
     """
@@ -219,7 +219,8 @@ def bound_of(operators: Sequence[BoundOperator], outcome: WorkersOutcome) -> Bou
     for bound, tally in zip(operators, outcome.run.operators, strict=True):
         kind = bound.operator.kind
         alone = 1.0 if kind is OperatorKind.STATEFUL else fullest_share(tally)
-        if kind is not OperatorKind.STATELESS and alone and tally.busy_ns:
+        grows = bound.operator.partitions is PartitionCount.WORKERS
+        if kind is not OperatorKind.STATELESS and not grows and alone and tally.busy_ns:
             share = alone * tally.busy_ns / work_ns
             bounds.append(Bound(1 / share, tally.name, kind, share))
     return min(bounds, key=lambda one: one.speed_up, default=None)

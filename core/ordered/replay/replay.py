@@ -23,6 +23,7 @@ from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
 from adapt.core.ordered.functions.work import fixed_loop_s, measured_pace
+from adapt.core.ordered.model.cache_times import has_sizes
 from adapt.core.ordered.model.model import run_model
 from adapt.core.ordered.model.operator_costs import (
     Costs,
@@ -37,6 +38,7 @@ from adapt.core.ordered.replay.outcome import WorkersOutcome, median_of
 from adapt.core.ordered.replay.replicas import check_replicas, replicas_of, replicas_sentence, replicas_table
 from adapt.core.ordered.replay.sample import check_sample
 from adapt.core.ordered.replay.schemes import PARALLELISM, scheme_sentence, served_table
+from adapt.core.ordered.replay.sizes import sizes_table
 from adapt.core.ordered.replay.sustainable import LatencyTarget, Probe, Search, search_table, searched
 from adapt.core.ordered.replay.tables import (
     OPERATORS_FIRST,
@@ -209,13 +211,14 @@ class OrderedRun(Displayed):
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
         sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, of workers
-        bound to operators also `served`, for a model also `costs` and `constants`.
+        bound to operators also `served`, for a model also `costs` and `constants`, and with payloads or states of given
+        sizes `sizes`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
             "operators": operators_table(self.chain, self.outcomes, self.ordered.settings.ring_buffer),
             "occupancy": occupancy_table(self.outcomes),
-            "partitions": partitions_table(self.chain.operators, self.outcomes[0]),
+            "partitions": partitions_table(self.chain.operators, max(self.outcomes, key=lambda one: one.workers)),
         }
         if self.ordered.settings.parallelism in STATIC and not self.obstacles:
             tables["served"] = served_table(self.chain, self.outcomes)
@@ -231,6 +234,8 @@ class OrderedRun(Displayed):
             tables["costs"] = costs_table(self.chain.operators, self.costs)
             engine = self.ordered.engine
             tables["constants"] = constants_table(self.ordered.contention) if engine is None else engine_table(engine)
+            if has_sizes(self.chain):
+                tables["sizes"] = sizes_table(self.chain, self.costs, engine)
         return tables
 
     def shown(self) -> tuple[Table, ...]:
@@ -244,7 +249,7 @@ class OrderedRun(Displayed):
             with_columns(workers, PACED_FIRST if self.ordered.arrivals else WORKERS_FIRST),
             *([with_columns(tables["loads"], PACED_FIRST)] if self.lower else []),
             with_columns(of_most_workers(tables["operators"]), first),
-            *(tables[name] for name in ("replicas", "costs", "constants") if name in tables),
+            *(tables[name] for name in ("replicas", "costs", "sizes", "constants") if name in tables),
             summary,
         )
 

@@ -41,6 +41,7 @@ def replicas_of(
     Args:
         settings: Largest sizes of ring buffers and work queues.
     """
+    chain = chain.by_workers(most_workers)  # the same partitions in all checkpoints
 
     def drawn(random: np.random.Generator) -> RunSettings:
         return RunSettings(

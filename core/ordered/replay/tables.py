@@ -280,7 +280,7 @@ def _operator_row(one: WorkersOutcome, bound: BoundOperator, tally: OperatorTall
         tally.delegated,
         tally.blocked,
         tally.fullest,
-        bound.partitions if is_divided else None,
+        len(tally.partition_loads) if is_divided else None,
         tally.inputs,
         tally.outputs,
         tally.retries,
@@ -329,7 +329,10 @@ def occupancy_table(outcomes: Sequence[WorkersOutcome]) -> Table:
 
 
 def partitions_table(operators: Sequence[BoundOperator], one: WorkersOutcome) -> Table:
-    """Load of partitions, the largest first; equal for all runs."""
+    """Load of partitions, the largest first.
+
+    Equal for all runs, unless there are as many as workers.
+    """
     columns = (
         OPERATOR,
         Column("partition", Kind.COUNT),

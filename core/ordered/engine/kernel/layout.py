@@ -172,6 +172,10 @@ OPERATOR = _on_lines(
         "crowd_ps",  # the same, by each other worker on the operator
         "sent_ps",  # to send a tuple
         "output_ps",  # to send one of its outputs
+        "owners_at",  # the worker that processed each key last; 0 without states of a given size
+        "owner_key_at",  # the field with the key; -1 for a single state
+        "here_ps",  # to a tuple's cost, for the state of its key
+        "moved_ps",  # the same if another worker had the key last
         "whole",  # outputs of every tuple
         "share",  # share of 2^64: tuples with one output more
         "lock_queue_at",  # workers that wait for the lock

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from adapt.core.errors import BadInput
+from adapt.core.ordered.calibrate import sizes
 from adapt.core.ordered.calibrate.calibration import calibrate_engine, predicted_ns
 from adapt.core.ordered.calibrate.configuration import NO_TIME_US, SENT_CHUNKS, Configuration, fitted, held_out
 from adapt.core.ordered.calibrate.fit import Measured, fit, profile_of
+from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
+from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
 from adapt.core.ordered.engine.contention import assumed_contention
 from adapt.core.ordered.engine.costs import QUERIES, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import read_engine_profile, write_engine_profile
@@ -109,6 +112,39 @@ def test_a_profile_survives_its_file() -> None:
     for term, one in profile.costs.items():
         assert again.costs[term].ns == pytest.approx(one.ns, rel=1e-5)
     assert write_engine_profile(again) == write_engine_profile(profile)
+
+
+def test_a_cache_model_survives_its_file_which_may_lack_it() -> None:
+    profile = profile_of([runs(Synthetic(), 2)], 2, "")
+    assert read_engine_profile(write_engine_profile(profile)).costs_at().caches == ASSUMED_CACHES
+    states, tuples = ASSUMED_CACHES.states[:9], ASSUMED_CACHES.tuples[:2]
+    known = replace(profile, caches=CacheCosts(states, tuples))
+    text = write_engine_profile(known)
+    assert read_engine_profile(text).costs_at().caches == known.caches
+    for old, new, complaint in (
+        ("state_bytes = 64\n", "state_bytes = 64.5\n", "state_bytes must be an integer"),
+        ("here_ns = 5.97\n", "here_ns = 7.0\n", "moved_ns must be at least here_ns"),
+        ("leave_ns = 10.9\n", "", "has no leave_ns"),
+        ("[[tuple]]", "[[tuples]]", "unknown field 'tuples'; did you mean 'tuple'"),
+    ):
+        assert old in text
+        with pytest.raises(BadInput, match=complaint):
+            read_engine_profile(text.replace(old, new, 1))
+
+
+def test_the_cache_model_is_measured_and_predicts_runs_of_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed(_: object = None) -> list[StateCost]:
+        return [*ASSUMED_CACHES.states]
+
+    monkeypatch.setattr(sizes, "timed_states", timed)
+    monkeypatch.setattr(sizes, "timed_tuples", lambda: [*ASSUMED_CACHES.tuples])
+    made = calibrate_engine(Synthetic(), ROWS, 1, 1)
+    with_sizes = calibrate_sizes(made, Synthetic(), ROWS, 3, None)
+    assert with_sizes.profile.caches == ASSUMED_CACHES
+    assert [one.configuration for one in with_sizes.sized] == list(sized(1))
+    assert "with payloads and states the error is" in with_sizes.notes[2]
+    titles = [table.title for table in with_sizes.displayed()]
+    assert titles[2:] == ["States by size", "Payloads by size", "Payloads and states of other sizes"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A chain bound by blocks against the same chain bound to the whole trace."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def test_blocks_give_the_tuples_of_the_whole_trace(seed: int, every_us: int | No
         stateless("a", cost="cost"),
         partitioned("b", by=PartitionBy.RANGE, key="other"),
         Operator("c", PARTITIONED, key=key, partitions=None if by is PartitionBy.PLAN else 8, by=by),
-        stateful("d"),
+        replace(stateful("d"), tuple_bytes=8 * seed),
     )
     chain = Chain(operators, None if every_us == 0 else Punctuations("ts", every_us))
     whole, plan = columns(seed), UniformPartitioner(8)

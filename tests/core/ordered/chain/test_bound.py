@@ -1,5 +1,7 @@
 """Binding a chain to a stream."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from adapt.core.errors import BadInput, UsageError
 from adapt.core.ordered.chain.bound import END, VALUE, bind, columns_of
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.mixing import mixed
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.partitioning.schemes.uniform import UniformPartitioner
 from tests.core.ordered.chains import partitioned, stateful, stateless
 
@@ -31,6 +34,29 @@ def test_partitions_by_hash_are_those_of_the_uniform_scheme() -> None:
     chain = bind(Chain((partitioned("by key", 3),)), {"key": keys})
     assert chain.operators[0].partition_of is not None
     assert chain.operators[0].partition_of.tolist() == UniformPartitioner(3).channels_of(keys).tolist()
+
+
+@pytest.mark.parametrize("by", [PartitionBy.HASH, PartitionBy.RANGE])
+def test_partitions_by_workers_are_those_of_so_many_partitions(by: PartitionBy) -> None:
+    columns, workers = {"key": pa.array([7, 3, 3, 90, 41, 7])}, Operator("w", OperatorKind.PARTITIONED, "key", 1)
+    chain = bind(Chain((replace(workers, partitions=PartitionCount.WORKERS, by=by),)), columns)
+    assert chain.operators[0].partitions == 1
+    for count in (1, 2, 5):
+        fixed = bind(Chain((replace(workers, partitions=count, by=by),)), columns).operators[0]
+        (found,) = chain.by_workers(count).operators
+        assert found.partitions == count
+        assert found.partition_of is not None
+        assert fixed.partition_of is not None
+        assert found.partition_of.tolist() == fixed.partition_of.tolist()
+
+
+def test_tuples_carry_the_largest_payload_that_an_operator_reads() -> None:
+    operators = (replace(stateless("a"), tuple_bytes=8), replace(stateful("b"), tuple_bytes=24))
+    chain = bind(Chain(operators), {"key": pa.array([1, 1])})
+    assert chain.fields == chain.gives == (VALUE, "payload 0", "payload 1", "payload 2")
+    factors = [mixed(number) for number in (1, 2, 3)]
+    expected = [[row, *((row + 1) * factor % 2**64 for factor in factors)] for row in (0, 1)]
+    assert chain.tuples.view(np.uint64).tolist() == expected
 
 
 def test_partitions_by_plan_are_its_channels() -> None:

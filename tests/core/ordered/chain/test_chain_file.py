@@ -8,7 +8,7 @@ from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
 from adapt.core.ordered.chain.chain_file import read_chain
 from adapt.core.ordered.chain.graph import Graph
-from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy
+from adapt.core.ordered.chain.names import FunctionName, OperatorKind, PartitionBy, PartitionCount
 from adapt.core.ordered.chain.own import own_function
 
 
@@ -60,6 +60,12 @@ def test_punctuations_are_read_with_their_column_and_how_often_they_come() -> No
     ):
         assert read_chain(f"{text}\n{counting}").punctuations == read_chain(f"{pages}{text}").punctuations == expected
     assert read_chain('[[operator]]\nname = "parse"\nkind = "stateless"').punctuations is None
+
+
+def test_sizes_and_a_partition_per_worker_are_read() -> None:
+    text = operator('kind = "partitioned"\nkey = "k"\npartitions = "workers"\ntuple_bytes = 64\nstate_bytes = "4KiB"')
+    (read,) = read_chain(text).operators
+    assert (read.partitions, read.tuple_bytes, read.state_bytes) == (PartitionCount.WORKERS, 64, 4096)
 
 
 def operator(lines: str) -> str:
@@ -121,6 +127,30 @@ def operator(lines: str) -> str:
         (
             operator('kind = "partitioned"\nkey = "item"\npartitions = 4\nfunction = "final-top-30"'),
             'counts by a field made in the chain; set key = "counted"',
+        ),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = "worker"'),
+            "operator 'parse': partitions must be an integer or \"workers\", for as many as workers (got 'worker')",
+        ),
+        (
+            operator('kind = "partitioned"\nkey = "counted"\npartitions = "workers"\nfunction = "final-top-30"'),
+            "runs final-top-30, whose output at punctuations depends on the number of partitions; set partitions to a",
+        ),
+        (
+            operator('kind = "stateless"\ntuple_bytes = 12'),
+            "operator 'parse': tuple_bytes must be a multiple of 8 from 0 to 16,384 (got 12)",
+        ),
+        (operator('kind = "stateless"\ntuple_bytes = "32KiB"'), "from 0 to 16,384 (got 32768)"),
+        (operator('kind = "stateless"\ntuple_bytes = "long"'), "operator 'parse': tuple_bytes "),
+        (operator('kind = "stateless"\ntuple_bytes = 1.5'), "tuple_bytes must be an integer"),
+        (
+            operator('kind = "stateful"\nstate_bytes = -8'),
+            "state_bytes must be a multiple of 8 from 0 to 1,073,741,824",
+        ),
+        (operator('kind = "stateless"\nstate_bytes = 64'), "is stateless, but state_bytes needs a state; remove it"),
+        (
+            operator('kind = "partitioned"\nkey = "k"\npartitions = 4\nfunction = "count"\nstate_bytes = 64'),
+            'runs count, which takes no state_bytes; remove it, or set function = "work"',
         ),
         ("punctuations = 3", "punctuations must be a table; write it as [punctuations]"),
         ('[punctuations]\nevry = "1h"', "[punctuations] has an unknown field 'evry'; did you mean 'every'?"),

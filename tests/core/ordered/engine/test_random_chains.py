@@ -11,7 +11,15 @@ import pytest
 
 from adapt.core.ordered.chain.bound import BoundChain, bind
 from adapt.core.ordered.chain.chain import Chain, Operator, Punctuations
-from adapt.core.ordered.chain.names import FunctionName, Heuristic, OperatorKind, Parallelism, Reorder, WorkQueue
+from adapt.core.ordered.chain.names import (
+    FunctionName,
+    Heuristic,
+    OperatorKind,
+    Parallelism,
+    PartitionCount,
+    Reorder,
+    WorkQueue,
+)
 from adapt.core.ordered.chain.own import own_function
 from adapt.core.ordered.chain.roles import COUNTED
 from adapt.core.ordered.engine.serial import run_serially
@@ -57,6 +65,21 @@ def random_operators(random: np.random.Generator) -> list[Operator]:
         operators.append(random_operator(random, name, selectivity))
         through *= 1.0 if operators[-1].function is FunctionName.COUNT else selectivity
     return operators
+
+
+def parametric(seed: int, operators: list[Operator]) -> list[Operator]:
+    """The operators, in half of the chains with payloads, larger states, or as many partitions as workers."""
+    random, made = np.random.default_rng([seed, 1]), list[Operator]()
+    if random.random() < 0.5:
+        return operators
+    for operator in operators:
+        has_state = operator.kind is not OperatorKind.STATELESS
+        sizes = {"tuple_bytes": 8 * int(random.choice([0, 1, 3, 8]))}
+        sizes["state_bytes"] = 8 * int(random.choice([0, 1, 7, 32])) if has_state else 0
+        count = operator.partitions if random.random() < 0.5 or not operator.key else PartitionCount.WORKERS
+        of_work = sizes if operator.function is FunctionName.WORK else {}
+        made.append(replace(operator, partitions=count, **of_work))
+    return made
 
 
 def windowed(random: np.random.Generator, rows: int) -> BoundChain:
@@ -113,7 +136,7 @@ def random_graph(random: np.random.Generator, rows: int, keys: int, seed: int) -
         operators.append(replace(made, sources=sources))
         through[made.name] = most * (1.0 if made.function is FunctionName.COUNT else selectivity)
         readable += [made.name] if through[made.name] <= 8 else []
-    punctuations = None
+    operators, punctuations = parametric(seed, operators), None
     if random.random() < (0.4 if seed >= 1000 else 0.04):  # each of its layouts takes a second to compile
         sources = tuple(random.choice(readable, random.integers(1, min(4, len(readable) + 1)), replace=False))
         kind = [{"kind": OperatorKind.STATEFUL}, {"kind": OperatorKind.PARTITIONED, "key": "key", "partitions": 3}]
@@ -171,7 +194,7 @@ def assert_random_run_is_ordered(seed: int, *, graph: bool = False) -> None:
     elif windows:
         chain = windowed(random, min(rows, 400) + 1)
     else:
-        chain = bind(Chain(tuple(random_operators(random))), stream(rows, keys, seed=seed))
+        chain = bind(Chain(tuple(parametric(seed, random_operators(random)))), stream(rows, keys, seed=seed))
     settings = random_settings(random)
     serial = run_serially(chain, keep=20)
     done = run_by_workers(chain, settings, pace=1, keep=20)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from adapt.core.atomics import operate
+from adapt.core.errors import UsageError
 from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.chain import Operator
 from adapt.core.ordered.chain.mixing import mixed
@@ -37,14 +38,15 @@ def operator_of(name: FunctionName, kind: OperatorKind, selectivity: float, cost
 
 def compiled_outputs(bound: BoundOperator, rows: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
     function = FUNCTIONS[bound.operator.function]
-    state, room = function.state(bound), np.zeros((max(function.most(bound), 1), 4), np.uint64)
+    width = len(bound.fields)
+    state, room = function.state(bound), np.zeros((max(function.most(bound), 1), width + 1), np.uint64)
     words = np.array([0] * OWN + [word % 2**64 for word in function.words(bound)], np.uint64)
-    words[:OWN] = state.ctypes.data, 32, PACE, len(room), 0
+    words[:OWN] = state.ctypes.data, 8 * (width + 1), PACE, len(room), 0
     outputs = []
     for row in rows:
         words_of_row = np.array(row, np.uint64)
         count = called(function.compiled.address, words.ctypes.data, words_of_row.ctypes.data, room.ctypes.data)
-        outputs.append([tuple(output[:3]) for output in room[:count].tolist()])
+        outputs.append([tuple(output[:width]) for output in room[:count].tolist()])
     return outputs
 
 
@@ -78,6 +80,44 @@ def test_work_with_state_tells_the_order_of_its_tuples(kind: OperatorKind) -> No
         return int([step((0, 1, value)) for value in values][-1][0][2])
 
     assert last([1, 2, 9]) != last([2, 1, 9])
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, KEYS - 1), *[WORD] * 4), max_size=12),
+    kind=st.sampled_from(sorted(OperatorKind)),
+    payload=st.integers(0, 3),
+    state=st.integers(0, 9),
+)
+def test_work_reads_its_payload_and_updates_each_word_of_its_state(
+    rows: list[tuple[int, ...]], kind: OperatorKind, payload: int, state: int
+) -> None:
+    keyed, size = kind is OperatorKind.PARTITIONED, 0 if kind is OperatorKind.STATELESS else state
+    of_kind = {"key": "k", "partitions": 2} if keyed else {}
+    operator = Operator("it", kind, **of_kind, tuple_bytes=8 * payload, state_bytes=8 * size)
+    fields = ("key k", "value", "payload 0", "payload 1", "payload 2")
+    bound = BoundOperator(operator, 0, fields, fields, np.arange(KEYS) % 2 if keyed else None, 2 if keyed else 1)
+    states = [[0] * max(size, 1) for _ in range(KEYS)]
+    expected = []
+    for key, value, *words in rows:
+        value += sum(word * odd for word, odd in zip(words[:payload], (1, 3, 5), strict=False))
+        mine = states[key if keyed else 0]
+        if size:
+            turned = [int(f"{word:064b}"[7:] + f"{word:064b}"[:7], 2) for word in mine]
+            mine[:] = [(word + value + place) % 2**64 for place, word in enumerate(turned)]
+            value = sum(mine)
+        elif kind is not OperatorKind.STATELESS:
+            value = mine[0] = (mine[0] * 0xD1342543DE82EF95 + value) % 2**64
+        expected.append([(key, mixed((value + mixed(1)) % 2**64), *words)])
+    assert compiled_outputs(bound, rows) == expected
+    step = FUNCTIONS[FunctionName.WORK].step(bound)
+    assert [list(step(row)) for row in rows] == expected
+
+
+def test_a_state_that_memory_cannot_hold_is_refused() -> None:
+    operator = Operator("it", OperatorKind.PARTITIONED, "k", 2, state_bytes=1 << 30)
+    bound = BoundOperator(operator, 0, ("key k", "value"), ("key k", "value"), np.zeros(20, np.int64), 2)
+    with pytest.raises(UsageError, match="20 keys with state_bytes = 1073741824 need 20 GiB; at most 16 GiB"):
+        FUNCTIONS[FunctionName.WORK].state(bound)
 
 
 def test_mixing_is_the_published_end_of_splitmix64() -> None:
