@@ -105,7 +105,10 @@ class Staged:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of its throughput; those of the best placement where workers share all partitions."""
+        """Bounds of its throughput.
+
+        Those of the best placement where workers share all partitions.
+        """
         bounds = bounds_of(self.demand, self.settings)
         if not self.is_ordered:
             return bounds

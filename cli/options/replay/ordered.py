@@ -129,10 +129,10 @@ class WorkerOptions:
     at_run_time: RunTimeOptions
     workers: str | None = setting(
         None,
-        "Numbers of workers to run with, as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
+        "Numbers of workers as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
         " cores of this machine. With auto, the model searches the number beyond which more workers add less than 5 %"
         " of throughput.",
-        "1,2,4|auto|LEAST:MOST",
+        "1,2,4|auto",
         shown=False,
     )
     backend: Backend | None = setting(
@@ -172,7 +172,7 @@ class WorkerOptions:
             ) from None
 
     def scaling(self, cores: int) -> "AutoScaling | None":
-        """How the number of active workers is found at run time; None if all work throughout."""
+        """How the number of active workers is found; None without a policy."""
         bounded = self.workers is not None and (self.at_run_time.policy is not None or ":" in self.workers)
         return self.at_run_time.scaling(self.bounds() if bounded else None, cores)
 

@@ -13,12 +13,12 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism,
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
+from adapt.core.ordered.engine.costs import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
-from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Progress, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings

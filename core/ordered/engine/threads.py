@@ -175,7 +175,7 @@ class _Gates:
         self.open(active)
 
     def open(self, active: int) -> None:
-        """Let so many workers work, and park the others at the end of their slices."""
+        """Let the first workers work, and park the others after their slices."""
         for gate in self._gates[active:]:
             gate.clear()
         self._memory.header["active"] = active

@@ -159,7 +159,7 @@ def _has_events(header: Header) -> bool:
 
 @compiled
 def scale(address: int, active: int) -> None:
-    """Let so many workers work from now on; others park before they ask for work."""
+    """Let the first workers work; others park before they ask for work."""
     header = record_at(address, HEADER, 0)
     header.active = active
     for worker in range(active):
@@ -171,7 +171,7 @@ def scale(address: int, active: int) -> None:
 
 @compiled
 def simulate(address: int, until: int) -> None:
-    """Run the model to the end, or up to a time in nanoseconds.
+    """Run the model to the end, or up to a time (nanoseconds).
 
     Among events at the same time, the lowest worker goes first.
     """

@@ -445,7 +445,8 @@ def _by_model(
 
         def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
             random = np.random.default_rng(ordered.seed)
-            of = costs.us, costs.selectivities, arrivals_ns, engine_costs, control
+            times_ns = arrivals_ns if control is None else control
+            of = costs.us, costs.selectivities, times_ns, engine_costs
             return run_model(chain, settings, ordered.contention, random, *of).run
 
         control = ordered.control(chain, workers, arrivals_ns)

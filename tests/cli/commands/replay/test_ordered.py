@@ -211,7 +211,7 @@ def test_a_policy_finds_the_number_of_workers(adapt, here, backend):
         assert len(periods) >= 3
         assert {period["workers"] for period in periods} <= {1, 2, 3}
         assert document["parameters"]["scaling"]["most"] == 3
-    assert document["parameters"]["scaling"]["own"]["name"] == "calm:Calm"
+    assert document["parameters"]["scaling"]["policy"] == "calm:Calm"
     adapt.done("replay", "ordered", *f"{line} ds2 -o x.run".split())
     adapt.done("report", *"x.run --html x.html".split())
     page = (here / "x.html").read_text()
