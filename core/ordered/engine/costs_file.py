@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import CacheCosts, StateCost, TupleCost
-from adapt.core.ordered.engine.costs import SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
+from adapt.core.ordered.engine.costs import EARLIER, SCHEMA, TERMS, Cost, EngineProfile, Interval, Term
 from adapt.core.toml import Element, elements, only, versioned_document, with_lines
 
 _INTERVAL = ("ns", "low_ns", "high_ns")
@@ -55,7 +55,7 @@ def read_engine_profile(text: str) -> EngineProfile:
     Raises:
         BadInput: The text is not TOML, has another schema, or a field is missing or invalid; names the line.
     """
-    document = versioned_document(text, SCHEMA, "adapt calibrate ordered")
+    document = versioned_document(text, SCHEMA, "adapt calibrate ordered", EARLIER)
     try:
         only("the profile", document, ("schema", "measured", "workers", "cost", "state", "tuple"))
         head, costs = Element("the profile", document, tuple(document)), dict[Term, Interval]()

@@ -239,6 +239,7 @@ class Memory:
                     "disorders",
                     "waited_ns",
                     "slices",
+                    "crowded",
                 )
             },
             fullest=int(by_worker["fullest"].max()),
@@ -397,9 +398,9 @@ def _checked_arrivals(arrivals_ns: Words, tuples: int) -> Words:
 def runs_functions(chain: BoundChain) -> bool:
     """Whether a model runs the functions of a chain.
 
-    If one is the user's own, or in a graph; otherwise it moves copies of tuples.
+    If one is the user's own, or in a graph, or the chain says so; otherwise it moves copies of tuples.
     """
-    return chain.graph is not None or has_own(chain)
+    return chain.runs or chain.graph is not None or has_own(chain)
 
 
 def has_own(chain: BoundChain) -> bool:

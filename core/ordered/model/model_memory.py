@@ -9,7 +9,13 @@ from adapt.core.ordered.engine.costs import Modeled
 from adapt.core.ordered.engine.memory import Memory, runs_functions
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.cache_times import cache_times
-from adapt.core.ordered.model.engine_times import assumed_times, mean_costs_us, measured_times, query_times
+from adapt.core.ordered.model.engine_times import (
+    assumed_times,
+    lanes_split,
+    mean_costs_us,
+    measured_times,
+    query_times,
+)
 from adapt.core.ordered.model.events import MODEL_WORKER
 
 
@@ -32,9 +38,17 @@ def model_memory(chain: BoundChain, settings: RunSettings, model: Modeled, arriv
         record["whole"], record["share"] = whole, np.uint64(share).view(np.int64)
         times = assumed
         if model.engine is not None:
-            times = measured_times(bound, settings, means_us[bound.number], selectivity, model.engine)
+            times = measured_times(
+                bound, settings, means_us[bound.number], selectivity, model.engine, len(chain.operators)
+            )
+        for name, each in (("", times.added), ("crowd_", times.crowd), ("passed_", times.passed)):
+            record[f"{name}ps" if name else "added_ps"] = round(1000 * each.tuple)
+            record[f"{name}claim_ps"] = round(1000 * each.claim)
+        record["lane_ps"], record["crowd_lane_ps"] = round(1000 * times.added.lane), round(1000 * times.crowd.lane)
+        record["modeled_lanes"] = lanes_split(bound, settings) if model.engine is not None else 0
+        record["full_chunk"] = max(round(times.chunk), 1)
         sized = cache_times(chain, bound, selectivity, caches)
-        record["added_ps"], record["crowd_ps"] = round(1000 * (times.added + sized.added)), round(1000 * times.crowd)
+        record["added_ps"] += round(1000 * sized.added)
         record["sent_ps"], record["output_ps"] = round(1000 * times.sent), round(1000 * (times.output + sized.output))
         if bound.operator.state_bytes:
             keyed = bound.operator.kind is OperatorKind.PARTITIONED

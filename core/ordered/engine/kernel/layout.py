@@ -170,6 +170,14 @@ OPERATOR = _on_lines(
         "cost_at",  # the field with the cost; -1 for `cost_ns`
         "added_ps",  # to a tuple's cost, in picoseconds
         "crowd_ps",  # the same, by each other worker on the operator
+        "passed_ps",  # the same, while others are on other operators
+        "claim_ps",  # to a chunk, shared by its tuples
+        "crowd_claim_ps",
+        "passed_claim_ps",
+        "lane_ps",  # to each lane of a chunk
+        "crowd_lane_ps",
+        "modeled_lanes",  # lanes of the engine; 0 without
+        "full_chunk",  # tuples of a chunk, where as many wait
         "sent_ps",  # to send a tuple
         "output_ps",  # to send one of its outputs
         "owners_at",  # the worker that processed each key last; 0 without states of a given size
@@ -208,6 +216,7 @@ TALLY = _on_lines(
         "made",
         "busy_ns",
         "slices",  # slices that it began
+        "crowded",  # workers that were on the operator too, added up over its claims
         "delegated",
         "retries",
         "blocked",
