@@ -61,7 +61,7 @@ def run_alone(chain: BoundChain, settings: RunSettings, pace: int) -> WorkersRun
     try:
         _compile(memory)
         start = kernel.now_ns()
-        kernel.work(memory.address, 0)
+        kernel.work(memory.address, 0, False)
         elapsed_s = (kernel.now_ns() - start) / 1e9
         _check_finished(memory)
         return memory.run(elapsed_s)
