@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out
+from adapt.core.ordered.calibrate.configuration import SENT_CHUNKS, Configuration, fitted, held_out, worker_counts
 from adapt.core.ordered.calibrate.fit import Measured, contention_in, profile_of
 from adapt.core.ordered.engine.cache_costs import sizes_tables
-from adapt.core.ordered.engine.contention import Contention
+from adapt.core.ordered.engine.contention import Contention, Stalls
 from adapt.core.ordered.engine.costs import CONTENDED, TERMS, Cost, EngineCosts, EngineProfile, Term
 from adapt.core.ordered.engine.costs_file import engine_profile_hash, write_engine_profile
 from adapt.core.ordered.model.engine_times import queries_of
@@ -144,9 +144,25 @@ class OrderedCalibration(Displayed):
             return []
         return [*sizes_tables(caches), _checked_table("Payloads and states of other sizes", self.sized)]
 
+    def stalled(self) -> Table:
+        """Stalls of the machine by number of workers."""
+        columns = [
+            Column("workers", Kind.COUNT, about="threads that read the clock all the time"),
+            Column("rate", Kind.NUMBER, "1/s", "stalls in a second in which a thread runs"),
+            Column("lost", Kind.SHARE, about="of the time, taken from a thread"),
+            Column("stall_p50", Kind.SECONDS),
+            Column("stall_p99", Kind.SECONDS),
+            Column("late_p99", Kind.SECONDS, about="how late idle workers wake up"),
+        ]
+        rows = [
+            [one.workers, one.per_s, one.lost, *(_seconds(one.us, p) for p in (50, 99)), _seconds(one.late_us, 99)]
+            for one in self.profile.stalls
+        ]
+        return Table.from_rows("Stalls of this machine", columns, rows)
+
     def displayed(self) -> list[Table]:
-        """Costs and held-out configurations; then the same of sizes."""
-        return [self.found(), self.held(), *self.sizes()]
+        """Costs and held-out configurations; then the same of sizes, and the stalls."""
+        return [self.found(), self.held(), *self.sizes(), *([self.stalled()] if self.profile.stalls else [])]
 
 
 def _error_of(checks: Sequence[Checked]) -> str:
@@ -172,7 +188,12 @@ def _checked_table(title: str, checks: Sequence[Checked]) -> Table:
 
 
 def calibrate_engine(
-    runner: Runner, rows: int, workers: int, repeats: int, told: Callable[[str, int, int], None] | None = None
+    runner: Runner,
+    rows: int,
+    workers: int,
+    repeats: int,
+    told: Callable[[str, int, int], None] | None = None,
+    stalls: Callable[[int], Stalls] | None = None,
 ) -> OrderedCalibration:
     """Fit the costs of the engine, and predict held-out runs.
 
@@ -181,6 +202,7 @@ def calibrate_engine(
         workers: Most workers of a run.
         repeats: Times that all configurations are run.
         told: Progress callback.
+        stalls: Measures the stalls of a number of workers; None to leave them out.
     """
     tell = told or (lambda *_: None)
     used, kept = fitted(workers), held_out(workers)
@@ -194,6 +216,9 @@ def calibrate_engine(
     tell("predicting", 0, 0)
     runs = f"{len(used)} configurations, {rows:,} rows each, {repeats} times, with up to {workers} workers"
     profile = profile_of(repeated, workers, runs)
+    if stalls is not None:
+        tell("measuring stalls", 0, 0)
+        profile = replace(profile, stalls=tuple(map(stalls, worker_counts(workers))))
     checks = [checked_of(one, of_one, profile, one.rows_of(rows)) for one, of_one in zip(kept, checked, strict=True)]
     return OrderedCalibration(profile, tuple(checks))
 
@@ -232,6 +257,10 @@ def predicted_ns(one: Configuration, costs: EngineCosts, rows: int = MODELED_ROW
     run = run_model(one.chain(rows), settings, Contention(), np.random.default_rng(0), engine=costs).run
     asking = sum(count * costs.ns.get(term, 0.0) for term, count in queries_of(settings, run.operators).items())
     return (sum(tally.busy_ns for tally in run.operators) + asking) / rows
+
+
+def _seconds(us: Sequence[float], percentile: float) -> float:
+    return float(np.percentile(us, percentile, method="inverted_cdf")) / 1e6 if us else 0.0
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:

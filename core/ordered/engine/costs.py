@@ -8,7 +8,7 @@ from enum import StrEnum
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
-from adapt.core.ordered.engine.contention import Contention, assumed_contention
+from adapt.core.ordered.engine.contention import Contention, Stalls, assumed_contention
 
 SCHEMA = "adapt.ordered-costs/2"
 EARLIER = "adapt.ordered-costs/1"
@@ -111,10 +111,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds, and the cache model."""
+    """One number for each cost, in nanoseconds, the cache model, and stalls; None to leave them out."""
 
     ns: Mapping[Term, float]
     caches: CacheCosts = ASSUMED_CACHES
+    stalls: Stalls | None = None
 
     def of(self, cost: Cost, kind: OperatorKind | None = None, heuristic: Heuristic | None = None) -> float:
         """A cost; 0 if there is none of this kind."""
@@ -131,6 +132,7 @@ class EngineProfile:
         costs: Of each term; without those of many workers if only one was measured, and in files of earlier versions
             without those of queries, and with `uneven` instead of `apart` and `varied`.
         caches: Costs of states and payloads; None if they were not measured.
+        stalls: By number of workers, ascending; empty if they were not measured.
 
     Raises:
         BadInput: a cost is missing.
@@ -140,6 +142,7 @@ class EngineProfile:
     workers: int
     costs: Mapping[Term, Interval]
     caches: CacheCosts | None = None
+    stalls: tuple[Stalls, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -149,11 +152,15 @@ class EngineProfile:
             if term not in self.costs and not optional:
                 raise BadInput(f"the cost {term} is missing; measure it with adapt calibrate ordered")
 
-    def costs_at(self, bound: str = "ns") -> EngineCosts:
+    def costs_at(self, bound: str = "ns", workers: int = 0) -> EngineCosts:
         """The costs (`ns`), or the ends of all intervals.
 
         Those that were not measured are assumed.
+
+        Args:
+            workers: With the stalls of that many workers, or the most that were measured; 0 for none.
         """
+        of_workers = [one for one in self.stalls if one.workers <= workers]
         contention = assumed_contention()
         assumed = {Term(Cost.CONTENDED_TUPLE, kind): 1000 * contention.contention_us for kind in _SHARED}
         assumed[Term(Cost.CONTENDED_QUERY)] = 1000 * contention.query_contention_us
@@ -162,7 +169,7 @@ class EngineProfile:
             assumed[Term(Cost.QUERY, heuristic=each)] = 1000 * contention.query_us
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
         known = {term: getattr(one, bound) for term, one in self.costs.items()}
-        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES)
+        return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES, of_workers[-1] if of_workers else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,14 @@ def _write_header(memory: Memory, settings: RunSettings, model: Modeled) -> None
     header["lock_handover_ns"] = round(contention.lock_handover_us * 1000)
     alone, contended = query_times(len(memory.operators), settings, contention, model.engine)
     header["query_ps"], header["contended_query_ps"] = round(1000 * alone), round(1000 * contended)
+    stalls = None if model.engine is None else model.engine.stalls
+    if stalls is not None:
+        for name, values in (("stalls", stalls.us), ("lates", stalls.late_us)):
+            ns = memory.storage.zeros(max(len(values), 1))
+            ns[: len(values)] = np.rint(1000 * np.array(values)).astype(np.int64)
+            header[name], header[f"{name}_at"] = len(values), ns.ctypes.data
+        header["stalls"] = len(stalls.us) if stalls.per_s else 0
+        header["stall_gap_ns"] = round(1e9 / stalls.per_s) if stalls.per_s else 0
     workers, dues = memory.storage.records(settings.workers, MODEL_WORKER), memory.storage.zeros(settings.workers)
     dues[:] = round(alone + (settings.workers - 1) * contended)  # the first queries
     workers["due_at"] = dues.ctypes.data + 8 * np.arange(settings.workers)

@@ -114,6 +114,11 @@ HEADER = _on_lines(
         "events",
         "idlers",  # workers that wait for work
         "parked",  # workers beyond the active ones
+        "stalls",  # lengths of stalls to draw from, and their address; 0 for none
+        "stalls_at",
+        "stall_gap_ns",  # mean time between two
+        "lates",  # times by which long sleeps end late, and their address
+        "lates_at",
     ),
 )
 

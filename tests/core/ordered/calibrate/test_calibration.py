@@ -14,7 +14,7 @@ from adapt.core.ordered.calibrate.line import line_ns
 from adapt.core.ordered.calibrate.sizes import calibrate_sizes, sized
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts, StateCost
-from adapt.core.ordered.engine.contention import assumed_contention
+from adapt.core.ordered.engine.contention import Stalls, assumed_contention
 from adapt.core.ordered.engine.costs import (
     CONTENDED,
     EARLIER,
@@ -161,8 +161,10 @@ def test_the_model_adds_what_the_counts_of_a_run_add() -> None:
 
 def test_a_profile_survives_its_file() -> None:
     profile = profile_of([runs(Synthetic(0.01, seed), 2) for seed in (0, 1)], 2, 'of "one" machine')
+    profile = replace(profile, stalls=(Stalls(1, 0.0, (), ()), Stalls(2, 12.5, (5.0, 300.0), (0.0, 40.0))))
     again = read_engine_profile(write_engine_profile(profile))
-    assert (again.measured, again.workers) == (profile.measured, profile.workers)
+    assert (again.measured, again.workers, again.stalls) == (profile.measured, profile.workers, profile.stalls)
+    assert [again.costs_at(workers=k).stalls for k in (0, 1, 3)] == [None, *profile.stalls]
     for term, one in profile.costs.items():
         assert again.costs[term].ns == pytest.approx(one.ns, rel=1e-5)
     assert write_engine_profile(again) == write_engine_profile(profile)
@@ -207,12 +209,15 @@ def test_the_cache_model_is_measured_and_predicts_runs_of_other_sizes(monkeypatc
         ("adapt.ordered-costs/2", "adapt.costs/2", "adapt calibrate ordered"),
         ("workers = 2", "workers = 0", "at least 1"),
         ('name = "feed"', 'name = "fed"', "feed"),
+        ("us = [5.0]", "us = [7.0, 5.0]", "ascending"),
+        ("us = [5.0]", 'us = "5"', "list of numbers"),
         ('name = "feed"', 'name = "send"', "twice"),
         ("ns = 1.0\n", "ns = -1.0\n", "low_ns"),
     ],
 )
 def test_a_faulty_file_is_refused(old: str, new: str, complaint: str) -> None:
-    text = write_engine_profile(profile_of([runs(Synthetic(), 2)], 2, ""))
+    profile = replace(profile_of([runs(Synthetic(), 2)], 2, ""), stalls=(Stalls(1, 2.0, (5.0,), ()),))
+    text = write_engine_profile(profile)
     assert old in text
     with pytest.raises(BadInput, match=complaint):
         read_engine_profile(text.replace(old, new, 1))
