@@ -55,7 +55,7 @@ class RunTimeOptions:
     policy: str | None = setting(
         None,
         "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
-        f" {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or your own MODULE:CLASS.",
+        f" Choices: {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or your own MODULE:CLASS.",
         "NAME",
         completion=own.completed([one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM]),
     )
@@ -129,7 +129,7 @@ class WorkerOptions:
     at_run_time: RunTimeOptions
     workers: str | None = setting(
         None,
-        "Numbers of workers as a list, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
+        "Numbers of workers, or LEAST:MOST with --policy. Default: 1, 2, 4 and so on up to the"
         " cores of this machine. With auto, the model searches the number beyond which more workers add less than 5 %"
         " of throughput.",
         "1,2,4|auto",
