@@ -152,7 +152,8 @@ def _claims(scope: Scope, runs: Mapping[Key, list[Ran]]) -> list[Judged]:
                     "unclear" if unclear else "much higher",
                     about(1.0) if unclear else above(1),
                     f"throughput of hybrid over partitioned, {where}",
-                    "the last operators limit both alike",
+                    "each partition sends its own most frequent items to the last operator, so more partitions give it "
+                    "more tuples",
                 ),
                 over(by[_BASE], by[_CT, WorkQueue.PARTITIONED, _PAPERS]),
             ),
