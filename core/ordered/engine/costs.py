@@ -111,7 +111,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds, the cache model, and stalls; None to leave them out."""
+    """Costs in nanoseconds, the cache model, and stalls of workers."""
 
     ns: Mapping[Term, float]
     caches: CacheCosts = ASSUMED_CACHES
