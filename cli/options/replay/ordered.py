@@ -55,7 +55,7 @@ class RunTimeOptions:
     policy: str | None = setting(
         None,
         "Scaling policy that chooses how many workers are active, from LEAST to MOST of --workers."
-        f" Choices: {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or your own MODULE:CLASS.",
+        f" Choices: {', '.join(one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM)}, or MODULE:CLASS.",
         "NAME",
         completion=own.completed([one for one in ScalingPolicy if one is not ScalingPolicy.OPTIMUM]),
     )
