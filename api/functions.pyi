@@ -634,6 +634,13 @@ class replay:
         check: int | None = None,
         force: bool = False,
         yes: bool = False,
+        policy: str | None = None,
+        policy_option: str | Sequence[str] | Mapping[str, object] | None = None,
+        period: str | None = None,
+        scale_out_delay: str | None = None,
+        cooldown: str | None = None,
+        utilization: float = 0.8,
+        lag: float = 1000.0,
         repeats: int = 5,
         replicas: int = 0,
         rate: str | None = None,
@@ -823,6 +830,7 @@ class calibrate:
         workers: int | None = None,
         rows: int = 1000000,
         repeats: int = 5,
+        stalls: bool = False,
     ) -> OrderedCalibration:
         """Measure what the ordered engine costs on this machine."""
 

@@ -31,6 +31,12 @@ def bin_of(latency: float) -> int:
     return min(max(at, 0), BINS - 1)
 
 
+def bins_of(latencies: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The bin of each latency in seconds."""
+    bits = np.ascontiguousarray(latencies, np.float64).view(np.int64)
+    return np.asarray(np.clip((bits >> _BELOW_BINS) - _FIRST_BIN, 0, BINS - 1))
+
+
 def upper_edges() -> NDArray[np.float64]:
     """The upper end of each bin in seconds; shape (bins,)."""
     octave = 1 + np.arange(1, BINS_AN_OCTAVE + 1) / BINS_AN_OCTAVE

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapt.core.elastic.planning.prices import Prices
+from adapt.core.mechanisms.ordered_stage import ORDERED
 from adapt.core.mechanisms.recommendation import knows_stream, real
 from adapt.core.mechanisms.sweep.finding import Margin
 from adapt.core.mechanisms.sweep.race import Record, difference
@@ -17,8 +18,8 @@ NAMED = 3
 def with_optimum(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]]:
     """Runs in which the optimum has the cheapest outcome with each seed.
 
-    That is the cheapest of its schedules and of all scenarios that split no key and drop no row, so no regret is
-    negative.
+    That is the cheapest of its schedules and of all scenarios that split no key, drop no row and share no memory, so no
+    regret is negative.
 
     Args:
         runs: Outcomes by scenario, in the order of seeds.
@@ -35,8 +36,8 @@ def with_optimum(runs: Mapping[str, Sequence[Record]]) -> dict[str, list[Record]
 def regrets(runs: Mapping[str, Sequence[Record]]) -> dict[str, Margin]:
     """Cost over that of the optimum with equal seeds, by scenario.
 
-    Scenarios that split keys or drop rows have none, as the optimum does neither. Intervals end at 1: no cost is below
-    that of the optimum.
+    Scenarios that split keys, drop rows or share memory have none, as the optimum does none of these. Intervals end at
+    1: no cost is below that of the optimum.
 
     Args:
         runs: Those of `with_optimum`; without an optimum, nothing is found.
@@ -72,8 +73,9 @@ def regret_sentence(runs: Mapping[str, Sequence[Record]], prices: Prices) -> str
     said = f"{prices.sentence()}: {known}{'; ' if others else ''}{others}."
     cheaper = [name for name, margin in _over_optimum(runs).items() if margin.ratio < 1]
     if cheaper:
-        said += f" {listed(cheaper)} {'costs' if len(cheaper) == 1 else 'cost'} less than it, by splitting keys or"
-        said += " dropping rows."
+        shares = any(_is_ordered(runs[name][0]) for name in cheaper)
+        how = "splitting keys, dropping rows or sharing memory" if shares else "splitting keys or dropping rows"
+        said += f" {listed(cheaper)} {'costs' if len(cheaper) == 1 else 'cost'} less than it, by {how}."
     return said
 
 
@@ -95,8 +97,12 @@ def _optima(runs: Mapping[str, Sequence[Record]]) -> list[str]:
 
 
 def _is_whole(record: Record) -> bool:
-    """Whether no key is split and no row dropped."""
-    return not record["merge_tuples"] and not record["drop_rate"]
+    """Whether no key is split, no row dropped, and no memory shared."""
+    return not record["merge_tuples"] and not record["drop_rate"] and not _is_ordered(record)
+
+
+def _is_ordered(record: Record) -> bool:
+    return record["queueing"] == ORDERED
 
 
 def _cost(record: Record) -> float:

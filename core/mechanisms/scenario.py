@@ -26,8 +26,10 @@ from adapt.core.flux.policies.registry import controller_of
 from adapt.core.flux.policies.round_controller import MIN_COLLECTION_S
 from adapt.core.flux.policies.season import Season
 from adapt.core.mechanisms.cost_model import Terms
+from adapt.core.mechanisms.ordered_stage import ORDERED, run_ordered
 from adapt.core.mechanisms.planned_drops import PlannedDrops
 from adapt.core.mechanisms.scenarios import Scenario, Static
+from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.build import Recipe, build_partitioner
 from adapt.core.partitioning.schemes.names import Scheme
@@ -88,6 +90,7 @@ class Staged:
         known: The stream in advance, for the optimum; None for others.
         dropped: Rows that a planner dropped before they reached workers.
         sent: Messages that were exchanged to plan drops.
+        is_ordered: Whether workers share the rows in the ordered runtime, and own no partitions.
     """
 
     rows: Rows
@@ -99,6 +102,18 @@ class Staged:
     known: Plannable | None = None
     dropped: int = 0
     sent: Sent = Sent()  # noqa: RUF009 - frozen
+    is_ordered: bool = False
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of its throughput.
+
+        Those of the best placement where workers share all partitions.
+        """
+        bounds = bounds_of(self.demand, self.settings)
+        if not self.is_ordered:
+            return bounds
+        return replace(bounds, static_load=bounds.best_load, static_s=bounds.least_s)
 
     @property
     def drop_rate(self) -> float:
@@ -155,8 +170,9 @@ def staged(scenario: Scenario, terms: Terms, stream: Stream) -> Staged:
         load = KnownLoad.from_chunks(rows.chunks(), settings, min(demand.last_s, until_s), terms.period_s)
         moving = _migration(scenario, terms), 0.0
         known = Plannable.of_stage(load, settings, moving, terms.least_of(scenario), terms.prices)
-    memory = _memory(scenario, settings)
-    return Staged(rows, demand, settings, memory, rows_read, bill, known, in_all - rows_read, sent)
+    memory, dropped = _memory(scenario, settings), in_all - rows_read
+    is_ordered = scenario.ordered is not None
+    return Staged(rows, demand, settings, memory, rows_read, bill, known, dropped, sent, is_ordered)
 
 
 def simulated(
@@ -170,6 +186,8 @@ def simulated(
 
     Of the schedules of the optimum, the cheapest one.
     """
+    if scenario.ordered is not None:
+        return run_ordered(scenario.ordered, stage.rows, stage.settings, terms.interval_s, duration_s)
     if stage.known is None:
         return _simulated(scenario, terms, stage, duration_s, on_interval)
     tried = (
@@ -285,7 +303,7 @@ def outcome_row(one: ElasticOutcome, bounds: Bounds, stage: Staged) -> list[str 
     rows = outcome.lag_s, outcome.late_s, outcome.finished_s, processed, outcome.left
     spilled = max(each.spilled for each in outcome.simulated.intervals)
     counts = len(outcome.simulated.moves), spilled, merges, stage.sent.messages, stage.sent.size
-    quality = one.case, throughput, *latencies, outcome.queueing, shed
+    quality = one.case, throughput, *latencies, ORDERED if stage.is_ordered else outcome.queueing, shed
     price = stage.bill.cost(one, stage.dropped)
     priced = price.late, price.total_s, None if stage.known is None else stage.known.bound_s()
     return [*quality, *cost, *moved, *workers, *rows, *counts, bounds.static_load, *priced]
@@ -308,8 +326,7 @@ def _worst_imbalance(one: ElasticOutcome, last_s: float) -> float | None:
 
 def outcome_of_scenario(scenario: Scenario, stage: Staged, done: Simulated) -> ElasticOutcome:
     """The outcome of a simulated scenario."""
-    bounds = bounds_of(stage.demand, stage.settings)
-    return elastic_outcome_of(outcome_of(scenario.name, done, bounds))
+    return elastic_outcome_of(outcome_of(scenario.name, done, stage.bounds))
 
 
 def check_scenario(scenario: Scenario, terms: Terms) -> None:
@@ -322,6 +339,8 @@ def check_scenario(scenario: Scenario, terms: Terms) -> None:
         check_pool(terms.least_of(scenario), terms.workers_of(scenario))
         check_workers(terms.workers_of(scenario))
         MiniPartitions(terms.workers_of(scenario), terms.per_worker, terms.hash)
+        if scenario.ordered is not None:
+            RunSettings(terms.channels)
         if scenario.flux is FluxPolicy.OPTIMUM:
             raise UsageError(
                 'a comparison has no flux = "optimum"; use elastic = "optimum", or `adapt replay flux --policy optimum`'

@@ -14,7 +14,7 @@ from adapt.core.stage.simulate import Simulated
 from adapt.core.table import Column, Table
 from adapt.core.values import duration
 
-QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka or spark")
+QUEUEING = Column("queueing", about="whose queues the latencies are from: flux, flink, kafka, spark, or ordered")
 
 BELOW = 0.85
 """A case is behind below this share of the workers' capacity, while input waits."""

@@ -230,7 +230,7 @@ def run_scenario(job: Job) -> str:
     done = simulated(job.scenario, job.terms, stage, job.terms.duration_s)
     run = ScenarioRun(
         outcome_of_scenario(job.scenario, stage, done),
-        bounds_of(stage.demand, stage.settings),
+        stage.bounds,
         stage,
         _sustained(job, stream) if job.sustained else None,
         job.parameters,
@@ -257,7 +257,7 @@ def _sustained(job: Job, stream: Stream) -> Table:
     for channels in job.sustained:
         terms = replace(job.terms.with_channels(channels), duration_s=None)
         first = staged(job.scenario, terms, stream)
-        bounds = bounds_of(first.demand, first.settings)
+        bounds = first.bounds
         full = terms.speedup / max(bounds.static_load or 0.0, 1e-12)
 
         def sustains(speedup: float, terms: Terms = terms) -> bool:

@@ -96,6 +96,7 @@ def ordered(
         check=check,
         repeats=workers.repeats,
         replicas=workers.replicas,
+        scaling=workers.scaling(cores),
         arrivals=arrivals.arrivals(),
         target=arrivals.target(),
         finds_workers=workers.are_searched,

@@ -202,7 +202,7 @@ def calibrate_engine(
         workers: Most workers of a run.
         repeats: Times that all configurations are run.
         told: Progress callback.
-        stalls: Measures the stalls of a number of workers; None to leave them out.
+        stalls: Measures the stalls of a number of workers; None for no stalls.
     """
     tell = told or (lambda *_: None)
     used, kept = fitted(workers), held_out(workers)

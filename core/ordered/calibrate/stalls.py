@@ -20,7 +20,7 @@ _ROOM, _QUANTILES, _SPAN_S = 1 << 16, 200, 0.2
 
 @compiled
 def _gaps(address: int, room: int, end_ns: int) -> int:
-    """Write the gaps between readings of the clock up to a time; returns their number."""
+    """Write the gaps between readings of the clock; returns their number."""
     before, found = clock_ns(), 0
     while before < end_ns and found < room:
         now = clock_ns()
@@ -79,7 +79,13 @@ def _watched(workers: int, seconds: float) -> list[NDArray[np.int64]]:
 
 
 def stalls_of(workers: int, gaps: list[NDArray[np.int64]], seconds: float, late_ns: NDArray[np.int64]) -> Stalls:
-    """Rate and quantiles from the gaps of each thread within some seconds, and how late each sleep ended."""
+    """Rate and quantiles of measured stalls.
+
+    Args:
+        gaps: Of each thread, in nanoseconds.
+        seconds: How long each thread was watched.
+        late_ns: How late each sleep ended.
+    """
     each = np.concatenate(gaps)
     running_s = max(workers * seconds - each.sum() / 1e9, 1e-3)
     late_us = np.maximum(late_ns / 1000 - WAKING_US, 0)

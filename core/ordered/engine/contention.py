@@ -1,4 +1,4 @@
-"""What slows workers in the model: contention, scheduling, and stalls by the system."""
+"""Contention, scheduling and stalls that slow the model's workers."""
 
 import math
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ MOST_QUANTILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """What the system of a machine does to threads that want to run.
+    """Stalls of threads by the system of a machine.
 
     Attributes:
         workers: Number of threads that ran at the same time.

@@ -8,7 +8,7 @@ from enum import StrEnum
 from adapt.core.errors import BadInput
 from adapt.core.ordered.chain.names import Heuristic, OperatorKind
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES, CacheCosts
-from adapt.core.ordered.engine.contention import Stalls, assumed_contention
+from adapt.core.ordered.engine.contention import Contention, Stalls, assumed_contention
 
 SCHEMA = "adapt.ordered-costs/2"
 EARLIER = "adapt.ordered-costs/1"
@@ -111,7 +111,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class EngineCosts:
-    """One number for each cost, in nanoseconds, the cache model, and stalls; None to leave them out."""
+    """Costs in nanoseconds, the cache model, and stalls of workers."""
 
     ns: Mapping[Term, float]
     caches: CacheCosts = ASSUMED_CACHES
@@ -170,3 +170,22 @@ class EngineProfile:
             assumed[Term(Cost.QUERY_OPERATOR, heuristic=each)] = 1000 * contention.query_operator_us
         known = {term: getattr(one, bound) for term, one in self.costs.items()}
         return EngineCosts({**assumed, **known}, self.caches or ASSUMED_CACHES, of_workers[-1] if of_workers else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Modeled:
+    """Inputs of a model, in addition to the chain and the settings.
+
+    Attributes:
+        costs_us: Cost of a tuple by operator; None where each tuple has its own.
+        selectivities: Outputs per tuple, by operator.
+        contention: Time that workers cost each other.
+        seed: Random seed; below 2^62.
+        engine: Measured costs of the engine; None for the assumed contention.
+    """
+
+    costs_us: tuple[float | None, ...]
+    selectivities: tuple[float, ...]
+    contention: Contention
+    seed: int
+    engine: EngineCosts | None = None

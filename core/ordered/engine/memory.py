@@ -13,13 +13,13 @@ from adapt.core.ordered.chain.names import Heuristic, OperatorKind, Parallelism,
 from adapt.core.ordered.chain.own import OwnFunction
 from adapt.core.ordered.engine.binding import STATIC, barred, degrees_of, replicas_of_workers, workers_used
 from adapt.core.ordered.engine.checkpoint import START, Checkpoint, saved
+from adapt.core.ordered.engine.costs import Modeled
 from adapt.core.ordered.engine.kernel import codes
 from adapt.core.ordered.engine.kernel.chunk import chunk_form
 from adapt.core.ordered.engine.kernel.codes import GOES_ON, MOST_CHUNK
 from adapt.core.ordered.engine.kernel.layout import HEADER, LINE, OPERATOR, PARTITION, TALLY, TIMED
 from adapt.core.ordered.engine.kernel.worker import release_all, release_unsent, take_kept
-from adapt.core.ordered.engine.modeled import Modeled
-from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Scheduling, WorkersRun
+from adapt.core.ordered.engine.outcome import Marks, OperatorTally, Progress, Scheduling, WorkersRun
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import QST_LIMIT, SLICE_US, WINDOW_MS, RunSettings
 from adapt.core.ordered.engine.sizes import Sizes, sizes_of
@@ -184,9 +184,11 @@ class Memory:
         """The measurements of a run of `elapsed_s` seconds."""
         egress = Egress(int(self.header["egress_tuples"]), int(self.header["egress_hash"].view(np.uint64)))
         tallies = without_passed(self._chain, [self._tally(bound) for bound in self._chain.operators])
-        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left", "lag")))
-        if not self.is_paced:
-            marks = replace(marks, lag=marks.lag[:0])
+        marks = Marks(*(self._timed[name].copy() for name in ("fed", "entered", "left")))
+        if self.is_paced:
+            marks = replace(marks, lag=self._timed["lag"].copy())
+        elif self._model is not None:
+            marks = replace(marks, served=self._timed["served"].copy(), worker=self._timed["worker"].copy())
         kept = self._kept.reshape(-1, self._sizes(self._chain.operators[-1])[1] - 1)
         kept = kept[: 0 if self.header["waits"] else egress.tuples]
         return WorkersRun(egress, elapsed_s, tallies, marks, kept.copy(), self._scheduling(), self._served())
@@ -203,6 +205,14 @@ class Memory:
             None if settings.ct_window_ms else int(header["window_ns"]) / 1e6,
             None if settings.qst_limit else int(header["qst_size"]),
         )
+
+    def progress(self) -> Progress:
+        """What workers have done so far, while they run."""
+        by_worker = self._tallies.reshape(self.settings.workers, -1)
+        first = by_worker[:, 0]
+        between = int((self.operators["tail"][1:] - self.operators["head"][1:]).sum())
+        rows = int(first["done"].sum() - first["bare_done"].sum())
+        return Progress(by_worker["busy_ns"].sum(axis=1), by_worker["slices"].sum(axis=1), rows, max(between, 0))
 
     def stuck(self) -> str:
         """Counts of a stalled run by operator: arrived, claimed, sent."""
@@ -332,6 +342,7 @@ class Memory:
         settings, header = self.settings, self.header
         header["operators_at"], header["operators"] = self.operators.ctypes.data, len(self._chain.operators)
         header["workers"], header["rows"] = settings.workers, len(self._chain.tuples)
+        header["active"] = settings.workers
         header["ingress_at"] = self.storage.keep(np.ascontiguousarray(self._chain.tuples))
         header["tallies_at"], header["reorder"] = self._tallies.ctypes.data, _REORDERS[settings.reorder]
         header["chunk"] = settings.chunk or (self._model is not None)

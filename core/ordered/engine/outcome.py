@@ -61,12 +61,16 @@ class Marks:
         entered: When the first operator started on it.
         left: When the last of its outputs left the chain, or its place holder if it was dropped.
         lag: How late an idle worker of threads took it in, 0 while workers were busy; empty without arrival times.
+        served: When the first operator was done with it, in a model; empty on threads.
+        worker: The worker that ran that, likewise.
     """
 
     fed: NDArray[np.int64]
     entered: NDArray[np.int64]
     left: NDArray[np.int64]
     lag: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    served: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    worker: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def processing_s(self) -> NDArray[np.float64]:
         """Processing latency in seconds.
@@ -90,6 +94,23 @@ class Marks:
 
     def _middle(self, ns: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(ns[len(ns) // 5 : len(ns) - len(ns) // 5] / 1e9)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """What workers have done so far.
+
+    Attributes:
+        busy_ns: Time that each worker spent in slices that have ended, in nanoseconds; shape (workers,).
+        slices: Slices that each worker began; shape (workers,).
+        rows: Rows that the first operator has processed.
+        between: Tuples that wait for a later operator.
+    """
+
+    busy_ns: NDArray[np.int64]
+    slices: NDArray[np.int64]
+    rows: int
+    between: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from adapt.core.ordered.engine.kernel.work_queue import room_in
 
 NEVER = 1 << 62
 
-ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, BLOCKED = range(7)
+ASKS, WAITS, SERVED, SENT_ON, DRAINED, LOCKED, BLOCKED, PARKED = range(8)
 """States of a worker: asks for work; waits for work; has processed its batch; has sent a batch, of its own operator or
-before it asks for work; got the lock; waits for the lock or, with `RETRY`, for room in the ring buffer."""
+before it asks for work; got the lock; waits for the lock or, with `RETRY`, for room in the ring buffer; is beyond the
+active workers."""
 
 
 MODEL_WORKER = of_words(
@@ -66,7 +67,7 @@ def schedule(me: ModelWorker, state: int, when: int) -> None:
 @inlined
 def ask(header: Header, me: ModelWorker) -> None:
     """Let a worker ask the scheduler, which takes some time."""
-    others = header.workers - 1 - header.idlers
+    others = header.workers - 1 - header.idlers - header.parked
     me.since_ns = header.now_ns
     took_ns = whole_ns(me, header.query_ps + others * header.contended_query_ps)
     if header.tunes & TUNE_SLICE:

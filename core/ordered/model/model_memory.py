@@ -5,8 +5,8 @@ import numpy as np
 from adapt.core.ordered.chain.bound import BoundChain, BoundOperator, Words
 from adapt.core.ordered.chain.names import OperatorKind, Reorder
 from adapt.core.ordered.engine.cache_costs import ASSUMED_CACHES
+from adapt.core.ordered.engine.costs import Modeled
 from adapt.core.ordered.engine.memory import Memory, runs_functions
-from adapt.core.ordered.engine.modeled import Modeled
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.model.cache_times import cache_times
 from adapt.core.ordered.model.engine_times import (

@@ -15,6 +15,7 @@ from adapt.core.ordered.model.events import (
     DRAINED,
     LOCKED,
     NEVER,
+    PARKED,
     SENT_ON,
     SERVED,
     WAITS,
@@ -120,6 +121,10 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
     """Process the next event of a worker."""
     state = me.state
     header.idlers -= state == WAITS
+    if worker >= header.active and state in (WAITS, ASKS):
+        header.parked += 1
+        schedule(me, PARKED, NEVER)
+        return
     if state == WAITS and header.query_ps:
         ask(header, me)
         return
@@ -146,9 +151,30 @@ def _happen(header: Header, me: ModelWorker, worker: int) -> None:
         ask(header, me)
 
 
+@inlined
+def _has_events(header: Header) -> bool:
+    """Whether any event is still to come."""
+    soonest = NEVER
+    for worker in range(header.workers):
+        soonest = min(soonest, load(header.dues_at, worker))
+    return soonest < NEVER
+
+
 @compiled
-def simulate(address: int) -> None:
-    """Run the model to the end.
+def scale(address: int, active: int) -> None:
+    """Let the first workers work; others park before they ask for work."""
+    header = record_at(address, HEADER, 0)
+    header.active = active
+    for worker in range(active):
+        me = model_worker_at(header, worker)
+        if me.state == PARKED:
+            header.parked -= 1
+            ask(header, me)
+
+
+@compiled
+def simulate(address: int, until: int) -> None:
+    """Run the model to the end, or up to a time (nanoseconds).
 
     Among events at the same time, the lowest worker goes first.
     """
@@ -157,13 +183,18 @@ def simulate(address: int) -> None:
     for number in range(workers if header.stalls else 0):
         draw_stall(header, model_worker_at(header, number), number, 0)
     while True:
-        soonest, worker = NEVER, -1
+        soonest, worker = until, -1
         for number in range(workers):
             due = load(dues, number)
             if due < soonest:
                 soonest, worker = due, number
         if worker < 0:
-            header.stop = FINISHED if is_finished(header) else STALLED
+            if is_finished(header):
+                header.stop = FINISHED
+            elif not _has_events(header):
+                header.stop = STALLED
+            else:
+                header.now_ns = until
             return
         me = model_worker_at(header, worker)
         if header.stalls and is_postponed(header, me, worker, soonest):

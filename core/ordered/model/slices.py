@@ -16,6 +16,7 @@ from adapt.core.ordered.model.events import SERVED, ModelWorker, schedule, whole
 def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition: int, serial: int, tuples: int) -> None:
     """Start a batch, which ends after its service time."""
     now = header.now_ns
+    served = now + whole_ns(me, service_ps(header, operator, serial, tuples, me.due_at))
     me.partition = partition
     me.serial = serial
     me.tuples = tuples
@@ -23,8 +24,11 @@ def _begin_batch(header: Header, me: ModelWorker, operator: Operator, partition:
         for number in range(serial, serial + tuples):
             mark = load(tuple_at(operator, number), MARK) & (COPY - 1)
             if mark:
-                record_at(header.marks_at, TIMED, mark - 1).entered = now
-    schedule(me, SERVED, now + whole_ns(me, service_ps(header, operator, serial, tuples, me.due_at)))
+                timed = record_at(header.marks_at, TIMED, mark - 1)
+                timed.entered = now
+                timed.served = served
+                timed.worker = (me.due_at - header.dues_at) // 8
+    schedule(me, SERVED, served)
 
 
 @inlined

@@ -23,7 +23,7 @@ def _even(header: Header, me: ModelWorker, worker: int) -> float:
 
 @flattened
 def draw_stall(header: Header, me: ModelWorker, worker: int, after_ns: int) -> None:
-    """Draw the worker's next stall; the time between two is exponential."""
+    """Draw the next stall, after an exponential time."""
     me.stall_at = after_ns + int(-np.log(_even(header, me, worker)) * header.stall_gap_ns)
     me.stall_ns = load(header.stalls_at, int(_even(header, me, worker) * header.stalls))
 
@@ -36,7 +36,10 @@ def lateness_ns(header: Header, me: ModelWorker, worker: int) -> int:
 
 @inlined
 def is_postponed(header: Header, me: ModelWorker, worker: int, due_ns: int) -> bool:
-    """Whether a stall began before the worker's event; the event is then later by what the stall took of it."""
+    """Whether a stall began before the worker's event.
+
+    The event is then later by what the stall took of its time.
+    """
     start = me.stall_at
     if start > due_ns:
         return False

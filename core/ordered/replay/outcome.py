@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from adapt.core.ordered.chain.bound import BoundOperator
 from adapt.core.ordered.chain.names import OperatorKind, PartitionCount
 from adapt.core.ordered.engine.outcome import OperatorTally, WorkersRun
+from adapt.core.ordered.engine.scaling import Scaled
 from adapt.core.ordered.replay.arrivals import Paced
 
 BEHIND = 0.05
@@ -54,6 +55,7 @@ class WorkersOutcome:
         paced: When rows arrived; None if all were there at the start.
         spread: Lowest and highest throughput by the intervals of the measured costs of a model; else None.
         extrapolated: Whether they were measured with fewer workers; None without measured costs.
+        scaled: Active workers over time, of at most `workers`; None if all worked throughout.
     """
 
     workers: int
@@ -65,6 +67,13 @@ class WorkersOutcome:
     paced: Paced | None = None
     spread: tuple[float, float] | None = None
     extrapolated: bool | None = None
+    scaled: Scaled | None = None
+
+    @property
+    def worker_s(self) -> float:
+        """Time of all active workers."""
+        elapsed_s = self.run.elapsed_s
+        return self.used * elapsed_s if self.scaled is None else self.scaled.worker_s(elapsed_s)
 
     @property
     def used(self) -> int:
@@ -121,9 +130,8 @@ class WorkersOutcome:
         return max((one for one in known if one is not None), default=None)
 
     def share_of_time(self, ns: int) -> float | None:
-        """A time as a share of that of all used workers."""
-        all_s = self.used * self.run.elapsed_s
-        return ns / 1e9 / all_s if all_s > 0 else None
+        """A time as a share of that of all active workers."""
+        return ns / 1e9 / self.worker_s if self.worker_s > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from adapt.core.ordered.engine.crashes import RestoredRun
 from adapt.core.ordered.engine.memory import has_own, runs_functions
 from adapt.core.ordered.engine.outcome import Marks, OperatorTally, WorkersRun
 from adapt.core.ordered.engine.reference import reference_egress
+from adapt.core.ordered.engine.scaling import AutoScaling, WorkerControl
 from adapt.core.ordered.engine.serial import Egress, run_serially
 from adapt.core.ordered.engine.settings import RunSettings
 from adapt.core.ordered.engine.threads import run_by_workers
@@ -52,6 +53,7 @@ from adapt.core.ordered.replay.tables import (
     operators_table,
     ordered_summary,
     partitions_table,
+    scaling_table,
     with_columns,
     workers_table,
 )
@@ -91,6 +93,7 @@ class Ordered:
         check: Rows on which compiled functions are compared with plain Python, and 0 to compare nothing; None for all
             rows of built-in functions and `SAMPLE` rows of own ones.
         replicas: Further runs of threads with other workers and schedules, crashed and restored.
+        scaling: How the number of active workers is found at run time, up to the only number given; None, all work.
         finds_workers: Whether the model searches the number of workers beyond which more are not worth having; it then
             runs with all numbers that the search tries, instead of `workers`.
 
@@ -110,6 +113,7 @@ class Ordered:
     target: LatencyTarget = field(default_factory=LatencyTarget)
     engine: EngineProfile | None = None
     replicas: int = 0
+    scaling: AutoScaling | None = None
     finds_workers: bool = False
 
     def __post_init__(self) -> None:
@@ -131,6 +135,12 @@ class Ordered:
             raise UsageError("workers auto is searched with all rows there at the start; omit the rate of arrivals")
         for workers in self.workers:
             replace(self.settings, workers=workers)
+        if self.scaling is not None and (not self.arrivals or any(each.sustained for each in self.arrivals)):
+            raise UsageError("--policy needs rows that arrive at a rate; give --rate, --offered or --speedup")
+        if self.scaling is not None and self.settings.parallelism is not Parallelism.DYNAMIC:
+            raise UsageError(
+                f"--policy needs workers that may run any operator; use --parallelism {Parallelism.DYNAMIC}"
+            )
         if self.settings.work_queue is WorkQueue.SHARED:
             raise UsageError(f"work queue {WorkQueue.SHARED} loses the order of partitions; it is for tests only")
 
@@ -138,6 +148,12 @@ class Ordered:
         """Settings of one run."""
         every = self.settings.mark_every or max(rows // TIMED, 1)
         return replace(self.settings, workers=workers, mark_every=every)
+
+    def control(self, chain: BoundChain, workers: int, arrivals_ns: Words | None) -> WorkerControl | None:
+        """The control of one run; None if all workers work throughout."""
+        if self.scaling is None or arrivals_ns is None or workers != self.workers[-1]:
+            return None
+        return self.scaling.control(chain, arrivals_ns)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -194,8 +210,9 @@ class OrderedRun(Displayed):
         """Tables of the run by name.
 
         `workers`, `operators`, `occupancy`, `partitions`; of several rates of arrivals also `loads`, of shares of the
-        sustainable rate also `search`, of replicas also `replicas`, of workers bound to operators also `served`, for a
-        model also `costs` and `constants`, and with payloads or states of given sizes `sizes`.
+        sustainable rate also `search`, with a scaling policy also `scaling`, of replicas also `replicas`, of workers
+        bound to operators also `served`, for a model also `costs` and `constants`, and with payloads or states of given
+        sizes `sizes`.
         """
         tables = {
             "workers": workers_table(self.outcomes),
@@ -207,6 +224,8 @@ class OrderedRun(Displayed):
             tables["served"] = served_table(self.chain, self.outcomes)
         if self.lower:
             tables["loads"] = loads_table((*self.lower, *self.outcomes))
+        if self.outcomes[0].scaled is not None:
+            tables["scaling"] = scaling_table(self.outcomes[0].scaled)
         if self.probes:
             tables["search"] = search_table(self.probes)
         if self.replicas:
@@ -426,13 +445,16 @@ def _by_model(
 
         def modeled(engine_costs: EngineCosts | None) -> WorkersRun:
             random = np.random.default_rng(ordered.seed)
-            of = costs.us, costs.selectivities, arrivals_ns
-            return run_model(chain, settings, ordered.contention, random, *of, engine=engine_costs).run
+            times_ns = arrivals_ns if control is None else control
+            of = costs.us, costs.selectivities, times_ns, engine_costs
+            return run_model(chain, settings, ordered.contention, random, *of).run
 
+        control = ordered.control(chain, workers, arrivals_ns)
+        scaled = None if control is None else control.scaled
         if engine is None or pace is not None:
             done = modeled(None if engine is None else engine.costs_at(workers=workers))
             beyond = None if engine is None else workers > engine.workers
-            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond)
+            return WorkersOutcome(workers, rows, done, None, None, paced=pace, extrapolated=beyond, scaled=scaled)
         done, *ends = (modeled(engine.costs_at(bound, workers)) for bound in ("ns", "low_ns", "high_ns"))
         speeds = [rows / one.elapsed_s for one in (done, *ends) if one.elapsed_s > 0]
         spread = (min(speeds), max(speeds)) if speeds else None
@@ -521,10 +543,12 @@ class _Threads:
             arriving = paced.get(workers)
             arrivals_ns = None if arriving is None else arriving.arrivals_ns
             settings, take = ordered.settings_of(workers, rows), taken if last else None
-            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns)
+            control = ordered.control(self.chain, workers, arrivals_ns)
+            done = run_by_workers(self.chain, settings, self.pace, taken=take, arrivals_ns=arrivals_ns, control=control)
             cpu_s = self.cpu_clock() - start_s
             is_ordered = None if self.serial is None else done.egress == self.serial
-            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving))
+            scaled = None if control is None else control.scaled
+            runs[workers].append(WorkersOutcome(workers, rows, done, is_ordered, cpu_s, paced=arriving, scaled=scaled))
         of_each = [loops_s[at :: len(ordered.workers)] for at in range(len(ordered.workers))]
         return tuple(median_of(each, loops) for each, loops in zip(runs.values(), of_each, strict=True))
 
@@ -542,6 +566,8 @@ def ordered_parameters(ordered: Ordered, rows: int) -> dict[str, Any]:
     told = {"workers": workers, "backend": ordered.backend.value, **named}
     told["chunk"] = settings.chunk or ("auto" if ordered.backend is Backend.THREADS else 1)
     told |= {name: told[name] or "auto" for name in ("slice_us", "ct_window_ms", "qst_limit")}
+    if ordered.scaling is not None:
+        told["scaling"] = {"policy": ordered.scaling.name, **ordered.scaling.described}
     if ordered.arrivals:
         told["arrivals"] = {"seed": ordered.seed, "rates": [asdict(each) for each in ordered.arrivals]}
         if any(each.sustained for each in ordered.arrivals):

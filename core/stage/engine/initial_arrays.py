@@ -122,7 +122,7 @@ def prepare(settings: StageSettings, source: Source | Made, journal: int = 0, st
         entry=np.zeros(journal, ENTRY),
         latency=np.zeros(2, LATENCY),
         bin=np.zeros(2 * BINS, BIN),
-        service=_filled(SERVICE_TIMES, SERVICE, seconds=_service_times(settings)),
+        service=_filled(SERVICE_TIMES, SERVICE, seconds=service_times(settings)),
         pause=pauses,
         held=np.zeros(workers * hold, HELD),
         refusal=np.zeros(0, REFUSAL),
@@ -196,7 +196,11 @@ def _groups(settings: StageSettings, source: Source | Made) -> Records:
     return _filled(len(partition_of), GROUP, partition=partition_of, threshold=thresholds, alias=aliases)
 
 
-def _service_times(settings: StageSettings) -> NDArray[np.float64]:
+def service_times(settings: StageSettings) -> NDArray[np.float64]:
+    """Service times of rows without costs.
+
+    In seconds, shape (SERVICE_TIMES,).
+    """
     chance = np.random.default_rng([settings.seed, 0])
     costs = settings.costs
     if costs.spread is None:

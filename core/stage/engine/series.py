@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adapt.core.histogram import bins_upto, percentile
+from adapt.core.histogram import bins_of, bins_upto, percentile
 from adapt.core.stage.engine.running_stage import Stage
 from adapt.core.table import Column, Kind, Table
 
@@ -26,6 +26,15 @@ class Latencies:
     counts: NDArray[np.int64]
     sum_s: float
     max_s: float
+
+    @classmethod
+    def from_seconds(cls, seconds: NDArray[np.float64]) -> "Latencies":
+        """The histogram of single latencies."""
+        if not len(seconds):
+            return together([])
+        bins = bins_of(seconds)
+        first = int(bins.min())
+        return cls(first, np.bincount(bins - first), float(seconds.sum()), float(seconds.max()))
 
     @property
     def mean_s(self) -> float | None:

@@ -12,6 +12,7 @@ from adapt.core.mechanisms.cost_model import Wanted
 from adapt.core.mechanisms.scenario import check_scenario
 from adapt.core.mechanisms.scenario_file import FIELDS, read_scenarios
 from adapt.core.mechanisms.scenarios import BASELINE, BY_NAME, SCENARIOS, Scenario, Static, chosen
+from adapt.core.ordered.chain.names import OrderedWorkQueue
 from adapt.core.own.own_code import OwnCode
 from adapt.core.partitioning.splitting.names import Splitting
 from adapt.core.stage.conditions.names import Migrating, RestartName
@@ -52,6 +53,10 @@ split = "w-choices"
 [[scenario]]
 name = "planned"
 drop = "d-fit"
+
+[[scenario]]
+name = "in-order"
+ordered = "partitioned"
 
 [[scenario]]
 name = "own"
@@ -128,7 +133,7 @@ def test_a_file_says_all_that_a_scenario_has():
         asked.append(words)
         return OwnCode(words[0], words[1], "", "", print) if ":" in words[1] else None
 
-    flux, scaled, parts, planned, own = read_scenarios(ALL, find)
+    flux, scaled, parts, planned, in_order, own = read_scenarios(ALL, find)
     assert asked[-1] == ("policy", "mine:Calm", {"threshold": "0.1", "quick": "true"}, "flux")
     assert own.flux.name == "mine:Calm"
     assert flux == Scenario("flux", Static.HYBRID, flux=FluxPolicy.LOAD_SEVERAL, memory=1.3, sheds=True)
@@ -153,6 +158,7 @@ def test_a_file_says_all_that_a_scenario_has():
     )
     assert parts == Scenario("parts", split=Splitting.W_CHOICES)
     assert planned == Scenario("planned", drops=DropPlanner.D_FIT)
+    assert in_order == Scenario("in-order", ordered=OrderedWorkQueue.PARTITIONED)
     assert all(f"\n{field} = " in ALL for field in FIELDS)
 
 

@@ -210,7 +210,7 @@ def run_case(case: Case) -> str:
     stream = shared_stream(case.trace, case.content_hash)
     stage = staged(case.scenario, case.terms, stream)
     done = simulated(case.scenario, case.terms, stage, case.terms.duration_s)
-    row = outcome_row(outcome_of_scenario(case.scenario, stage, done), bounds_of(stage.demand, stage.settings), stage)
+    row = outcome_row(outcome_of_scenario(case.scenario, stage, done), stage.bounds, stage)
     return json.dumps([case.key, dict(zip((column.name for column in OUTCOME_COLUMNS), row, strict=True))])
 
 

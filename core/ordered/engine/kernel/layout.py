@@ -13,7 +13,7 @@ What orders the words that several workers touch, by who writes and who reads (s
   (`seen_next`, `sent`, `copied`, `load`, the tails of lanes, the hash) need no order of their own.
 - `waiting` of a lane: `fetch_add` from 0 enters, back to 0 leaves; the state of its keys and its `head` pass between.
 - `working`: entered by `replace`, left by `fetch_add`; passes the state where only one worker may enter.
-- `stop`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
+- `stop`, `active`, `keep`, `fed`, `egress_tuples`: released or replaced once, acquired by all who look.
 - `idle`, `inputs`, `outputs`, `time_ns`: sums that pass nothing on.
 """
 
@@ -55,7 +55,10 @@ LINE_OF_WORDS = of_words(*(f"word{at}" for at in range(LINE // 8)))
 """A cache line of memory that is read as it comes."""
 
 HEADER = _on_lines(
-    ("stop",),  # why the run ends (`GOES_ON` while it does not)
+    (
+        "stop",  # why the run ends (`GOES_ON` while it does not)
+        "active",  # workers that may work; those with this number and above are parked
+    ),
     ("idle",),  # idle workers
     ("fed",),  # rows taken in
     ("arrived",),  # rows that have arrived, if they have arrival times
@@ -110,6 +113,7 @@ HEADER = _on_lines(
         "now_ns",
         "events",
         "idlers",  # workers that wait for work
+        "parked",  # workers beyond the active ones
         "stalls",  # lengths of stalls to draw from, and their address; 0 for none
         "stalls_at",
         "stall_gap_ns",  # mean time between two
@@ -207,8 +211,9 @@ PARTITION = _on_lines(
     ),
 )
 
-TIMED = of_words("fed", "entered", "left", "lag")
-"""When a timed tuple arrived, was started, and left; and how late its arrival was noticed."""
+TIMED = of_words("fed", "entered", "left", "lag", "served", "worker")
+"""When a timed tuple arrived, was started, and left; and how late its arrival was noticed. In the model also when the
+first operator was done with it, and which worker ran that."""
 
 TALLY = _on_lines(
     (

@@ -61,15 +61,25 @@ def _spend(header: Header, tally: Tally, scratch: int, operator: Operator, left_
 
 
 @compiled
-def work(address: int, worker: int) -> None:
-    """Run a worker until the run is over."""
+def work(address: int, worker: int, was_parked: bool) -> bool:
+    """Run a worker until the end, or until it is parked.
+
+    Returns whether it is parked.
+
+    A parked worker holds nothing and counts as idle, until it is called again with `was_parked`.
+    """
     header = record_at(address, HEADER, 0)
     chain = header.operators
     scratch = header.scratch_at + 8 * header.scratch_words * worker
     half = (header.queue + 1) // 2
     barred = load(header.barred_at, worker)
     passed, moved, rounds, left_ns, rested = barred, -1, 0, 0, False
+    if was_parked:
+        fetch_add(header, "idle", -1)
     while not load_atomic(header, "stop"):
+        if worker >= load_atomic(header, "active"):
+            fetch_add(header, "idle", 1)
+            return True
         feed(header, half, rested)
         rested = False
         number = choose_operator(header, passed)
@@ -97,6 +107,7 @@ def work(address: int, worker: int) -> None:
         else:
             moved, rounds = rest(header, moved, rounds)
             rested = True
+    return False
 
 
 @compiled
