@@ -316,7 +316,7 @@ def test_the_model_searches_the_number_of_workers(adapt, here):
         (2, "--workers two", "--workers takes auto or a list of integers such as 1,2,4,8 (got 'two')"),
         (2, "--workers auto --backend threads", "workers auto is searched in the model; use backend sim"),
         (2, "--workers auto --backend sim --rate 9", "omit the rate of arrivals"),
-        (2, "--parallelism pipeline --batch 5", "batch needs parallelism micro-batch (got pipeline); omit it"),
+        (2, "--parallelism pipeline --batch 5", "--batch needs --parallelism micro-batch (got pipeline); omit it"),
         (2, "--parallelism micro-batch --batch 0", "--batch must be at least 1 (got 0)"),
         (2, "--parallelism replicated --degree 1,2,3", "or one for each of 2 (got 3: 1,2,3)"),
         (2, "--parallelism replicated --degree few", "--degree takes a number or a list such as 1,4,1 (got 'few')"),
